@@ -1,0 +1,1 @@
+"""Weighbridge: what does isolation cost?"""

@@ -1,0 +1,69 @@
+"""Every failure that a user can meet: one class each, with its stable exit code (listed in docs/exit-codes.md)."""
+
+
+class WeighbridgeError(Exception):
+    """A failure that is told to the user as one sentence. Only the CLI catches it."""
+
+    exit_code = 1
+
+
+class StudyError(WeighbridgeError):
+    """The study file is wrong; the message names file, line, key and the nearest right spelling."""
+
+    exit_code = 3
+
+
+class Unavailable(WeighbridgeError):
+    """Something that the study needs is not on this machine; the message says what makes it ready."""
+
+    exit_code = 4
+
+
+class UserlandError(WeighbridgeError):
+    """The root file system with the study's programs could not be built or unpacked."""
+
+    exit_code = 5
+
+
+class RunDirectoryError(WeighbridgeError):
+    """The run directory is no run, comes from a newer Weighbridge, or another process is using it."""
+
+    exit_code = 6
+
+
+class DiskFull(WeighbridgeError):
+    """No space is left where the run is saved; every finished trial is kept."""
+
+    exit_code = 7
+
+
+class EnvironmentLost(WeighbridgeError):
+    """An environment went away in the middle of the run (its engine died, its container was removed)."""
+
+    exit_code = 8
+
+
+class TrialsFailed(WeighbridgeError):
+    """The run ended, but some comparison has no complete block although its trials were repeated."""
+
+    exit_code = 9
+
+
+class Untrusted(WeighbridgeError):
+    """``run --strict``: the A/A arm shows a cost where there is none, so the session cannot be trusted."""
+
+    exit_code = 10
+
+
+class Leftovers(WeighbridgeError):
+    """``clean --check`` found something, or ``clean`` could not remove it."""
+
+    exit_code = 1
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM. Not an Exception, so that no handler of failures swallows it."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(f"signal {signal_number}")
+        self.exit_code = 128 + signal_number

@@ -1,0 +1,1 @@
+"""Frozen data and the contracts between the parts. Nothing here reads or writes anything."""

@@ -1,0 +1,70 @@
+"""What is asked of a machine (Command) and what came of it (Completed)."""
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+Transport = Literal["tcp", "udp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One process to run: an argument list, never a shell string.
+
+    ``deadline_s`` is the longest that it may run before it is killed (seconds). ``listens`` names the ports
+    on which a server must be listening before a client may be started. ``stop_signal`` ends a server.
+    """
+
+    argv: tuple[str, ...]
+    deadline_s: float = 60.0
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    listens: tuple[tuple[Transport, int], ...] = ()
+    stop_signal: int = signal.SIGTERM
+
+    def wrapped(self, *prefix: str) -> "Command":
+        """The same command behind a launcher (chroot, nsenter, ...)."""
+        return replace(self, argv=(*prefix, *self.argv))
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A process that ended. ``returncode`` is negative for a signal, as in subprocess.
+
+    ``timed_out`` says that it was killed at its deadline; ``duration_s`` is its wall time in seconds.
+    """
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    duration_s: float
+    timed_out: bool = False
+
+    @property
+    def text(self) -> str:
+        """Standard output as text; bytes that are not UTF-8 are shown as replacement characters."""
+        return self.stdout.decode(errors="replace")
+
+    @property
+    def last_words(self) -> str:
+        """The last non-empty line of standard error, else of standard output: what a person would read first."""
+        for stream in (self.stderr, self.stdout):
+            lines = [line.strip() for line in stream.decode(errors="replace").splitlines() if line.strip()]
+            if lines:
+                return lines[-1][:300]
+        return "it printed nothing"
+
+
+class Running(Protocol):
+    """A process that was started and is to be waited for or stopped. Stopping twice is harmless."""
+
+    def poll(self) -> int | None:
+        """Its return code, or None while it runs."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most ``timeout_s`` seconds; True once it has ended."""
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        """End it (its stop signal, then KILL after a grace period) and give what it left."""

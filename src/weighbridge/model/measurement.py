@@ -1,0 +1,75 @@
+"""Metrics, their values, and how a trial can end."""
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Something that a workload measures: its name, its unit and which direction is better."""
+
+    name: str
+    unit: str
+    better: Better
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One metric's value from one trial. The value is finite: what is missing is not a measurement."""
+
+    metric: Metric
+    value: float
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise ValueError(f"{self.metric.name} is {self.value}: a measurement must be a finite number")
+
+
+class Outcome(enum.StrEnum):
+    """How a trial ended. Every outcome but OK makes its block be run again."""
+
+    OK = "ok"
+    PROGRAM_FAILED = "program failed"
+    UNPARSEABLE = "unparseable"
+    SERVER_NOT_READY = "server not ready"
+    SERVER_DIED = "server died"
+    DEADLINE = "deadline"
+    ENVIRONMENT_LOST = "environment lost"
+
+
+class TrialFailure(Exception):
+    """A trial that gave no measurements, with its outcome and one sentence that says why."""
+
+    outcome: Outcome = Outcome.PROGRAM_FAILED
+
+
+class ProgramFailed(TrialFailure):
+    """The program ran and reported an error (even when it did so with exit code 0)."""
+
+
+class Unparseable(TrialFailure):
+    """The program's output is not what its parser understands: empty, cut short or garbage."""
+
+    outcome = Outcome.UNPARSEABLE
+
+
+class ServerNotReady(TrialFailure):
+    """The server did not listen in time."""
+
+    outcome = Outcome.SERVER_NOT_READY
+
+
+class ServerDied(TrialFailure):
+    """The server ended while its client was still at work."""
+
+    outcome = Outcome.SERVER_DIED
+
+
+class DeadlineExceeded(TrialFailure):
+    """The client was still running at its deadline and was killed."""
+
+    outcome = Outcome.DEADLINE

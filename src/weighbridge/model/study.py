@@ -1,0 +1,118 @@
+"""A study as it is run: every sweep expanded, every quantity in its base unit."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from weighbridge.model.quantity import Duration, Share, Size
+
+Role = Literal["server", "client", "solo"]
+"""``server`` and ``client`` of a network workload; ``solo`` is the one process of any other workload."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
+Level = tuple[tuple[str, str], ...]
+"""The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
+
+
+CpuList = Annotated[str, Field(pattern=r"^\d+([,-]\d+)*$", examples=["0", "0-1"])]
+
+
+class Options(BaseModel):
+    """Base of what a study file may say about one environment, workload, storage or host."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class HostOptions(Options):
+    """A machine on which sites are opened."""
+
+    kind: Literal["local"] = "local"
+
+
+class Resources(Options):
+    """Limits that every environment gets, native too. ``None`` is no limit.
+
+    ``cpus`` is CPU time per wall time (1.5 = one and a half CPUs), ``memory`` is bytes, ``pin`` gives each role
+    its CPUs (``{server: "0", client: "1"}``) or spreads the roles over the machine's CPUs (``spread``).
+    """
+
+    cpus: Annotated[float, Field(gt=0)] | None = None
+    memory: Annotated[Size, Field(ge=16 * 2**20)] | None = None
+    pin: Literal["spread"] | dict[Literal["server", "client"], CpuList] | None = None
+
+
+class Repetitions(Options):
+    """How often: a fixed number of ``blocks``, or until every interval is within ``target`` (a share)."""
+
+    blocks: Annotated[int, Field(ge=1, le=1000)] | None = None
+    target: Annotated[Share, Field(gt=0, lt=1)] | None = None
+    min: Annotated[int, Field(ge=2)] = 10
+    max: Annotated[int, Field(ge=2, le=1000)] = 60
+    budget: Duration | None = None
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Repetitions":
+        if (self.blocks is None) == (self.target is None):
+            raise ValueError("say either how many blocks (blocks: 10) or how precise (target: 2%), not both")
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is more than max ({self.max})")
+        return self
+
+
+class StudyFile(Options):
+    """The top level of a study file, as written."""
+
+    study: Annotated[Name, Field(description="The study's name")]
+    question: Annotated[str, Field(min_length=1, description="What it asks, in one sentence")]
+    hosts: dict[Name, HostOptions] = Field(default_factory=lambda: {"local": HostOptions()})
+    placement: dict[Literal["client", "server"], Name] = Field(default_factory=dict)
+    inside: list[Literal["client", "server"]] = Field(default_factory=lambda: ["server"], min_length=1)  # type: ignore[arg-type]
+    resources: Resources = Resources()
+    baseline: Name
+    aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True
+    environments: dict[Name, dict[str, Any]] = Field(min_length=1)
+    workloads: dict[Name, dict[str, Any]] = Field(min_length=1)
+    repetitions: Repetitions = Repetitions(blocks=10)
+    equivalence: Annotated[Share, Field(gt=0, lt=1)] = 0.03
+    seed: Annotated[int, Field(ge=0)] = 1
+
+
+class Arm(BaseModel):
+    """One environment of a study under its name; ``aa_of`` names the baseline that it repeats."""
+
+    model_config = ConfigDict(frozen=True)
+    name: str
+    kind: str
+    options: Any
+    aa_of: str | None = None
+
+
+class Cell(BaseModel):
+    """One workload at one level: what the arms are compared on."""
+
+    model_config = ConfigDict(frozen=True)
+    workload: str
+    kind: str
+    level: Level = ()
+    options: Any
+
+    @property
+    def label(self) -> str:
+        """The workload's name with its level, as people read it: ``redis (clients=50)``."""
+        swept = ", ".join(f"{factor}={value}" for factor, value in self.level)
+        return f"{self.workload} ({swept})" if swept else self.workload
+
+
+class Study(BaseModel):
+    """A checked study. ``text`` is the file as it was read; it is frozen into the run."""
+
+    model_config = ConfigDict(frozen=True)
+    text: str
+    file: StudyFile
+    arms: tuple[Arm, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def baseline(self) -> Arm:
+        """The arm that the others are compared with."""
+        return next(arm for arm in self.arms if arm.name == self.file.baseline)

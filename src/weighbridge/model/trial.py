@@ -1,0 +1,50 @@
+"""A trial: what is to be run, and what was."""
+
+from dataclasses import dataclass, field
+
+from weighbridge.model.measurement import Measurement, Outcome
+from weighbridge.model.study import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One fresh run that is to be made. ``attempt`` counts the repetitions of its block from 0."""
+
+    block: int
+    attempt: int
+    workload: str
+    level: Level
+    environment: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRecord:
+    """What one role's process did in a trial: its command line, how it ended and its output as it came."""
+
+    role: str
+    argv: tuple[str, ...]
+    returncode: int
+    duration_s: float
+    stdout: bytes
+    stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """One trial that ended. Times are wall-clock seconds; ``started_at`` is seconds since the epoch.
+
+    ``measured_s`` is the time that the measuring process itself ran; the rest of ``duration_s`` is the
+    tool's own cost. ``message`` says why a trial has no measurements. ``samples`` are meter readings:
+    (site, name, value). ``flags`` are things that a reader has to know beside the number.
+    """
+
+    trial: Trial
+    outcome: Outcome
+    started_at: float
+    duration_s: float
+    measured_s: float
+    message: str = ""
+    measurements: tuple[Measurement, ...] = ()
+    roles: tuple[RoleRecord, ...] = ()
+    samples: tuple[tuple[str, str, float], ...] = ()
+    flags: tuple[str, ...] = field(default=())

@@ -1,0 +1,54 @@
+"""Finds plug-ins: one object named PLUGIN per module of a package, and third parties' by entry point."""
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import TypeVar, cast
+
+from weighbridge.errors import WeighbridgeError
+from weighbridge.model.plugin import Environment, Plugin, Workload
+
+P = TypeVar("P", bound=Plugin)
+
+
+class RegistryError(WeighbridgeError):
+    """A module has no plug-in, or two plug-ins share one kind: a fault of the program or of an add-on."""
+
+
+def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[str, P]:
+    """The plug-ins by kind, sorted. ``plugins`` are (where it was found, object); raises RegistryError."""
+    found: dict[str, P] = {}
+    origin: dict[str, str] = {}
+    for where, plugin in plugins:
+        if not isinstance(plugin, base):
+            raise RegistryError(f"{where} has no PLUGIN that is a {base.__name__}")
+        if plugin.kind in found:
+            raise RegistryError(f"{where} and {origin[plugin.kind]} both define the kind '{plugin.kind}'")
+        found[plugin.kind], origin[plugin.kind] = plugin, where
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def _discover(package_name: str) -> Iterable[tuple[str, object]]:
+    package = importlib.import_module(package_name)
+    for module_info in pkgutil.iter_modules(package.__path__):
+        if module_info.name.startswith("_"):
+            continue  # code that plug-ins share
+        name = f"{package_name}.{module_info.name}"
+        yield name, getattr(importlib.import_module(name), "PLUGIN", None)
+    for entry in entry_points(group=package_name):
+        yield f"entry point {entry.name} of {entry.dist.name if entry.dist else '?'}", cast(object, entry.load())
+
+
+@functools.cache
+def environments() -> Mapping[str, Environment]:
+    """Every environment by its kind."""
+    return register(_discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
+
+
+@functools.cache
+def workloads() -> Mapping[str, Workload]:
+    """Every workload by its kind."""
+    return register(_discover("weighbridge.workloads"), Workload)  # type: ignore[type-abstract]
