@@ -1,0 +1,43 @@
+"""Statistics for benchmarks on noisy machines: pure functions over sequences of floats.
+
+Usable without the rest of Weighbridge. Nothing here reads or writes anything, keeps state or drops a value.
+The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
+"""
+
+from weighbridge.statistics.classic import ClassicTests, PairedT, TwoSample, classic_tests
+from weighbridge.statistics.comparison import LOOKS_SHARE, compare
+from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict, cost_percent
+from weighbridge.statistics.diagnostics import Flags, Trend, flags
+from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile
+from weighbridge.statistics.multiplicity import holm
+from weighbridge.statistics.precision import LOOKS, Decision, next_look, planned_looks
+from weighbridge.statistics.slow_runs import SLOW, SlowRuns, slow_run_rate
+
+__all__ = [
+    "LOOKS",
+    "LOOKS_SHARE",
+    "SLOW",
+    "Better",
+    "ClassicTests",
+    "Cost",
+    "Decision",
+    "Flags",
+    "Interval",
+    "PairedT",
+    "Scale",
+    "SlowRuns",
+    "Trend",
+    "TwoSample",
+    "Verdict",
+    "classic_tests",
+    "compare",
+    "compare_percentiles",
+    "cost_percent",
+    "flags",
+    "holm",
+    "merge_histograms",
+    "next_look",
+    "percentile",
+    "planned_looks",
+    "slow_run_rate",
+]

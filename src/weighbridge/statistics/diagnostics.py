@@ -1,0 +1,79 @@
+"""What looks wrong with a series of runs. Flags stand beside a number; they never change it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+OUTLIER = 5 * 1.4826
+"""Distance from the median, in median absolute deviations, from which a value is flagged (5 SD of a normal)."""
+
+ALARM = 0.01
+"""p-value below which drift and autocorrelation are flagged: rare enough to be worth a reader's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """One statistic of a series in run order, its p-value, and whether that raises a flag."""
+
+    statistic: float
+    p_value: float
+    flagged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What is remarkable about a series of runs, in run order."""
+
+    outliers: tuple[int, ...]
+    """Positions (from 0) of values with \\|x - median\\| > 5 * 1.4826 * MAD."""
+    drift: Trend | None
+    """Kendall's tau against run order (-1 .. 1), two-sided; None with fewer than 5 values or a constant series."""
+    autocorrelation: Trend | None
+    """Rank von Neumann ratio (2 is independent, near 0 is sticky), one-sided; None with fewer than 10 or constant."""
+
+
+def flags(values: Sequence[float]) -> Flags:
+    """Give outliers, drift and autocorrelation of `values`, in the order in which the runs were made.
+
+    Nothing is dropped. Where more than half of the values are equal the MAD is 0, and every other one is an outlier.
+    Raises ValueError for values that are not finite.
+    """
+    series = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(series).all():
+        raise ValueError("Every value must be finite: a missing or failed measurement cannot be flagged.")
+    if not series.size:
+        return Flags((), None, None)
+    distance = np.abs(series - np.median(series))
+    outliers = tuple(int(i) for i in np.flatnonzero(distance > OUTLIER * np.median(distance)))
+    if np.all(series == series[0]):
+        return Flags(outliers, None, None)
+    return Flags(
+        outliers,
+        _drift(series) if series.size >= 5 else None,
+        _autocorrelation(series) if series.size >= 10 else None,
+    )
+
+
+def _drift(series: NDArray[np.float64]) -> Trend:
+    """Test for a monotone trend (Kendall 1938; Mann, Econometrica 13 (1945))."""
+    from scipy.stats import kendalltau
+
+    result = kendalltau(np.arange(series.size), series)
+    return Trend(float(result.statistic), float(result.pvalue), bool(result.pvalue < ALARM))
+
+
+def _autocorrelation(series: NDArray[np.float64]) -> Trend:
+    """Test for positive serial correlation by ranks, with the beta approximation to the null distribution.
+
+    Source: Bartels, "The rank version of von Neumann's ratio test for randomness", JASA 77 (1982).
+    """
+    from scipy.stats import beta, rankdata
+
+    n = series.size
+    ranks = rankdata(series)
+    ratio = float(np.sum(np.diff(ranks) ** 2) / np.sum((ranks - ranks.mean()) ** 2))
+    shape = 5 * n * (n + 1) * (n - 1) ** 2 / (2 * (n - 2) * (5 * n * n - 2 * n - 9)) - 0.5
+    p_value = float(beta.cdf(ratio / 4, shape, shape))
+    return Trend(ratio, p_value, p_value < ALARM)

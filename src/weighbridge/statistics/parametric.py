@@ -1,0 +1,58 @@
+"""Student's t and Fieller's intervals: what is used below ten blocks and for the means."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from weighbridge.statistics.cost import Interval
+from weighbridge.statistics.signed_rank import Floats
+
+
+@lru_cache(maxsize=1024)
+def t_quantile(degrees: int, confidence: float) -> float:
+    """Give the two-sided critical value of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + confidence) / 2))
+
+
+def t_interval(values: Floats, confidence: float) -> Interval:
+    """Give the mean with Student's t interval; infinite limits for a single value."""
+    mean = float(values.mean())
+    if values.size < 2:
+        return Interval(mean, -np.inf, np.inf)
+    if np.all(values == values[0]):  # no rounding noise where nothing varies
+        return Interval(float(values[0]), float(values[0]), float(values[0]))
+    half = t_quantile(values.size - 1, confidence) * float(values.std(ddof=1)) / values.size**0.5
+    return Interval(mean, mean - half, mean + half)
+
+
+def fieller_interval(baseline: Floats, other: Floats, confidence: float) -> Interval:
+    """Give mean(other) / mean(baseline) of paired positive values with Fieller's interval.
+
+    Source: Fieller, "Some problems in interval estimation", J. R. Statist. Soc. B 16 (1954). The limits are
+    the ratios r for which the paired t-test of other - r baseline = 0 just passes; the lower one is at least 0.
+    Where the baseline's mean is not told from 0 (or there is one block) no ratio is excluded: 0 and inf.
+    """
+    n = baseline.size
+    x_unit, y_unit = float(baseline.max()), float(other.max())  # keeps squares from overflow and underflow
+    x, y = baseline / x_unit, other / y_unit
+    with np.errstate(over="ignore"):
+        back = float(np.divide(y_unit, x_unit))
+    mean_x, mean_y = float(x.mean()), float(y.mean())
+    estimate = mean_y / mean_x * back
+    if n < 2:
+        return Interval(estimate, 0.0, np.inf)
+    ratios = y / x
+    if np.all(ratios == ratios[0]):
+        return Interval(estimate, estimate, estimate)
+    squared = t_quantile(n - 1, confidence) ** 2 / n
+    (var_x, cov), (_, var_y) = np.cov(x, y)
+    a = mean_x**2 - squared * var_x
+    b = mean_x * mean_y - squared * cov
+    c = mean_y**2 - squared * var_y
+    if a <= 0:
+        return Interval(estimate, 0.0, np.inf)
+    root = float(np.sqrt(max(0.0, b * b - a * c)))
+    low, high = max(0.0, float(b - root) / float(a)) * back, float(b + root) / float(a) * back
+    return Interval(estimate, min(low, estimate), max(high, estimate))

@@ -1,0 +1,89 @@
+"""Outliers, drift and autocorrelation."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from weighbridge.statistics import flags
+
+NORMAL = np.random.default_rng(5).normal(100, 1, 40)
+
+
+def test_a_quiet_series_raises_no_flag():
+    found = flags(NORMAL.tolist())
+    assert found.outliers == ()
+    assert not found.drift.flagged
+    assert not found.autocorrelation.flagged
+    assert found.autocorrelation.statistic == pytest.approx(2, abs=0.7)
+
+
+def test_outliers_are_named_by_position():
+    series = NORMAL.copy()
+    series[[3, 17]] = 60, 140
+    assert flags(series.tolist()).outliers == (3, 17)
+
+
+def test_the_limit_is_five_scaled_deviations():
+    # Median 0, MAD 1: the limit is 7.413.
+    assert flags([-1.0] * 5 + [0.0] + [1.0] * 5 + [7.5, -7.4]).outliers == (11,)
+
+
+def test_more_than_half_equal():
+    assert flags([0.0] * 9 + [0.3]).outliers == (9,)
+
+
+def test_drift_is_kendalls_tau_against_run_order():
+    series = NORMAL + 0.2 * np.arange(40)
+    found = flags(series.tolist()).drift
+    expected = stats.kendalltau(np.arange(40), series)
+    assert (found.statistic, found.p_value) == pytest.approx((expected.statistic, expected.pvalue))
+    assert found.flagged
+    assert found.statistic > 0
+
+
+def test_sticky_series_are_flagged_and_zigzags_are_not():
+    assert flags(np.repeat(NORMAL[:10], 4).tolist()).autocorrelation.flagged
+    zigzag = flags([(-1.0) ** i * (1 + i / 100) for i in range(20)]).autocorrelation
+    assert zigzag.statistic > 3
+    assert not zigzag.flagged
+
+
+def test_rank_von_neumann_ratio_by_hand():
+    # Ranks 1..10 in order: nine unit steps over a sum of squares of 82.5.
+    found = flags([float(i) for i in range(10)]).autocorrelation
+    assert found.statistic == pytest.approx(9 / 82.5)
+    assert found.p_value < 1e-4
+
+
+@pytest.mark.parametrize("n", [10, 25])
+def test_the_beta_approximation_against_permutations(n):
+    rng = np.random.default_rng(n)
+    ranks = rng.permuted(np.tile(np.arange(1.0, n + 1), (100_000, 1)), axis=1)
+    ratios = np.sum(np.diff(ranks, axis=1) ** 2, axis=1) / (n * (n * n - 1) / 12)
+    for share in (0.01, 0.05, 0.3):
+        row = int(np.argsort(ratios)[int(share * len(ratios))])
+        assert flags(ranks[row].tolist()).autocorrelation.p_value == pytest.approx(share, abs=0.004)
+
+
+def test_short_and_constant_series():
+    assert flags([]) == flags([1.0]) == flags([3.0] * 20)
+    assert flags([1.0, 2.0, 3.0, 4.0]).drift is None
+    assert flags([1.0, 2.0, 3.0, 4.0, 5.0]).drift is not None
+    assert flags([1.0, 2.0, 3.0] * 3).autocorrelation is None
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_values_must_be_finite(wrong):
+    with pytest.raises(ValueError, match="finite"):
+        flags([1.0, wrong])
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.integers(-1000, 1000), min_size=10, max_size=40))
+def test_shift_and_scale_change_nothing(numbers):
+    series = [float(number) for number in numbers]
+    assert flags([4 * value + 1024 for value in series]) == flags(series)

@@ -1,0 +1,77 @@
+"""The quick form of `benchmarks/honesty.py`: a few cells, a few hundred repetitions, fixed seeds."""
+
+import importlib.util
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PATH = Path(__file__).parents[2] / "benchmarks" / "honesty.py"
+
+
+@pytest.fixture(scope="module")
+def honesty():
+    spec = importlib.util.spec_from_file_location("honesty", PATH)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["honesty"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["honesty"]
+
+
+def share(honesty, simulate, repetitions=300):
+    return np.array(honesty.outcomes(simulate, 1, range(repetitions)), float).mean(axis=0)
+
+
+LACKING = 2.6 * (300**-0.5 - 1000**-0.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cost", "blocks"),
+    [
+        ("lognormal CV 2 %", 0.0, 16),
+        ("AR(1) 0.95, SD 8 %", 0.03, 24),
+        ("bimodal", 0.0, 36),
+        ("episodes", 0.10, 20),
+        ("position 2 %", 0.0, 60),
+    ],
+)
+def test_the_adaptive_rule_covers_the_truth(honesty, kind, cost, blocks):
+    covered, different, reached, mean_blocks, _ = share(honesty, partial(honesty.one_cell, kind, cost))
+    assert covered >= 0.935 - LACKING * 0.25
+    assert cost > 0 or different <= 0.065 + LACKING * 0.25
+    assert mean_blocks <= blocks
+    assert reached > 0.9
+
+
+def test_wide_noise_never_reaches_the_target(honesty):
+    assert share(honesty, partial(honesty.one_cell, "lognormal CV 8 %", 0.0), 100)[2] == 0
+
+
+def test_equivalence_at_the_margin(honesty):
+    at_margin, at_zero = share(honesty, partial(honesty.one_margin, "lognormal CV 2 %"))
+    assert at_margin <= 0.06 + LACKING * 0.24
+    assert at_zero > 0.8
+
+
+def test_holm_keeps_the_family(honesty):
+    with_holm, without = share(honesty, partial(honesty.one_family, "lognormal CV 2 %"), 100)
+    assert with_holm <= 0.06 + LACKING
+    assert without > 0.15
+
+
+def test_the_negative_controls_fail(honesty):
+    assert share(honesty, honesty.one_unblocked)[0] >= 0.40
+    assert share(honesty, honesty.one_significance, 150)[1] >= 0.12
+    dropped, kept = share(honesty, honesty.one_outliers, 150)
+    assert dropped < 0.5
+    assert kept > 0.85
+
+
+def test_a_missed_bound_is_missed(honesty):
+    assert not honesty.Check("coverage", 93.4, 93.5, at_least=True).met
+    assert honesty.Check("coverage", 93.5, 93.5, at_least=True).met
+    assert not honesty.Check("blocks", 16.1, 16).met
+    assert str(honesty.Check("blocks", 16.1, 16)).startswith("MISSED")
