@@ -1,0 +1,17 @@
+"""Times for programs whose command line takes whole seconds only."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from weighbridge.model.quantity import Duration
+
+
+def _whole(seconds: float) -> float:
+    if not seconds.is_integer():
+        raise ValueError(f"{seconds:g}s is not a whole number of seconds, and this program takes nothing finer")
+    return seconds
+
+
+WholeSeconds = Annotated[Duration, AfterValidator(_whole)]
+"""A time in seconds, written with a unit; ValueError where it is not a whole number of seconds."""

@@ -1,0 +1,44 @@
+"""What every test of sysbench 1.0 shares: its command line, its errors and the shape of its report."""
+
+import re
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+
+NUMBER = r"([0-9]{1,15}\.[0-9]+)"
+"""How sysbench prints a figure. A report that was cut inside one lacks what a pattern wants after it."""
+
+_FATAL = re.compile(r"^FATAL: *(.+)$", re.MULTILINE)
+_LAST_LINE = re.compile(r"^ +execution time \(avg/stddev\): ", re.MULTILINE)
+
+
+def command(test: str, threads: int, duration: float, *arguments: str) -> Command:
+    """One run of ``test`` that ``duration`` (seconds) ends.
+
+    The deadline leaves time for the last event, which sysbench finishes and which an emulated CPU makes long.
+    """
+    argv = ("sysbench", test, f"--threads={threads}", f"--time={duration:.0f}", "--events=0", *arguments, "run")
+    return Command(argv, deadline_s=2 * duration + 60)
+
+
+def report(completed: Completed) -> str:
+    """The whole report. Raises ProgramFailed with sysbench's own words, Unparseable where the end is missing.
+
+    sysbench writes its fatal errors to standard output, below the banner.
+    """
+    fatal = _FATAL.search(completed.text)
+    if fatal is not None:
+        raise ProgramFailed(f"sysbench: {fatal[1].strip()[:300]}")
+    if completed.returncode != 0:
+        raise ProgramFailed(f"sysbench ended with code {completed.returncode}: {completed.last_words}")
+    if _LAST_LINE.search(completed.text) is None:
+        raise Unparseable(f"sysbench's report has no end; its last words: {completed.last_words}")
+    return completed.text
+
+
+def figure(text: str, pattern: str, what: str) -> float:
+    """The number that ``pattern`` captures in a report; Unparseable, naming ``what``, where it is not there."""
+    match = re.search(pattern, text)
+    if match is None:
+        raise Unparseable(f"sysbench's report has no {what}")
+    return float(match[1])

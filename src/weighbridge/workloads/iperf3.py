@@ -1,0 +1,155 @@
+"""iperf3: TCP or UDP throughput between a client and a server, as the receiving side saw it."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Rate, Size
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads._seconds import WholeSeconds
+
+THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
+RETRANSMITS = Metric("retransmits", "count", "lower")
+JITTER = Metric("jitter", "ms", "lower")
+LOSS = Metric("loss", "%", "lower")
+
+_UDP_LENGTH = 1468
+"""Bytes; fits an Ethernet frame. Left to itself iperf3 takes 32 768 on a loopback interface, 1448 elsewhere."""
+_LENGTHS = {"tcp": (1, 2**20), "udp": (16, 65507)}
+"""The bytes a buffer or datagram may have: iperf3 refuses others."""
+_ACCOUNTED = 0.9
+"""The share of what was sent that the receiver must have seen or missed for iperf3's own loss to be believed."""
+
+Bitrate = Annotated[Rate, Field(ge=1)]
+"""Bits per second; iperf3 takes 0 for no limit, which is written here by leaving it out."""
+
+
+class Iperf3Options(Options):
+    """What a study file may say about an iperf3 workload: seconds, bits per second, bytes."""
+
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    omit: Annotated[WholeSeconds, Field(ge=0, le=60, description="Warm-up before it that iperf3 leaves out")] = 0.0
+    bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None
+    length: Annotated[Size | None, Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B)")] = None
+    parallel: Annotated[int, Field(ge=1, le=128, description="Streams at the same time")] = 1
+    reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
+
+    @model_validator(mode="after")
+    def _what_iperf3_takes(self) -> "Iperf3Options":
+        if self.protocol == "udp" and self.bitrate is None:
+            raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf3 reports false rates without one")
+        least, most = _LENGTHS[self.protocol]
+        if self.length is not None and not least <= self.length <= most:
+            raise ValueError(f"{self.protocol} takes a length of {least} to {most} B, not {self.length} B")
+        return self
+
+
+class Iperf3(Workload):
+    """One connection test per trial. ``omit`` is its warm-up; zero throughput is a value (the cable was pulled)."""
+
+    kind = "iperf3"
+    summary = "TCP or UDP throughput, jitter and loss between a client and a server"
+    options = Iperf3Options
+    packages = ("iperf3",)
+    roles = ("server", "client")
+    transports = ("tcp", "udp")
+
+    def metrics(self, options: Iperf3Options) -> tuple[Metric, ...]:
+        """Throughput in Mbit/s (10^6), and what the protocol adds to it."""
+        return (THROUGHPUT, RETRANSMITS) if options.protocol == "tcp" else (THROUGHPUT, JITTER, LOSS)
+
+    def command(self, role: Role, options: Iperf3Options, at: Endpoint) -> Command:
+        """Server: listens on TCP at once, on UDP only during a test. Client: prints one JSON document."""
+        deadline_s = options.duration + options.omit + 30
+        if role == "server":
+            argv = ("iperf3", "-s", "-B", at.listen, "-p", str(at.port), "--forceflush")
+            return Command(argv, deadline_s=deadline_s + 60, listens=(("tcp", at.port),))
+        return Command(("iperf3", "-J", "-c", at.address, "-p", str(at.port), *_arguments(options)), deadline_s)
+
+    def expected_s(self, options: Iperf3Options) -> float:
+        """Seconds."""
+        return options.duration + options.omit + 0.2
+
+    def parse(self, options: Iperf3Options, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """What the client's document says of the receiver. Raises ProgramFailed or Unparseable.
+
+        ``retransmits`` is absent where the sender's kernel does not count them, ``jitter`` where no datagram arrived.
+        """
+        document = _document(completed["client"])
+        throughput = Measurement(THROUGHPUT, _number(document, "sum_received", "bits_per_second") / 1e6)
+        if options.protocol == "udp":
+            return (throughput, *_udp(document))
+        if "retransmits" not in _sum(document, "sum_sent"):
+            return (throughput,)
+        return (throughput, Measurement(RETRANSMITS, _number(document, "sum_sent", "retransmits")))
+
+
+def _arguments(options: Iperf3Options) -> tuple[str, ...]:
+    """The options as iperf3 writes them; what is at iperf3's own default is left out."""
+    length = options.length or (_UDP_LENGTH if options.protocol == "udp" else None)
+    arguments = ["--connect-timeout", "5000", "-t", f"{options.duration:.0f}", "-P", str(options.parallel)]
+    arguments += ["-u"] if options.protocol == "udp" else []
+    arguments += ["-O", f"{options.omit:.0f}"] if options.omit else []
+    arguments += ["-b", f"{options.bitrate:.0f}"] if options.bitrate is not None else []
+    arguments += ["-l", str(length)] if length is not None else []
+    arguments += ["-R"] if options.reverse else []
+    return tuple(arguments)
+
+
+def _document(client: Completed) -> dict[str, Any]:
+    """The client's JSON, every number as a float. iperf3 ends with code 0 when it failed: the error is a key."""
+    try:
+        document = json.loads(client.text, parse_int=float)
+    except (ValueError, RecursionError) as error:
+        if client.returncode != 0:
+            raise ProgramFailed(f"iperf3 ended with code {client.returncode}: {client.last_words}") from error
+        raise Unparseable(f"iperf3's output is not whole JSON ({len(client.stdout)} bytes)") from error
+    if isinstance(document, dict) and "error" in document:
+        raise ProgramFailed(f"iperf3: {str(document['error'])[:300]}")
+    if client.returncode != 0:
+        raise ProgramFailed(f"iperf3 ended with code {client.returncode}: {client.last_words}")
+    if not isinstance(document, dict) or not isinstance(document.get("end"), dict):
+        raise Unparseable("iperf3's output has no results (no key 'end')")
+    return document
+
+
+def _sum(document: dict[str, Any], side: str) -> dict[str, Any]:
+    found = document["end"].get(side)
+    if not isinstance(found, dict):
+        raise Unparseable(f"iperf3's output has no end.{side}")
+    return found
+
+
+def _number(document: dict[str, Any], side: str, key: str) -> float:
+    value = _sum(document, side).get(key)
+    if not isinstance(value, float) or not math.isfinite(value) or value < 0:
+        raise Unparseable(f"iperf3's output has no usable end.{side}.{key} (it is {json.dumps(value)[:40]})")
+    return value
+
+
+def _udp(document: dict[str, Any]) -> tuple[Measurement, ...]:
+    """Jitter in ms and loss in %.
+
+    iperf3 sees a loss only as a gap before a later datagram: where all were lost, or all from some moment on, it
+    says 0 %. Where the receiver can account for less than nine tenths of what was sent, the loss is therefore
+    counted as sent less received. A smaller difference is the datagrams on their way when the test ended.
+    """
+    sent = _number(document, "sum_sent", "packets")
+    seen = _number(document, "sum_received", "packets")
+    lost = _number(document, "sum_received", "lost_packets")
+    percent = _number(document, "sum_received", "lost_percent")
+    jitter = _number(document, "sum_received", "jitter_ms")
+    if seen < _ACCOUNTED * sent:
+        percent = 100 * (sent - seen + lost) / sent
+    found = [Measurement(JITTER, jitter)] if seen > 0 else []
+    return (*found, Measurement(LOSS, percent)) if sent > 0 else tuple(found)
+
+
+PLUGIN = Iperf3()

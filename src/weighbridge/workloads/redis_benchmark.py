@@ -1,0 +1,171 @@
+"""redis-benchmark: SET and GET against a Redis server that keeps everything in memory."""
+
+import csv
+import io
+import math
+import signal
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.study import Options, Role
+
+_COLUMNS = {
+    "rps": ("throughput", "requests/s"),
+    "avg_latency_ms": ("mean", "ms"),
+    "p50_latency_ms": ("p50", "ms"),
+    "p95_latency_ms": ("p95", "ms"),
+    "p99_latency_ms": ("p99", "ms"),
+}
+"""The columns that are measured, each with the metric's name and unit."""
+_SLOWEST = 50
+"""How many times slower than expected a client may be: an emulated CPU or a slow link, but not for ever."""
+
+
+def _split(value: object) -> object:
+    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+
+
+def _once_each(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("a test is named twice")
+    return names
+
+
+Tests = Annotated[
+    tuple[Literal["set", "get"], ...],
+    BeforeValidator(_split),
+    AfterValidator(_once_each),
+    WithJsonSchema({"type": "string", "pattern": "^(set|get)( *, *(set|get))?$", "examples": ["set,get"]}),
+]
+"""The tests to run, written with commas between them (a list in a study file is a sweep)."""
+
+
+class RedisBenchmarkOptions(Options):
+    """What a study file may say about a redis-benchmark workload. Sizes are in bytes.
+
+    redis-benchmark times a test in whole milliseconds: requests that take under 0.1 s give a coarse throughput.
+    """
+
+    tests: Annotated[Tests, Field(min_length=1, description="set, get, or both (always run in this order)")] = (
+        "set",
+        "get",
+    )
+    requests: Annotated[int, Field(ge=1000, le=10**9, description="Requests of each test")] = 100_000
+    clients: Annotated[int, Field(ge=1, le=10_000, description="Connections, each with one request at a time")] = 50
+    value_size: Annotated[Size, Field(ge=1, le=2**29, description="Bytes of each value")] = 3
+    pipeline: Annotated[int, Field(ge=1, le=10_000, description="Requests that a connection sends at once")] = 1
+    keyspace: Annotated[int | None, Field(ge=1, le=10**12, description="Random keys; without it, one key")] = None
+
+    @model_validator(mode="after")
+    def _work_for_every_client(self) -> "RedisBenchmarkOptions":
+        if self.requests < self.clients * self.pipeline:
+            needed = f"{self.clients} clients x pipeline {self.pipeline}"
+            raise ValueError(f"{self.requests} requests are fewer than {needed}: some clients would send nothing")
+        return self
+
+
+class RedisBenchmark(Workload):
+    """A closed-loop load: a client sends its next request when the last was answered, which hides stalls.
+
+    Latencies have steps of 8 µs (redis-benchmark's histogram); with a pipeline they are those of a whole batch.
+    """
+
+    kind = "redis-benchmark"
+    summary = "Redis SET and GET: requests per second and latency of many small messages"
+    options = RedisBenchmarkOptions
+    packages = ("redis-server", "redis-tools")
+    roles = ("server", "client")
+    transports = ("tcp",)
+
+    def metrics(self, options: RedisBenchmarkOptions) -> tuple[Metric, ...]:
+        """Per test: throughput in requests/s, then mean and percentiles of latency in ms (``set_p99``)."""
+        return tuple(metric for test in options.tests for metric in _metrics(test).values())
+
+    def command(self, role: Role, options: RedisBenchmarkOptions, at: Endpoint) -> Command:
+        """The server saves nothing and is ended by KILL, as SIGTERM waits for its timer."""
+        if role == "client":
+            return _client(options, at, options.tests, options.requests)
+        deadline_s = 60 + 2 * _client(options, at, ("set", "get"), options.requests).deadline_s
+        network = ("--bind", at.listen, "--port", str(at.port), "--protected-mode", "no")
+        nothing_saved = ("--save", "", "--appendonly", "no", "--daemonize", "no")
+        argv = ("redis-server", *network, *nothing_saved)
+        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=signal.SIGKILL)
+
+    def warm_up(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command:
+        """A tenth of the requests. It always sets, so that a GET that is measured alone finds values."""
+        requests = max(options.requests // 10, options.clients * options.pipeline)
+        return _client(options, at, ("set", "get"), requests)
+
+    def expected_s(self, options: RedisBenchmarkOptions) -> float:
+        """Seconds, from what an ordinary machine does."""
+        return _expected_s(options, len(options.tests), options.requests)
+
+    def parse(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """One row of the client's CSV per test. Raises ProgramFailed or Unparseable."""
+        client = completed["client"]
+        complaint = "; ".join(client.stderr.decode(errors="replace").splitlines())[:300]
+        if client.returncode != 0:
+            said = complaint or client.last_words
+            raise ProgramFailed(f"redis-benchmark ended with code {client.returncode}: {said}")
+        rows = _rows(client)
+        if not rows and complaint:
+            raise ProgramFailed(f"redis-benchmark: {complaint}")
+        return tuple(measured for test in options.tests for measured in _measurements(test, rows))
+
+
+def _metrics(test: str) -> dict[str, Metric]:
+    """The metrics of one test by their column."""
+    return {
+        column: Metric(f"{test}_{name}", unit, "higher" if column == "rps" else "lower")
+        for column, (name, unit) in _COLUMNS.items()
+    }
+
+
+def _expected_s(options: RedisBenchmarkOptions, tests: int, requests: int) -> float:
+    rate = min(50_000, 15_000 * options.clients) * min(options.pipeline, 8)
+    return 0.2 + tests * requests * (1 / rate + options.value_size / 500e6)
+
+
+def _client(options: RedisBenchmarkOptions, at: Endpoint, tests: tuple[str, ...], requests: int) -> Command:
+    """A client under a deadline: against a closed port redis-benchmark tries for ever."""
+    argv = ["redis-benchmark", "-h", at.address, "-p", str(at.port), "--csv", "-t", ",".join(tests)]
+    argv += ["-n", str(requests), "-c", str(options.clients), "-d", str(options.value_size)]
+    argv += ["-P", str(options.pipeline)]
+    argv += ["-r", str(options.keyspace)] if options.keyspace is not None else []
+    return Command(tuple(argv), deadline_s=20 + _SLOWEST * _expected_s(options, len(tests), requests))
+
+
+def _rows(client: Completed) -> dict[str, dict[str, str]]:
+    """The rows by test. A row that was cut off is an error: strict CSV wants every quotation mark closed."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(client.text, newline=""), strict=True))
+    except csv.Error as error:
+        raise Unparseable(f"redis-benchmark's output is not whole CSV: {error}") from error
+    return {str(row.get("test")).lower(): row for row in rows}
+
+
+def _measurements(test: str, rows: dict[str, dict[str, str]]) -> list[Measurement]:
+    """The measurements of one test. ``inf`` is what redis-benchmark prints of a test shorter than a millisecond."""
+    row = rows.get(test, {})
+    if not row or not all(row.values()):
+        raise Unparseable(f"redis-benchmark's output has no whole row for {test.upper()}")
+    return [Measurement(metric, _number(row.get(column, ""), column)) for column, metric in _metrics(test).items()]
+
+
+def _number(cell: str, column: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise Unparseable(f"redis-benchmark's {column} is '{cell}', not a number")
+    return value
+
+
+PLUGIN = RedisBenchmark()

@@ -1,0 +1,58 @@
+"""sysbench cpu: how many times a second all primes up to a limit are found by division."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads import _sysbench
+from weighbridge.workloads._seconds import WholeSeconds
+
+EVENTS = Metric("events", "1/s", "higher")
+
+
+class SysbenchCpuOptions(Options):
+    """What a study file may say about a sysbench cpu workload. ``duration`` is in seconds."""
+
+    threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
+    prime_limit: Annotated[int, Field(ge=3, le=10**6, description="One event finds all primes up to this")] = 10_000
+
+
+class SysbenchCpu(Workload):
+    """Integer arithmetic that stays in the CPU's registers. Events of different prime limits do not compare.
+
+    Its latencies are not measured: the mean is threads / events per second once more, and the percentiles come
+    from sysbench's own logarithmic buckets, 1.8 % wide, as one number that cannot be merged.
+    """
+
+    kind = "sysbench-cpu"
+    summary = "prime numbers by division: CPU speed without memory or system calls"
+    options = SysbenchCpuOptions
+    packages = ("sysbench",)
+    roles = ("solo",)
+
+    def metrics(self, options: SysbenchCpuOptions) -> tuple[Metric, ...]:
+        """``events``: events per second of all threads together."""
+        return (EVENTS,)
+
+    def command(self, role: Role, options: SysbenchCpuOptions, at: Endpoint) -> Command:
+        """The one process; ``at`` is not used."""
+        return _sysbench.command("cpu", options.threads, options.duration, f"--cpu-max-prime={options.prime_limit}")
+
+    def expected_s(self, options: SysbenchCpuOptions) -> float:
+        """Seconds."""
+        return options.duration + 0.1
+
+    def parse(self, options: SysbenchCpuOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """Events per second, as printed (two decimals). Raises ProgramFailed or Unparseable."""
+        text = _sysbench.report(completed["solo"])
+        pattern = rf"\n +events per second: +{_sysbench.NUMBER}\n"
+        return (Measurement(EVENTS, _sysbench.figure(text, pattern, "events per second")),)
+
+
+PLUGIN = SysbenchCpu()

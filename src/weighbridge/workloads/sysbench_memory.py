@@ -1,0 +1,80 @@
+"""sysbench memory: how fast threads read or write a block of memory over and over."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads import _sysbench
+from weighbridge.workloads._seconds import WholeSeconds
+
+BANDWIDTH = Metric("bandwidth", "MiB/s", "higher")
+
+_NO_END = "1048576T"
+"""A total size (2^60 bytes) that no run reaches, so that the duration ends every run."""
+
+
+def _power_of_two(size: int) -> int:
+    if size & (size - 1):
+        raise ValueError(f"{size} bytes is not a power of two, and sysbench takes no other block size")
+    return size
+
+
+BlockSize = Annotated[Size, AfterValidator(_power_of_two), Field(ge=8, le=2**30)]
+"""Bytes; a power of two."""
+
+
+class SysbenchMemoryOptions(Options):
+    """What a study file may say about a sysbench memory workload. ``duration`` is in seconds, sizes in bytes."""
+
+    threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
+    block_size: Annotated[BlockSize, Field(description="The block that is read or written; a power of two")] = 2**20
+    operation: Annotated[Literal["read", "write"], Field(description="What is done to the block")] = "write"
+    scope: Annotated[Literal["global", "local"], Field(description="One block for all, or one a thread")] = "global"
+    access: Annotated[Literal["seq", "rnd"], Field(description="In order, or at random places of the block")] = "seq"
+
+
+class SysbenchMemory(Workload):
+    """Memory bandwidth. A block that fits into a cache of the CPU measures that cache, as the default may."""
+
+    kind = "sysbench-memory"
+    summary = "reads or writes a block of memory over and over: memory and cache bandwidth"
+    options = SysbenchMemoryOptions
+    packages = ("sysbench",)
+    roles = ("solo",)
+
+    def metrics(self, options: SysbenchMemoryOptions) -> tuple[Metric, ...]:
+        """``bandwidth``: MiB (2^20 bytes) per second of all threads together."""
+        return (BANDWIDTH,)
+
+    def command(self, role: Role, options: SysbenchMemoryOptions, at: Endpoint) -> Command:
+        """The one process; ``at`` is not used."""
+        return _sysbench.command(
+            "memory",
+            options.threads,
+            options.duration,
+            f"--memory-block-size={options.block_size}",
+            f"--memory-total-size={_NO_END}",
+            f"--memory-oper={options.operation}",
+            f"--memory-scope={options.scope}",
+            f"--memory-access-mode={options.access}",
+        )
+
+    def expected_s(self, options: SysbenchMemoryOptions) -> float:
+        """Seconds."""
+        return options.duration + 0.1
+
+    def parse(self, options: SysbenchMemoryOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """Bandwidth, as printed (two decimals). Raises ProgramFailed or Unparseable."""
+        text = _sysbench.report(completed["solo"])
+        pattern = rf" MiB transferred \( *{_sysbench.NUMBER} MiB/sec\)"
+        return (Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth")),)
+
+
+PLUGIN = SysbenchMemory()

@@ -1,0 +1,93 @@
+"""The registry is strict: it finds every plug-in or says what is wrong, and hides nothing."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.model.plugin import Environment, Workload
+from weighbridge.registry import RegistryError, register
+from weighbridge.workloads.iperf3 import PLUGIN
+
+PACKAGE = "plugins_of_a_test"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty package of plug-ins that can be imported during one test."""
+    folder = tmp_path / PACKAGE
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+        del sys.modules[name]
+
+
+def _workloads() -> dict[str, Workload]:
+    return dict(register(registry._discover(PACKAGE), Workload))
+
+
+def test_a_module_with_a_plug_in_is_found_by_its_kind(package: Path):
+    (package / "any_name.py").write_text("from weighbridge.workloads.iperf3 import PLUGIN")
+    assert _workloads() == {"iperf3": PLUGIN}
+
+
+def test_two_plug_ins_of_one_kind_are_an_error_that_names_both(package: Path):
+    for name in ("first", "second"):
+        (package / f"{name}.py").write_text("from weighbridge.workloads.iperf3 import PLUGIN")
+    with pytest.raises(RegistryError, match=rf"{PACKAGE}\.second and {PACKAGE}\.first both define the kind 'iperf3'"):
+        _workloads()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "PLUGIN = None", "PLUGIN = 'iperf3'", "from weighbridge.workloads.iperf3 import Iperf3"]
+)
+def test_a_module_without_a_plug_in_is_an_error_that_names_it(package: Path, text: str):
+    (package / "empty.py").write_text(text)
+    with pytest.raises(RegistryError, match=rf"{PACKAGE}\.empty has no PLUGIN that is a Workload"):
+        _workloads()
+
+
+def test_the_class_of_a_plug_in_is_no_plug_in(package: Path):
+    (package / "a_class.py").write_text("from weighbridge.workloads.iperf3 import Iperf3 as PLUGIN")
+    with pytest.raises(RegistryError, match="has no PLUGIN"):
+        _workloads()
+
+
+def test_a_workload_is_no_environment():
+    with pytest.raises(RegistryError, match="has no PLUGIN that is a Environment"):
+        register([("here", PLUGIN)], Environment)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("import no_such_module_anywhere", ModuleNotFoundError), ("def (", SyntaxError), ("1 / 0", ZeroDivisionError)],
+)
+def test_what_goes_wrong_in_a_module_is_not_swallowed(package: Path, text: str, error: type[Exception]):
+    (package / "broken.py").write_text(text)
+    with pytest.raises(error):
+        _workloads()
+
+
+def test_a_module_that_begins_with_an_underscore_is_no_plug_in(package: Path):
+    (package / "_shared.py").write_text("1 / 0")
+    assert _workloads() == {}
+
+
+def test_plug_ins_are_sorted_and_cannot_be_changed():
+    workloads = registry.workloads()
+    assert list(workloads) == sorted(workloads)
+    assert {"iperf3", "redis-benchmark", "sysbench-cpu", "sysbench-memory"} <= set(workloads)
+    with pytest.raises(TypeError):
+        workloads["iperf3"] = PLUGIN
+
+
+def test_every_module_of_the_package_is_a_plug_in_of_its_own_kind():
+    import weighbridge.workloads
+
+    folder = Path(weighbridge.workloads.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
+    assert modules == {kind.replace("-", "_") for kind in registry.workloads()}

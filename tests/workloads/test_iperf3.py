@@ -1,0 +1,111 @@
+"""iperf3: its options as arguments, and the failures that it ends with code 0."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from weighbridge.model.measurement import Measurement, ProgramFailed, Unparseable
+from weighbridge.workloads.iperf3 import JITTER, LOSS, PLUGIN, THROUGHPUT
+
+from .captured import AT, UDP, data, parse
+
+
+def _client(**options: Any) -> str:
+    return " ".join(PLUGIN.command("client", PLUGIN.options.model_validate(options), AT).argv)
+
+
+def test_the_server_is_waited_for_on_tcp_even_for_udp():
+    server = PLUGIN.command("server", PLUGIN.options.model_validate(UDP), AT)
+    assert " ".join(server.argv) == "iperf3 -s -B 0.0.0.0 -p 15201 --forceflush"
+    assert server.listens == (("tcp", 15201),)
+
+
+def test_the_client_of_tcp():
+    assert _client() == "iperf3 -J -c 192.0.2.7 -p 15201 --connect-timeout 5000 -t 10 -P 1"
+    assert _client(duration="1min", omit="2s", length="64KiB", parallel=4, reverse=True, bitrate="1Gbit/s") == (
+        "iperf3 -J -c 192.0.2.7 -p 15201 --connect-timeout 5000 -t 60 -P 4 -O 2 -b 1000000000 -l 65536 -R"
+    )
+
+
+def test_the_client_of_udp_never_leaves_the_length_to_iperf3():
+    assert _client(**UDP).endswith("-t 10 -P 1 -u -b 10000000 -l 1468")
+    assert _client(**UDP, length="512B").endswith("-u -b 10000000 -l 512")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"protocol": "udp"}, "udp needs a bitrate"),
+        ({"duration": "1500ms"}, "not a whole number of seconds"),
+        ({"duration": "0s"}, "greater than or equal to 1"),
+        ({"duration": 10}, "has no unit"),
+        ({"omit": "61s"}, "less than or equal to 60"),
+        ({"bitrate": "0bit/s"}, "greater than or equal to 1"),
+        ({"parallel": 129}, "less than or equal to 128"),
+        ({"length": "2MiB"}, "tcp takes a length of 1 to 1048576 B, not 2097152 B"),
+        (UDP | {"length": "70000B"}, "udp takes a length of 16 to 65507 B, not 70000 B"),
+        ({"length": "0B"}, "not 0 B"),
+        ({"protocol": "sctp"}, "'tcp' or 'udp'"),
+        ({"window": "1MiB"}, "Extra inputs are not permitted"),
+    ],
+)
+def test_options_that_iperf3_would_refuse(options: dict[str, Any], words: str):
+    with pytest.raises(ValidationError, match=words):
+        PLUGIN.options.model_validate(options)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("iperf3-error.json", "unable to connect to server: Connection refused"),
+        ("iperf3-server-killed.json", "control socket has closed unexpectedly"),
+        ("iperf3-unreachable.json", "Network is unreachable"),
+        ("iperf3-interrupted.json", "interrupt - the client has terminated"),
+    ],
+)
+def test_an_error_with_code_0_is_a_failure_even_beside_zeros(file: str, words: str):
+    with pytest.raises(ProgramFailed, match=words):
+        parse("iperf3", {}, data(file))
+
+
+def test_a_refused_option_is_told_from_standard_error():
+    with pytest.raises(ProgramFailed, match="block size invalid"):
+        parse("iperf3", {}, b"Usage: iperf3", data("iperf3-bad-length.stderr"), returncode=1)
+
+
+def test_zero_throughput_is_a_value():
+    stdout = data("iperf3-tcp.json").replace(b"8662628718.9106846", b"0")
+    assert parse("iperf3", {}, stdout)[0] == Measurement(THROUGHPUT, 0.0)
+
+
+def test_retransmits_are_absent_where_the_kernel_does_not_count_them():
+    stdout = data("iperf3-tcp.json").replace(b"retransmits", b"retransmitted")
+    assert [measured.metric for measured in parse("iperf3", {}, stdout)] == [THROUGHPUT]
+
+
+@pytest.mark.parametrize("value", [b"null", b"NaN", b"Infinity", b'"fast"', b"true", b"-1", b"1e999", b"9" * 5000])
+def test_what_is_no_number_is_unparseable(value: bytes):
+    stdout = data("iperf3-tcp.json").replace(b"8662628718.9106846", value)
+    with pytest.raises(Unparseable, match="bits_per_second"):
+        parse("iperf3", {}, stdout)
+
+
+@pytest.mark.parametrize("key", [b"sum_received", b"sum_sent", b"lost_percent", b"jitter_ms"])
+def test_a_missing_key_is_unparseable_and_never_zero(key: bytes):
+    stdout = data("iperf3-udp-10M.json").replace(key, b"something_else")
+    with pytest.raises(Unparseable, match=key.decode()):
+        parse("iperf3", UDP, stdout)
+
+
+def test_when_no_datagram_arrives_all_are_lost_whatever_iperf3_says():
+    assert b'"lost_percent":\t0' in data("iperf3-udp-all-lost.json")
+    measured = parse("iperf3", UDP, data("iperf3-udp-all-lost.json"))
+    assert measured == (Measurement(THROUGHPUT, 0.0), Measurement(LOSS, 100.0))
+
+
+def test_a_loss_that_nothing_came_after_is_counted_too():
+    measured = {found.metric: found.value for found in parse("iperf3", UDP, data("iperf3-udp-tail-lost.json"))}
+    assert measured[LOSS] == pytest.approx(100 * (851 - 401) / 851)
+    assert measured[JITTER] == 0.00999299818422466
+    assert measured[THROUGHPUT] == pytest.approx(4.708209321553506)

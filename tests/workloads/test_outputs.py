@@ -1,0 +1,83 @@
+"""Whatever an output looks like, it becomes the tool's own values or a recorded failure, and nothing else."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge import registry
+from weighbridge.model.measurement import ProgramFailed, TrialFailure, Unparseable
+
+from .captured import GOOD, Case, parse
+
+KINDS = sorted({case.kind for case in GOOD})
+OPTIONS = {(case.kind, str(case.options)): case for case in GOOD}
+
+
+@pytest.mark.parametrize("case", GOOD, ids=str)
+def test_the_values_are_those_that_the_tool_printed(case: Case):
+    found = {measured.metric.name: measured.value for measured in case.parse(case.stdout)}
+    assert found == pytest.approx(case.values, rel=1e-12)
+
+
+@pytest.mark.parametrize("case", GOOD, ids=str)
+def test_an_output_cut_anywhere_gives_the_same_values_or_none(case: Case):
+    whole = case.parse(case.stdout)
+    parsed = 0
+    for length in range(len(case.stdout)):
+        try:
+            assert case.parse(case.stdout[:length]) == whole
+            parsed += 1
+        except (Unparseable, ProgramFailed):
+            continue
+    assert parsed <= 20, "only the end may be missing: a line feed, or the fairness of threads"
+
+
+def _never_anything_but_a_trial_failure(act: Callable[[], object]) -> None:
+    try:
+        act()
+    except (Unparseable, ProgramFailed):
+        return
+
+
+@pytest.mark.parametrize("case", OPTIONS.values(), ids=str)
+@given(stdout=st.binary(), stderr=st.binary(max_size=50), returncode=st.sampled_from([0, 1, -9]))
+def test_random_bytes_never_break_a_parser(case: Case, stdout: bytes, stderr: bytes, returncode: int):
+    with pytest.raises(TrialFailure):
+        case.parse(stdout, stderr, returncode)
+
+
+@pytest.mark.parametrize("case", GOOD, ids=str)
+@given(cut=st.data())
+def test_an_output_with_random_damage_never_breaks_a_parser(case: Case, cut: st.DataObject):
+    start = cut.draw(st.integers(0, len(case.stdout)))
+    length = cut.draw(st.integers(0, 60))
+    damage = cut.draw(st.one_of(st.binary(max_size=20), st.sampled_from([b"null", b"NaN", b"1e999", b"9" * 400])))
+    damaged = case.stdout[:start] + damage + case.stdout[start + length :]
+    _never_anything_but_a_trial_failure(lambda: case.parse(damaged))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "stdout", [b"", b"\n", b"\0" * 100, b"\xff\xfe", b"[" * 100_000, b"{}", b"null", b'{"end": 1}']
+)
+def test_empty_and_garbage_are_unparseable(kind: str, stdout: bytes):
+    with pytest.raises(Unparseable):
+        parse(kind, {}, stdout)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_that_failed_is_told_in_its_own_words(kind: str):
+    with pytest.raises(ProgramFailed, match="no such luck"):
+        parse(kind, {}, b"", b"something\nno such luck\n", returncode=1)
+
+
+@pytest.mark.parametrize("case", GOOD, ids=str)
+def test_a_good_output_of_a_program_that_failed_is_no_measurement(case: Case):
+    with pytest.raises(ProgramFailed):
+        case.parse(case.stdout, returncode=-9)
+
+
+def test_every_workload_has_a_captured_output():
+    assert set(registry.workloads()) == set(KINDS)

@@ -1,0 +1,85 @@
+"""The two sysbench workloads: arguments, fatal errors on standard output, reports without their end."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.workloads import sysbench_cpu, sysbench_memory
+
+from .captured import AT, data, parse
+
+KINDS = pytest.mark.parametrize("kind", ["sysbench-cpu", "sysbench-memory"])
+
+
+def test_the_command_of_cpu():
+    options = sysbench_cpu.PLUGIN.options.model_validate({"threads": 2, "duration": "1min", "prime_limit": 20000})
+    assert " ".join(sysbench_cpu.PLUGIN.command("solo", options, AT).argv) == (
+        "sysbench cpu --threads=2 --time=60 --events=0 --cpu-max-prime=20000 run"
+    )
+
+
+def test_the_command_of_memory_is_ended_by_its_duration_alone():
+    options = sysbench_memory.PLUGIN.options.model_validate(
+        {"block_size": "4KiB", "operation": "read", "access": "rnd"}
+    )
+    assert " ".join(sysbench_memory.PLUGIN.command("solo", options, AT).argv) == (
+        "sysbench memory --threads=1 --time=10 --events=0 --memory-block-size=4096 --memory-total-size=1048576T"
+        " --memory-oper=read --memory-scope=global --memory-access-mode=rnd run"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"duration": "500ms"}, "not a whole number of seconds"),
+        ({"threads": 0}, "greater than or equal to 1"),
+        ({"block_size": "1000B"}, "not a power of two"),
+        ({"block_size": "4B"}, "greater than or equal to 8"),
+        ({"block_size": "0B"}, "greater than or equal to 8"),
+        ({"operation": "none"}, "'read' or 'write'"),
+    ],
+)
+def test_options_that_sysbench_would_refuse(options: dict[str, Any], words: str):
+    with pytest.raises(ValidationError, match=words):
+        sysbench_memory.PLUGIN.options.model_validate(options)
+
+
+@KINDS
+@pytest.mark.parametrize("returncode", [0, 1])
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("sysbench-fatal-block.txt", "Invalid value for memory-block-size: 1000"),
+        ("sysbench-fatal-threads.txt", "Resource temporarily unavailable"),
+        ("sysbench-fatal-no-threads.txt", "Invalid value for --threads: 0"),
+    ],
+)
+def test_a_fatal_error_on_standard_output_is_a_failure(kind: str, returncode: int, file: str, words: str):
+    with pytest.raises(ProgramFailed, match=words):
+        parse(kind, {}, data(file), returncode=returncode)
+
+
+@KINDS
+def test_a_refused_option_is_told_from_standard_error(kind: str):
+    with pytest.raises(ProgramFailed, match="invalid option: --nonsense=1"):
+        parse(kind, {}, b"sysbench 1.0.20\n\n", data("sysbench-invalid-option.stderr"), returncode=1)
+
+
+@KINDS
+def test_a_report_without_its_end_is_unparseable_although_the_figure_is_in_it(kind: str):
+    whole = data(f"{kind}.txt")
+    with pytest.raises(Unparseable, match="has no end"):
+        parse(kind, {}, whole[: whole.index(b"Threads fairness")])
+
+
+@pytest.mark.parametrize(("kind", "other"), [("sysbench-cpu", "memory"), ("sysbench-memory", "cpu")])
+def test_the_report_of_another_test_is_unparseable(kind: str, other: str):
+    with pytest.raises(Unparseable, match="sysbench's report has no"):
+        parse(kind, {}, data(f"sysbench-{other}.txt"))
+
+
+def test_zero_is_a_value():
+    stdout = data("sysbench-cpu.txt").replace(b"1730.16", b"0.00")
+    assert parse("sysbench-cpu", {}, stdout)[0].value == 0.0
