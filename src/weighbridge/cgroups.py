@@ -1,0 +1,227 @@
+"""Control groups, version 1 and 2: limits, freezing, counters, and ending whatever is in them."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.site import Limits
+
+MOUNT = Path("/sys/fs/cgroup")
+TOP = "weighbridge"
+PERIOD_US = 100_000
+V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")
+
+
+def version(mount: Path = MOUNT) -> int:
+    """2 for the unified hierarchy, 1 for separate (or hybrid) ones, 0 where there are none."""
+    if (mount / "cgroup.controllers").exists():
+        return 2
+    return 1 if (mount / "cpu").is_dir() else 0
+
+
+def bases(mount: Path = MOUNT) -> dict[str, Path]:
+    """The hierarchies to use: controller -> its mount (version 1), or "" -> the one tree (version 2)."""
+    if version(mount) == 2:
+        return {"": mount}
+    return {name: mount / name for name in V1_CONTROLLERS if (mount / name).is_dir()}
+
+
+def hierarchies(mount: Path = MOUNT) -> list[Path]:
+    """Every mounted hierarchy, also those that we set nothing in but an engine may (devices, systemd, ...)."""
+    if version(mount) == 2:
+        return [mount]
+    return sorted(path.parent for path in mount.glob("*/cgroup.procs") if not path.parent.is_symlink())
+
+
+def _write(path: Path, value: str) -> None:
+    path.write_text(value)
+
+
+class Cgroup:
+    """One group under ``weighbridge/``, in every hierarchy. ``name`` is a relative path such as RUN/SITE."""
+
+    def __init__(self, name: str, *, mount: Path = MOUNT) -> None:
+        self.name = name
+        self.version = version(mount)
+        self.paths = {controller: base / TOP / name for controller, base in bases(mount).items()}
+        self._everywhere = [base / TOP / name for base in hierarchies(mount)]
+        if not self.paths:
+            raise Unavailable(f"no control groups are mounted at {mount}")
+        self._mount = mount
+
+    @property
+    def procs(self) -> list[Path]:
+        """The files into which a process writes 0 to join."""
+        return [path / "cgroup.procs" for path in self.paths.values()]
+
+    def create(self) -> "Cgroup":
+        """Make the group in every hierarchy; its parents are prepared on the way. Unavailable where not allowed."""
+        try:
+            for controller, path in self.paths.items():
+                base = bases(self._mount)[controller]
+                here = base
+                for part in path.relative_to(base).parts:
+                    if self.version == 2:
+                        self._delegate(here)
+                    here = here / part
+                    here.mkdir(exist_ok=True)
+                    if controller == "cpuset":
+                        self._inherit_cpuset(here)
+        except PermissionError as error:
+            raise Unavailable(f"no control group may be made by this user: {error.filename}") from error
+        return self
+
+    @staticmethod
+    def _delegate(parent: Path) -> None:
+        wanted = (parent / "cgroup.controllers").read_text().split()
+        active = (parent / "cgroup.subtree_control").read_text().split()
+        for controller in ("cpu", "cpuset", "memory", "pids"):
+            if controller in wanted and controller not in active:
+                with contextlib.suppress(OSError):
+                    _write(parent / "cgroup.subtree_control", f"+{controller}")
+
+    @staticmethod
+    def _inherit_cpuset(path: Path) -> None:
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            if not (path / name).read_text().strip():
+                _write(path / name, (path.parent / name).read_text().strip())
+
+    def limit(self, limits: Limits) -> list[str]:
+        """Set the limits; gives one sentence for each that could not be honoured."""
+        refused = []
+        for what, files in self._limit_files(limits).items():
+            for path, value in files:
+                try:
+                    _write(path, value)
+                except OSError as error:
+                    refused.append(f"{what}: {error.strerror} ({path.name}={value})")
+                    break
+        return refused
+
+    def _limit_files(self, limits: Limits) -> dict[str, list[tuple[Path, str]]]:
+        files: dict[str, list[tuple[Path, str]]] = {}
+        quota = round((limits.cpus or 0) * PERIOD_US)
+        if limits.cpus is not None:
+            files["cpus"] = (
+                [(self.paths[""] / "cpu.max", f"{quota} {PERIOD_US}")]
+                if self.version == 2
+                else [
+                    (self._path("cpu") / "cpu.cfs_period_us", str(PERIOD_US)),
+                    (self._path("cpu") / "cpu.cfs_quota_us", str(quota)),
+                ]
+            )
+        if limits.memory is not None:
+            name = "memory.max" if self.version == 2 else "memory.limit_in_bytes"
+            files["memory"] = [(self._path("memory") / name, str(limits.memory))]
+        if limits.cpuset is not None:
+            files["pin"] = [(self._path("cpuset") / "cpuset.cpus", limits.cpuset)]
+        return files
+
+    def _path(self, controller: str) -> Path:
+        return self.paths[""] if self.version == 2 else self.paths.get(controller, Path("/nonexistent") / controller)
+
+    def freeze(self) -> None:
+        """Stop every process in it; returns when they are stopped."""
+        self._set_frozen(frozen=True)
+
+    def thaw(self) -> None:
+        """Let every process in it run again."""
+        self._set_frozen(frozen=False)
+
+    def _set_frozen(self, *, frozen: bool) -> None:
+        if self.version == 2:
+            path, state = self.paths[""] / "cgroup.freeze", self.paths[""] / "cgroup.events"
+            value, wanted = str(int(frozen)), f"frozen {int(frozen)}"
+        else:
+            path = state = self._path("freezer") / "freezer.state"
+            value = wanted = "FROZEN" if frozen else "THAWED"
+        _write(path, value)
+        deadline = time.monotonic() + 5
+        while wanted not in state.read_text():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{path} did not become {wanted} within 5 s")
+            time.sleep(0.001)
+
+    def meters(self) -> dict[str, float]:
+        """``cpu_s``, ``throttled_s`` (seconds since it was made), ``memory_bytes``; what is unreadable is absent."""
+        return read_meters(self.version, self._path)
+
+    def pids(self) -> set[int]:
+        """Every process in it and below it."""
+        found: set[int] = set()
+        for path in self._everywhere:
+            for procs in path.rglob("cgroup.procs"):
+                with contextlib.suppress(OSError):
+                    found.update(int(line) for line in procs.read_text().split())
+        return found - {os.getpid()}
+
+    def kill(self) -> None:
+        """End every process in it, frozen or not; returns when none is left or after ten seconds."""
+        deadline = time.monotonic() + 10
+        with contextlib.suppress(OSError):
+            self._thaw_below()
+        while (pids := self.pids()) and time.monotonic() < deadline:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.005)
+
+    def _thaw_below(self) -> None:
+        name, value = ("cgroup.freeze", "0") if self.version == 2 else ("freezer.state", "THAWED")
+        for path in self._path("freezer").rglob(name):
+            _write(path, value)
+
+    def remove(self) -> bool:
+        """Remove it and all below it; True when nothing is left (a dying process may need a moment)."""
+        deadline = time.monotonic() + 5
+        while any(path.exists() for path in self._everywhere):
+            for path in self._everywhere:
+                for directory in [*_directories_below(path), path]:
+                    with contextlib.suppress(OSError):
+                        directory.rmdir()
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.002)
+        return True
+
+
+def _directories_below(path: Path) -> Iterator[Path]:
+    with contextlib.suppress(OSError):
+        yield from sorted((p for p in path.rglob("*") if p.is_dir()), key=lambda p: -len(p.parts))
+
+
+def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, float]:
+    """Counters from the files of a group; ``path_of`` gives the folder of a controller."""
+    readings: dict[str, float] = {}
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        stat = dict(line.split()[:2] for line in (path_of("cpu") / "cpu.stat").read_text().splitlines())
+        if cgroup_version == 2:
+            readings["cpu_s"] = int(stat["usage_usec"]) / 1e6
+            readings["throttled_s"] = int(stat.get("throttled_usec", 0)) / 1e6
+        else:
+            readings["throttled_s"] = int(stat["throttled_time"]) / 1e9
+            readings["cpu_s"] = int((path_of("cpuacct") / "cpuacct.usage").read_text()) / 1e9
+    with contextlib.suppress(OSError, ValueError):
+        name = "memory.current" if cgroup_version == 2 else "memory.usage_in_bytes"
+        readings["memory_bytes"] = float((path_of("memory") / name).read_text())
+    return readings
+
+
+def runs(mount: Path = MOUNT) -> list[str]:
+    """The names of the groups directly under ``weighbridge/``: one for each run that has any."""
+    found: set[str] = set()
+    for base in hierarchies(mount):
+        with contextlib.suppress(OSError):
+            found.update(path.name for path in (base / TOP).iterdir() if path.is_dir())
+    return sorted(found)
+
+
+def remove_top(mount: Path = MOUNT) -> None:
+    """Remove the ``weighbridge`` groups themselves where they are empty."""
+    for base in hierarchies(mount):
+        with contextlib.suppress(OSError):
+            (base / TOP).rmdir()

@@ -1,0 +1,44 @@
+"""`weighbridge clean`."""
+
+import typer
+
+from weighbridge.cli.output import JsonFlag, err, out, print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(epilog="Examples: weighbridge clean -- weighbridge clean --check")
+    def clean(
+        check: bool = typer.Option(False, "--check", help="Only list what is left; exit with 1 where anything is."),
+        as_json: bool = JsonFlag,
+    ) -> None:
+        """Remove everything that interrupted or killed runs left on this machine.
+
+        What a living run uses, run directories and cached userlands stay.
+        """
+        from dataclasses import asdict
+
+        from weighbridge.errors import Leftovers
+        from weighbridge.runner import clean as cleaning
+
+        if check:
+            found, living = cleaning.find()
+            left = [leftover for leftover in found if leftover.run not in living]
+            for run in sorted(living):
+                err().print(f"run {run} is alive: what it uses is not listed", markup=False)
+        else:
+            left = cleaning.clean()
+        if as_json:
+            print_json([asdict(leftover) for leftover in left])
+        else:
+            for leftover in left:
+                out().print(f"{leftover.kind} {leftover.name} (run {leftover.run})", markup=False, soft_wrap=True)
+        if left:
+            raise Leftovers(
+                f"{len(left)} things are left: weighbridge clean removes them"
+                if check
+                else f"{len(left)} things could not be removed"
+            )
+        if not as_json:
+            out().print("nothing is left")

@@ -1,0 +1,45 @@
+"""`weighbridge doctor`."""
+
+from typing import Any
+
+import typer
+
+from weighbridge.cli.output import JsonFlag, out, print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(epilog="Example: weighbridge doctor")
+    def doctor(as_json: bool = JsonFlag) -> None:
+        """Say what this machine can measure, and what to install for the rest."""
+        found = examine()
+        if as_json:
+            print_json(found)
+            return
+        from rich.table import Table
+
+        for section in ("environments", "workloads", "machine"):
+            table = Table(section, "", "", box=None, pad_edge=False, show_header=True)
+            for row in found[section]:
+                state = "ready" if row["ready"] else "not ready"
+                table.add_row(row["name"], state, "; ".join(text for text in (row["detail"], row["remedy"]) if text))
+            out().print(table)
+            out().print()
+
+
+def examine() -> dict[str, Any]:
+    """Readiness of every environment, every workload and what the machine itself must have."""
+    from weighbridge import registry
+    from weighbridge.runner.machine import checks, workload_readiness
+
+    environments = {kind: plugin.readiness() for kind, plugin in registry.environments().items()}
+    workloads = {kind: workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
+    sections = {"environments": environments, "workloads": workloads, "machine": checks()}
+    return {
+        section: [
+            {"name": name, "ready": state.ready, "detail": state.detail, "remedy": state.remedy}
+            for name, state in states.items()
+        ]
+        for section, states in sections.items()
+    }

@@ -1,0 +1,100 @@
+"""`weighbridge plan`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+
+from weighbridge.cli.output import JsonFlag, out, print_json
+from weighbridge.model.study import Study
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(epilog="Example: weighbridge plan first-look")
+    def plan(
+        study: str = typer.Argument(help="A bundled study's name or the path of a study file."),
+        as_json: bool = JsonFlag,
+        trials: bool = typer.Option(
+            False, "--trials", help="Also list every trial in the order in which it will run."
+        ),
+    ) -> None:
+        """Show what a study will run, in which order, and how long it takes. Runs nothing."""
+        from weighbridge.study.loader import load
+
+        planned = describe(load(study))
+        if as_json:
+            print_json(planned)
+        else:
+            _print(planned, trials)
+
+
+def describe(study: Study) -> dict[str, Any]:
+    """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
+    from weighbridge.runner.estimate import seconds
+    from weighbridge.runner.run import packages_of, readiness_of
+    from weighbridge.study.schedule import block
+
+    ready = readiness_of(study)
+    repetitions = study.file.repetitions
+    blocks = repetitions.blocks or repetitions.min
+    least, most = seconds(study)
+    return {
+        "study": study.file.study,
+        "question": study.file.question,
+        "baseline": study.file.baseline,
+        "environments": [
+            {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "ready": ready[arm.name].ready,
+             "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy}
+            for arm in study.arms
+        ],
+        "workloads": [{"label": cell.label, "kind": cell.kind, "level": dict(cell.level)} for cell in study.cells],
+        "packages": packages_of(study),
+        "blocks": blocks,
+        "trials": [
+            {"block": trial.block, "workload": trial.workload, "level": dict(trial.level),
+             "environment": trial.environment}
+            for number in range(1, blocks + 1)
+            for trial in block(study, number)
+        ],
+        "seconds": {"from": round(least), "to": round(most)},
+        "seed": study.file.seed,
+    }  # fmt: skip
+
+
+def _print(planned: dict[str, Any], with_trials: bool) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from weighbridge.runner.estimate import clock
+
+    out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
+    table = Table("environment", "kind", "ready", box=None, pad_edge=False)
+    for arm in planned["environments"]:
+        note = f" (A/A arm: {arm['aa_of']} again)" if arm["aa_of"] else ""
+        note += " (baseline)" if arm["name"] == planned["baseline"] else ""
+        state = "yes" if arm["ready"] else f"no: {arm['why']}; {arm['remedy']}"
+        table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
+    out().print(table)
+    names = ", ".join(cell["label"] for cell in planned["workloads"])
+    arms, cells = len(planned["environments"]), len(planned["workloads"])
+    out().print(f"\nworkloads: {escape(names)}")
+    out().print(
+        f"{planned['blocks']} blocks x {cells} workloads x {arms} environments = {len(planned['trials'])} trials, "
+        f"in random order (seed {planned['seed']})"
+    )
+    times = planned["seconds"]
+    out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, and set-up the first time")
+    if with_trials:
+        out().print(_trial_table(planned["trials"]))
+
+
+def _trial_table(trials: Iterable[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    table = Table("#", "block", "workload", "level", "environment", box=None, pad_edge=False)
+    for number, trial in enumerate(trials, 1):
+        level = ", ".join(f"{factor}={value}" for factor, value in trial["level"].items())
+        table.add_row(str(number), str(trial["block"]), trial["workload"], level, trial["environment"])
+    return table

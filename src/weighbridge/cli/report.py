@@ -1,0 +1,36 @@
+"""`weighbridge report`."""
+
+from pathlib import Path
+
+import typer
+
+from weighbridge.cli.output import JsonFlag, err, out, print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(
+        epilog="Examples: weighbridge report runs/first-look-20261121-090000 -- weighbridge report RUN --json"
+    )
+    def report(
+        run: Path = typer.Argument(help="A run directory."),
+        as_json: bool = JsonFlag,
+        page: Path | None = typer.Option(
+            None, "--html", help="Where the page goes (default: report.html in the run)."
+        ),
+    ) -> None:
+        """Show the verdicts of a run and write its page, from what is stored."""
+        from weighbridge.report.analysis import analyse
+        from weighbridge.report.html import write_html
+        from weighbridge.report.machine import report_json
+        from weighbridge.report.terminal import print_report
+        from weighbridge.store.run import RunStore
+
+        with RunStore(run) as store:
+            if as_json:
+                print_json(report_json(store))
+                return
+            written = write_html(store, page or run / "report.html")
+            print_report(analyse(store), out())
+        err().print(f"report: {written}", markup=False)

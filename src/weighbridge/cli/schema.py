@@ -1,0 +1,16 @@
+"""`weighbridge schema`."""
+
+import typer
+
+from weighbridge.cli.output import print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(epilog="Example: weighbridge schema > study.schema.json")
+    def schema() -> None:
+        """Print the JSON Schema of study files, for your editor."""
+        from weighbridge.study.schema import json_schema
+
+        print_json(json_schema())

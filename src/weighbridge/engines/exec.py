@@ -1,0 +1,109 @@
+"""A process inside a container, started through the engine's exec interface."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from weighbridge.engines.docker import engine_errors
+from weighbridge.model.command import Command, Completed
+from weighbridge.process import GRACE_S
+
+_STDERR = 2
+
+
+class Exec:
+    """A started ``docker exec``. Implements ``Running``."""
+
+    def __init__(self, client: Any, container: str, command: Command, env: dict[str, str]) -> None:
+        """Start it in the container with this id."""
+        self._api = client.api
+        self._container = container
+        self._command = command
+        self._streams: tuple[bytearray, bytearray] = (bytearray(), bytearray())
+        self._done = threading.Event()
+        self._completed: Completed | None = None
+        with engine_errors(f"docker exec of {command.argv[0]}"):
+            made = self._api.exec_create(
+                container, list(command.argv), environment={**env, **command.env}, stdin=bool(command.stdin)
+            )
+            self._id: str = made["Id"]
+            self._started = time.monotonic()
+            self._ended = self._started
+            self._socket = self._api.exec_start(self._id, socket=True)
+        self._raw = getattr(self._socket, "_sock", self._socket)
+        self._raw.settimeout(None)
+        threading.Thread(target=self._read, daemon=True, name=f"exec {command.argv[0]}").start()
+        if command.stdin:
+            import socket
+
+            self._raw.sendall(command.stdin)
+            self._raw.shutdown(socket.SHUT_WR)
+
+    def _read(self) -> None:
+        from docker.utils.socket import frames_iter
+
+        with contextlib.suppress(OSError, ValueError):  # the engine went away: its silence is told by stop()
+            for stream, data in frames_iter(self._socket, tty=False):  # type: ignore[no-untyped-call]
+                self._streams[stream == _STDERR].extend(data)
+        self._ended = time.monotonic()
+        self._done.set()
+
+    def poll(self) -> int | None:
+        """Its return code, or None while it runs."""
+        return self._inspect()["ExitCode"] if self._done.is_set() else None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most ``timeout_s`` seconds; True once its output has ended."""
+        return self._done.wait(timeout_s)
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        """End it: its stop signal, then KILL after two seconds. Raises EnvironmentLost where the engine is gone."""
+        if self._completed is not None:
+            return self._completed
+        try:
+            for number in (self._command.stop_signal, signal.SIGKILL):
+                if not self._done.is_set():
+                    self._signal(number)
+                    self._done.wait(GRACE_S)
+            state = self._inspect()
+        finally:
+            with contextlib.suppress(OSError):
+                self._raw.close()
+                self._socket.close()
+        code = int(state["ExitCode"] if state["ExitCode"] is not None else -1)
+        streams = [bytes(stream) for stream in self._streams]
+        duration = self._ended - self._started
+        self._completed = Completed(self._command.argv, code, streams[0], streams[1], duration, timed_out)
+        return self._completed
+
+    def _inspect(self) -> dict[str, Any]:
+        with engine_errors(f"docker exec of {self._command.argv[0]}"):
+            for _ in range(100):
+                state: dict[str, Any] = self._api.exec_inspect(self._id)
+                if not state["Running"]:
+                    break
+                time.sleep(0.002)
+            return state
+
+    def _signal(self, number: int) -> None:
+        with engine_errors(f"docker exec of {self._command.argv[0]}"):
+            pid = int(self._api.exec_inspect(self._id)["Pid"])
+        if not pid:
+            return
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return
+        except PermissionError:
+            self._signal_from_inside(pid, number)
+
+    def _signal_from_inside(self, pid: int, number: int) -> None:
+        status = Path(f"/proc/{pid}/status").read_text()
+        inner = next(line.split()[-1] for line in status.splitlines() if line.startswith("NSpid:"))
+        with engine_errors("docker exec of kill"):
+            made = self._api.exec_create(self._container, ["kill", f"-{int(number)}", inner], user="root")
+            self._api.exec_start(made["Id"])

@@ -1,0 +1,79 @@
+"""What an engine leaves in the host's packet filter and sysctls after it has gone, and how to take it out again.
+
+dockerd keeps its chains, its FORWARD policy and ip_forward when it stops. A private engine must not: a note of how
+things were is kept in the run's state folder, so that ``weighbridge clean`` can restore them even after a kill.
+"""
+
+import contextlib
+import json
+import re
+from pathlib import Path
+
+from weighbridge.process import output
+
+NOTE = "firewall.json"
+TABLES = ("filter", "nat")
+_SYSCTLS = ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables")
+_OURS = re.compile(r"\bDOCKER|\bwb-[0-9a-f]+|\bdocker0\b")
+
+
+def rules(table: str) -> list[str]:
+    """The table's chains (":NAME POLICY") and rules ("-A ..."); empty where there is no iptables."""
+    text = output(("iptables-save", "-t", table)) or ""
+    return [re.sub(r" \[\d+:\d+\]$", "", line) for line in text.splitlines() if line.startswith((":", "-A"))]
+
+
+def count() -> int:
+    """How many IPv4 rules are in force, NAT included."""
+    return sum(line.startswith("-A") for table in TABLES for line in rules(table))
+
+
+def remember(state: Path) -> None:
+    """Note the rules and sysctls as they are before an engine starts."""
+    sysctls = {name: value for name in _SYSCTLS if (value := _sysctl(name)) is not None}
+    note = {"rules": {table: rules(table) for table in TABLES}, "sysctls": sysctls}
+    (state / NOTE).write_text(json.dumps(note))
+
+
+def restore(state: Path) -> None:
+    """Take out what the engine added since ``remember``, and only that; does nothing where nothing was noted."""
+    try:
+        note = json.loads((state / NOTE).read_text())
+    except FileNotFoundError:
+        return
+    for table in TABLES:
+        before = set(note["rules"][table])
+        for argv in undo(before, rules(table)):
+            output(("iptables", "--wait", "-t", table, *argv))
+    for name, value in note["sysctls"].items():
+        if _sysctl(name) != value:
+            with contextlib.suppress(OSError):
+                (Path("/proc/sys") / name).write_text(value)
+    (state / NOTE).unlink(missing_ok=True)
+
+
+def undo(before: set[str], now: list[str]) -> list[tuple[str, ...]]:
+    """The iptables arguments that take out the rules, chains and policies that an engine added: rules first."""
+    added = [line for line in now if line not in before and _OURS.search(line)]
+    steps = [tuple(_unquoted("-D" + rule[2:])) for rule in added if rule.startswith("-A")]
+    steps += [("-X", chain.split()[0][1:]) for chain in added if chain.startswith(":")]
+    policies = {line.split()[0][1:]: line.split()[1] for line in before if line.startswith(":")}
+    for line in now:
+        if line.startswith(":") and line not in before:
+            name, policy = line[1:].split()[:2]
+            if policy != "-" and policies.get(name, "ACCEPT") != policy:
+                steps.append(("-P", name, policies.get(name, "ACCEPT")))
+    return steps
+
+
+def _unquoted(rule: str) -> list[str]:
+    import shlex
+
+    return shlex.split(rule)
+
+
+def _sysctl(name: str) -> str | None:
+    try:
+        return (Path("/proc/sys") / name).read_text().strip()
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""Environments: one isolation layer per module, each with an object PLUGIN."""

@@ -1,0 +1,1 @@
+"""What a run says about the machine that it ran on."""

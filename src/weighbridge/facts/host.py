@@ -1,0 +1,140 @@
+"""The fingerprint of a machine: what a reader has to know to compare its figures with another's."""
+
+import contextlib
+import os
+import platform
+import re
+from pathlib import Path
+
+from weighbridge import cgroups
+from weighbridge.engines import firewall
+from weighbridge.process import output
+
+_SYSCTLS = (
+    "net/core/rmem_max", "net/core/wmem_max", "net/core/somaxconn", "net/core/netdev_max_backlog",
+    "net/core/default_qdisc", "net/ipv4/tcp_congestion_control", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem",
+    "net/ipv4/ip_forward", "net/ipv4/ip_local_port_range", "net/netfilter/nf_conntrack_max",
+    "net/bridge/bridge-nf-call-iptables", "vm/swappiness", "vm/overcommit_memory",
+    "kernel/numa_balancing", "kernel/sched_autogroup_enabled",
+)  # fmt: skip
+
+
+def fingerprint() -> dict[str, str]:
+    """What does not change while a run lasts. What this machine does not tell is absent."""
+    return {
+        **_cpu(),
+        "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
+        "kernel command line": _read("/proc/cmdline"),
+        "architecture": platform.machine(),
+        "operating system": _os_name(),
+        "memory": _memory(),
+        "cgroup version": str(cgroups.version()),
+        "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "virtualisation": _hypervisor(),
+        "transparent huge pages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "user": "root" if os.geteuid() == 0 else "unprivileged",
+        **_mitigations(),
+        **_programs(),
+        **{f"sysctl {name.replace('/', '.')}": _read(f"/proc/sys/{name}") for name in _SYSCTLS},
+    }
+
+
+def momentary() -> dict[str, str]:
+    """What changes: load, steal since boot, firewall rules, interfaces. Taken before and after a run."""
+    stat = _read("/proc/stat").splitlines()
+    fields = stat[0].split() if stat else []
+    steal = f"{int(fields[8]) / os.sysconf('SC_CLK_TCK'):.2f} s since boot" if len(fields) > 8 else ""
+    return {
+        "load": _read("/proc/loadavg"),
+        "steal": steal,
+        "firewall rules": str(firewall.count()) if os.geteuid() == 0 else "",
+        "nftables rules": _nft_rules(),
+        **_interfaces(),
+    }
+
+
+def _cpu() -> dict[str, str]:
+    info = _read("/proc/cpuinfo")
+
+    def field(name: str) -> str:
+        found = re.search(rf"^{name}\s*:\s*(.+)$", info, re.MULTILINE)
+        return found.group(1) if found else ""
+
+    return {
+        "CPU": field("model name") or field("Hardware"),
+        "CPUs online": _read("/sys/devices/system/cpu/online"),
+        "cores": field("cpu cores"),
+        "microcode": field("microcode"),
+        "SMT": _read("/sys/devices/system/cpu/smt/control"),
+        "frequency governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "none",
+    }
+
+
+def _mitigations() -> dict[str, str]:
+    folder = Path("/sys/devices/system/cpu/vulnerabilities")
+    states = {path.name: _read(path) for path in sorted(folder.glob("*"))}
+    active = [f"{name}: {state}" for name, state in states.items() if state and state != "Not affected"]
+    return {"mitigations": "; ".join(active) or ("none needed" if states else "")}
+
+
+def _programs() -> dict[str, str]:
+    asked = {
+        "dockerd": ("dockerd", "--version"),
+        "runc": ("runc", "--version"),
+        "containerd": ("containerd", "--version"),
+        "iptables": ("iptables", "--version"),
+        "mmdebstrap": ("mmdebstrap", "--version"),
+    }
+    answers = {name: output(argv) for name, argv in asked.items()}
+    return {f"version of {name}": answer.splitlines()[0] for name, answer in answers.items() if answer}
+
+
+def _interfaces() -> dict[str, str]:
+    found = {}
+    for path in sorted(Path("/sys/class/net").glob("*")):
+        mtu, state = _read(path / "mtu"), _read(path / "operstate")
+        if not mtu or (state == "down" and path.name != "lo"):
+            continue
+        features = output(("ethtool", "-k", path.name)) or ""
+        names = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
+        states = [f"{name} {value}" for name in names if (value := _feature(features, name))]
+        found[f"interface {path.name}"] = ", ".join([f"mtu {mtu}", *states])
+    return found
+
+
+def _feature(features: str, name: str) -> str:
+    match = re.search(rf"^{name}: (\w+)", features, re.MULTILINE)
+    return match.group(1) if match else ""
+
+
+def _nft_rules() -> str:
+    listed = output(("nft", "-a", "list", "ruleset")) if os.geteuid() == 0 else None
+    return "" if listed is None else str(sum(1 for line in listed.splitlines() if re.search(r"# handle \d+$", line)))
+
+
+def _hypervisor() -> str:
+    flags = _read("/proc/cpuinfo")
+    if "hypervisor" not in flags:
+        return "none seen"
+    return _read("/sys/class/dmi/id/product_name") or "a hypervisor (unnamed)"
+
+
+def _memory() -> str:
+    found = re.search(r"^MemTotal:\s*(\d+) kB", _read("/proc/meminfo"), re.MULTILINE)
+    return f"{int(found.group(1)) / 2**20:.1f} GiB" if found else ""
+
+
+def _os_name() -> str:
+    found = re.search(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"), re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def _chosen(text: str) -> str:
+    found = re.search(r"\[(\w+)\]", text)
+    return found.group(1) if found else text
+
+
+def _read(path: str | Path) -> str:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return Path(path).read_text().strip().replace("\t", " ")
+    return ""

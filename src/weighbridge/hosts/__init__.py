@@ -1,0 +1,1 @@
+"""Machines on which sites are opened."""

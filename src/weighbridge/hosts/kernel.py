@@ -1,0 +1,45 @@
+"""What the kernel says about listeners, read from /proc so that no server is disturbed by a probe."""
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+from weighbridge.model.command import Transport
+
+_TCP_LISTEN = "0A"
+_UDP_BOUND = "07"
+
+
+def listening(ports: Iterable[tuple[Transport, int]], pid: int | str = "self") -> bool:
+    """True when every port has a listener in the network namespace of ``pid`` (proc(5), /proc/net/tcp)."""
+    return all(port in _bound(transport, pid) for transport, port in ports)
+
+
+def _bound(transport: Transport, pid: int | str) -> set[int]:
+    state = _TCP_LISTEN if transport == "tcp" else _UDP_BOUND
+    found: set[int] = set()
+    for table in (transport, f"{transport}6"):
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == state:
+                    found.add(int(fields[1].rsplit(":", 1)[1], 16))
+    return found
+
+
+def free_port() -> int:
+    """A port that nobody listens on now, for TCP and UDP alike, on any address of this machine."""
+    while True:
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("127.0.0.1", 0))
+            port = int(tcp.getsockname()[1])
+            with contextlib.suppress(OSError):
+                udp.bind(("127.0.0.1", port))
+                return port
+
+
+def cpus_online() -> list[int]:
+    """The CPUs on which this process may run."""
+    return sorted(os.sched_getaffinity(0))

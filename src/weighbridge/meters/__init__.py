@@ -1,0 +1,1 @@
+"""Meters: what was used while a trial ran, read from the kernel with little disturbance."""

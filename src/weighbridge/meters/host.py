@@ -1,0 +1,61 @@
+"""Counters of the whole machine, and what two readings of them say about a trial."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def read(proc: Path = Path("/proc")) -> dict[str, float]:
+    """Counters now: ``steal_s`` and ``busy_s`` over all CPUs, ``load1``, ``psi_cpu_s``/``psi_memory_s``/``psi_io_s``.
+
+    Seconds since boot (proc(5), /proc/stat and /proc/pressure); what the kernel does not tell is absent.
+    """
+    readings: dict[str, float] = {}
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = [int(field) for field in (proc / "stat").read_text().split("\n", 1)[0].split()[1:]]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = fields[:8]
+        readings["busy_s"] = (user + nice + system + irq + softirq) / _TICKS
+        readings["steal_s"] = steal / _TICKS
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        readings["load1"] = float((proc / "loadavg").read_text().split()[0])
+    for what in ("cpu", "memory", "io"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            some = (proc / "pressure" / what).read_text().splitlines()[0]
+            readings[f"psi_{what}_s"] = int(some.rsplit("total=", 1)[1]) / 1e6
+    return readings
+
+
+def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """The difference of each counter (names in ``_s``); a level (``load1``) as it was at the start."""
+    return {
+        name: after[name] - value if name.endswith("_s") else value for name, value in before.items() if name in after
+    }
+
+
+def host_flags(used_by_host: Mapping[str, float], wall_s: float, cpus: int) -> list[str]:
+    """What a reader has to know about the machine during a trial of ``wall_s`` seconds."""
+    found = []
+    steal = used_by_host.get("steal_s", 0.0) / (wall_s * cpus)
+    if steal > 0.01:
+        found.append(f"steal {steal:.0%}")
+    if used_by_host.get("load1", 0.0) > 2 * cpus:
+        found.append(f"load {used_by_host['load1']:.1f} at the start")
+    for what in ("memory", "io"):
+        share = used_by_host.get(f"psi_{what}_s", 0.0) / wall_s
+        if share > 0.05:
+            found.append(f"{what} pressure {share:.0%}")
+    return found
+
+
+def site_flags(role: str, used_by_site: Mapping[str, float], wall_s: float, cpus: float | None) -> list[str]:
+    """What a reader has to know about one role: throttled by its limit, or a generator that was itself the limit."""
+    found = []
+    throttled = used_by_site.get("throttled_s", 0.0) / wall_s
+    if throttled > 0.05:
+        found.append(f"{role} throttled {throttled:.0%}")
+    if role == "client" and cpus is not None and used_by_site.get("cpu_s", 0.0) > 0.95 * cpus * wall_s:
+        found.append("generator saturated")
+    return found

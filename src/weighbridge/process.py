@@ -1,0 +1,121 @@
+"""The only caller of subprocess: argument lists, process groups, deadlines, output kept in files."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command, Completed
+
+RUN_VARIABLE = "WEIGHBRIDGE_RUN"
+"""In the environment of everything that a run starts, so that ``weighbridge clean`` finds it."""
+GRACE_S = 2.0
+OUTPUT_LIMIT = 64 * 2**20
+"""Of each stream at most this many bytes are read back."""
+
+
+class Process:
+    """A started process in its own group. Implements ``Running``."""
+
+    def __init__(self, command: Command, *, env: Mapping[str, str] | None = None, hold: bool = False) -> None:
+        """Start it. With ``hold`` it gets a pipe as standard input that closes when we end, however we end."""
+        self.command = command
+        self._stdout: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - read back after the process ended
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._started = time.monotonic()
+        self._ended: float | None = None
+        self._completed: Completed | None = None
+        stdin = subprocess.PIPE if hold or command.stdin else subprocess.DEVNULL
+        try:
+            self._popen = subprocess.Popen(
+                command.argv,
+                env={**os.environ, **(env or {}), **command.env},
+                stdin=stdin,
+                stdout=self._stdout,
+                stderr=self._stderr,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            raise Unavailable(f"the program '{command.argv[0]}' is not installed") from error
+        except PermissionError as error:
+            raise Unavailable(f"the program '{command.argv[0]}' may not be run by this user") from error
+        self.pid = self._popen.pid
+        self._pidfd = os.pidfd_open(self.pid)
+        if self._popen.stdin and not hold:
+            with contextlib.suppress(BrokenPipeError):
+                self._popen.stdin.write(command.stdin)
+            self._popen.stdin.close()
+
+    def poll(self) -> int | None:
+        """Its return code, or None while it runs."""
+        code = self._popen.poll()
+        if code is not None and self._ended is None:
+            self._ended = time.monotonic()
+        return code
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most ``timeout_s`` seconds; True once it has ended. Wakes at once, without polling."""
+        if self.poll() is None:
+            select.select([self._pidfd], [], [], max(0.0, timeout_s))
+        return self.poll() is not None
+
+    def output_so_far(self) -> bytes:
+        """What it has written to standard output."""
+        return _read_all(self._stdout)
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        """End it and its whole group: its stop signal, then KILL after two seconds."""
+        if self._completed is not None:
+            return self._completed
+        for number in (self.command.stop_signal, signal.SIGKILL):
+            if self.poll() is not None:
+                break
+            self._signal(number)
+            self.wait(GRACE_S)
+        self._signal(signal.SIGKILL)  # what the leader left behind
+        self._popen.wait()
+        code = self.poll()
+        if self._popen.stdin:
+            with contextlib.suppress(OSError):
+                self._popen.stdin.close()
+        duration = (self._ended or time.monotonic()) - self._started
+        streams = [_read_all(stream) for stream in (self._stdout, self._stderr)]
+        self._stdout.close()
+        self._stderr.close()
+        os.close(self._pidfd)
+        self._completed = Completed(self.command.argv, code or 0, streams[0], streams[1], duration, timed_out)
+        return self._completed
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+
+def _read_all(stream: IO[bytes]) -> bytes:
+    return os.pread(stream.fileno(), OUTPUT_LIMIT, 0)
+
+
+def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:
+    """Run to the end, or to the deadline at which it is killed. Raises Unavailable where there is no program."""
+    process = Process(command, env=env)
+    ended = False
+    try:
+        ended = process.wait(command.deadline_s)
+    finally:
+        completed = process.stop(timed_out=not ended)
+    return completed
+
+
+def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:
+    """Standard output of a short command, stripped; None where it is missing or fails."""
+    try:
+        completed = run(Command(tuple(argv), deadline_s))
+    except Unavailable:
+        return None
+    return completed.text.strip() if completed.returncode == 0 else None

@@ -1,0 +1,111 @@
+"""Finds and removes what runs left on the machine: also after kill -9, and never what a living run uses."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge import cgroups
+from weighbridge.engines import docker
+from weighbridge.process import RUN_VARIABLE
+from weighbridge.runner import state
+from weighbridge.userland.build import cache_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One thing that a run left: which run, what kind of thing, its name."""
+
+    run: str
+    kind: str
+    name: str
+
+
+def find() -> tuple[list[Leftover], set[str]]:
+    """Everything that runs have on this machine, and the ids of the runs that are alive."""
+    found = [Leftover(run, "control group", f"weighbridge/{run}") for run in cgroups.runs()]
+    found += [Leftover(run, "process", f"{pid} {name}") for pid, run, name in _processes()]
+    found += [Leftover(run, "state folder", str(state.base() / run)) for run in state.known_runs()]
+    found += [Leftover(run, "engine data", str(path)) for run, path in _engine_data()]
+    known = {leftover.run for leftover in found}
+    found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
+    client = docker.client_from_environment()
+    if client is not None:
+        found += [Leftover(*item) for item in docker.labelled(client)]
+        client.close()
+    return found, {run for run in {leftover.run for leftover in found} if state.alive(run)}
+
+
+def sweep(run_id: str) -> None:
+    """Remove everything of one run, which must not be alive (or be our own)."""
+    client = docker.client_from_environment()
+    if client is not None:
+        docker.remove_labelled(client, f"{docker.LABEL}={run_id}")
+        client.close()
+    _end_processes(run_id)
+    docker.discard_private(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
+    cgroups.remove_top()
+
+
+def clean() -> list[Leftover]:
+    """Remove everything of every dead run; gives what could not be removed."""
+    found, living = find()
+    for run_id in {leftover.run for leftover in found} - living:
+        sweep(run_id)
+        state.forget(run_id)
+    _discard_half_built(cache_folder())
+    cgroups.remove_top()
+    left, _ = find()
+    return [leftover for leftover in left if leftover.run not in living]
+
+
+def _processes() -> list[tuple[int, str, str]]:
+    """Processes that carry a run's id in their environment: (pid, run id, name)."""
+    found = []
+    marker = f"{RUN_VARIABLE}=".encode()
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        pid = int(environ.parent.name)
+        with contextlib.suppress(OSError, ValueError):
+            for entry in environ.read_bytes().split(b"\0"):
+                if entry.startswith(marker) and pid != os.getpid():
+                    found.append((pid, entry[len(marker) :].decode(), (environ.parent / "comm").read_text().strip()))
+    return found
+
+
+def _end_processes(run_id: str) -> None:
+    deadline = time.monotonic() + 5
+    while (pids := [pid for pid, run, _ in _processes() if run == run_id]) and time.monotonic() < deadline:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def _engine_data() -> list[tuple[str, Path]]:
+    with contextlib.suppress(OSError):
+        return [(path.name, path) for path in (cache_folder() / "engines").iterdir()]
+    return []
+
+
+def _links() -> list[str]:
+    return [path.name for path in Path("/sys/class/net").glob("wb-*")]
+
+
+def _run_of_link(link: str, known: set[str]) -> str:
+    for run in known:
+        if link.startswith(docker.bridge_prefix(run)):
+            return run
+    return link.removeprefix("wb-").rsplit("-", 1)[0]
+
+
+def _discard_half_built(cache: Path) -> None:
+    """Remove userlands whose builder was killed: nobody holds their lock."""
+    for work in (cache / "userlands").glob(".building-*"):
+        lock = work.with_name(work.name.removeprefix(".building-") + ".lock")
+        with lock.open("a") as handle, contextlib.suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(work, ignore_errors=True)

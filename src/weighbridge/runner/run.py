@@ -1,0 +1,99 @@
+"""One `weighbridge run`: userland, fingerprint, session, whatever comes of it; continues an interrupted run."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from weighbridge import registry
+from weighbridge.errors import RunDirectoryError, Unavailable
+from weighbridge.facts.host import fingerprint, momentary
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import RunContext
+from weighbridge.model.study import Study
+from weighbridge.runner import clean, state
+from weighbridge.runner.session import Progress, Session
+from weighbridge.runner.signals import shield
+from weighbridge.store.run import RunStore
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+from weighbridge.userland.build import cache_folder, ensure
+
+
+def packages_of(study: Study) -> list[str]:
+    """The Debian packages that the study's workloads declare."""
+    return sorted({package for cell in study.cells for package in registry.workloads()[cell.kind].packages})
+
+
+def readiness_of(study: Study) -> Mapping[str, Readiness]:
+    """For each environment of the study, by name, whether it can be opened here."""
+    kinds = {arm.kind for arm in study.arms}
+    states = {kind: registry.environments()[kind].readiness() for kind in kinds}
+    return {arm.name: states[arm.kind] for arm in study.arms}
+
+
+def require_ready(study: Study) -> None:
+    """Raise Unavailable that names each environment that cannot be opened, why, and what makes it ready."""
+    missing: dict[str, list[str]] = {}
+    for name, ready in readiness_of(study).items():
+        if not ready.ready:
+            missing.setdefault(f"{ready.detail} ({ready.remedy})", []).append(name)
+    if missing:
+        raise Unavailable("; ".join(f"{', '.join(names)}: {why}" for why, names in missing.items()))
+
+
+def study_of(store: RunStore) -> Study:
+    """The study that is frozen in a run."""
+    return check(parse(store.info()["study_text"], f"{store.directory} (the study in this run)"))
+
+
+def run_study(study: Study | None, directory: Path, progress: Progress, after: Callable[[RunStore], None]) -> None:
+    """Run a study into a directory, or continue the run that is in it.
+
+    ``study`` may be None to continue. ``after`` is called with the store at the end, also when the run failed
+    or was interrupted, so that a report shows what there is.
+    """
+    with RunStore(directory, writable=True) as store:
+        study = _begin_or_continue(study, store, progress)
+        require_ready(study)
+        run_id = store.info()["run_id"]
+        cache = cache_folder()
+        with state.claim(run_id, cache) as folder:
+            try:
+                clean.sweep(run_id)  # what a killed process of this same run left
+                _session(study, store, run_id, folder, cache, progress)
+            finally:
+                with shield():
+                    clean.sweep(run_id)
+                    store.add_facts("after", momentary())
+                    state.forget(run_id)
+                    after(store)
+
+
+def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress) -> Study:
+    info = store.info()
+    if "study_text" not in info:
+        if study is None:
+            raise RunDirectoryError(f"{store.directory} holds no run yet: name the study that is to be run")
+        store.begin(study, {"run_id": secrets.token_hex(6)})
+        return study
+    frozen = study_of(store)
+    if study is not None and study.text != frozen.text:
+        raise RunDirectoryError(
+            f"{store.directory} holds a run of another study or of another version of it: choose a new --out, "
+            "or leave the study out to continue that run"
+        )
+    progress.say(f"continuing the run in {store.directory}: {len(store.finished())} trials are finished")
+    return frozen
+
+
+def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
+    userland = ensure(packages_of(study), cache, progress.say)
+    facts = fingerprint()
+    store.add_facts("host", {key: value for key, value in facts.items() if value})
+    store.add_facts("before", momentary())
+    store.add_facts("userland", {"digest": userland.digest})
+    store.add_facts("userland packages", userland.versions)
+    with ExitStack() as stack:
+        run = RunContext(run_id, folder, cache, stack, progress.say)
+        Session(study, store, run, userland, progress).go()

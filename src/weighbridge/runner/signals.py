@@ -1,0 +1,53 @@
+"""Ctrl-C and SIGTERM: the first one ends the work in good order, further ones cannot stop the tidying up."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from weighbridge.errors import Interrupted
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _State:
+    shielded = False
+    received: int | None = None
+
+
+def _handle(number: int, _: FrameType | None) -> None:
+    first = _State.received is None
+    _State.received = _State.received or number
+    if not first:
+        print("tidying up, please wait", file=sys.stderr)
+    elif not _State.shielded:
+        raise Interrupted(number)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Inside, the first signal raises Interrupted (at once, or at the end of a shield)."""
+    _State.received, _State.shielded = None, False
+    before = {number: signal.signal(number, _handle) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def shield() -> Iterator[None]:
+    """Inside, no signal interrupts; one that came meanwhile is raised at the end."""
+    if _State.shielded:
+        yield
+        return
+    came_before = _State.received is not None
+    _State.shielded = True
+    try:
+        yield
+    finally:
+        _State.shielded = False
+    if _State.received is not None and not came_before:
+        raise Interrupted(_State.received)

@@ -1,0 +1,68 @@
+"""What is running now: a folder for each run, with a lock that its process holds as long as it lives."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weighbridge.errors import RunDirectoryError
+
+
+def base() -> Path:
+    """Where runs keep their sockets and notes: /run/weighbridge for root, else the user's run-time folder."""
+    if os.geteuid() == 0:
+        return Path("/run/weighbridge")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime) / "weighbridge" if runtime else Path(f"/tmp/weighbridge-{os.geteuid()}")  # noqa: S108
+
+
+def known_runs() -> list[str]:
+    """The runs that have a folder here, alive or not."""
+    with contextlib.suppress(OSError):
+        return sorted(path.name for path in base().iterdir() if path.is_dir())
+    return []
+
+
+def alive(run_id: str) -> bool:
+    """True while the process of this run lives."""
+    try:
+        with (base() / run_id / "lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def cache_of(run_id: str, default: Path) -> Path:
+    """The cache folder that this run used."""
+    try:
+        return Path(json.loads((base() / run_id / "owner.json").read_text())["cache"])
+    except (OSError, ValueError, KeyError):
+        return default
+
+
+@contextmanager
+def claim(run_id: str, cache: Path) -> Iterator[Path]:
+    """The run's folder, locked for as long as the context lasts. RunDirectoryError where the run is alive."""
+    folder = base() / run_id
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (folder / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunDirectoryError(f"the run {run_id} is being continued by another process: wait for it") from None
+        (folder / "owner.json").write_text(json.dumps({"cache": str(cache), "pid": os.getpid()}))
+        yield folder
+
+
+def forget(run_id: str) -> None:
+    """Remove the run's folder, and the base where it was the last."""
+    shutil.rmtree(base() / run_id, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        base().rmdir()

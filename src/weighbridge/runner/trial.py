@@ -1,0 +1,172 @@
+"""One trial: start the server, wait until it listens, warm up, measure, collect, tear down. The one copy of it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost
+from weighbridge.meters import host
+from weighbridge.model.command import Command, Completed, Running
+from weighbridge.model.measurement import (
+    DeadlineExceeded,
+    Measurement,
+    Outcome,
+    ProgramFailed,
+    ServerDied,
+    ServerNotReady,
+    TrialFailure,
+)
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.site import Site
+from weighbridge.model.study import Role
+from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+
+READY_S = 20.0
+"""How long a server may take to listen."""
+AFTER_SERVER_S = 2.0
+"""How long a client may go on once its server has died."""
+_POLL_S = 0.002
+_WATCH_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where the roles of one workload are in one environment. ``cpus`` is the CPU limit of each site."""
+
+    sites: Mapping[Role, Site]
+    endpoint: Endpoint
+    cpus: float | None
+    cpus_online: int
+
+
+@dataclass(slots=True)
+class _Course:
+    """What has happened so far in a trial."""
+
+    completed: dict[str, Completed]
+    server: Running | None = None
+    measured_s: float = 0.0
+
+
+def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> TrialRecord:
+    """Run one trial to its end, whatever that is. Only an interruption is raised; the sites stay open."""
+    started_at, start = time.time(), time.monotonic()
+    course = _Course({})
+    outcome, message, measurements = Outcome.OK, "", tuple[Measurement, ...]()
+    before = _meters(stage)
+    try:
+        _measure(workload, options, stage, course)
+        _stop_server(course)
+        measurements = workload.parse(options, course.completed)
+    except TrialFailure as failure:
+        outcome, message = failure.outcome, str(failure)
+    except EnvironmentLost as lost:
+        outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
+    finally:
+        _stop_server(course, quietly=True)
+    wall = time.monotonic() - start
+    used = {
+        name: host.used(readings, after)
+        for (name, readings), after in zip(before, _only(_meters(stage)), strict=True)
+    }
+    return TrialRecord(
+        trial=trial,
+        outcome=outcome,
+        started_at=started_at,
+        duration_s=wall,
+        measured_s=course.measured_s,
+        message=message,
+        measurements=measurements,
+        roles=tuple(_record(role, completed) for role, completed in course.completed.items()),
+        samples=tuple((site, name, value) for site, readings in used.items() for name, value in readings.items()),
+        flags=_flags(used, wall, course.measured_s or wall, stage),
+    )
+
+
+def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) -> None:
+    measured = workload.roles[-1]
+    if len(workload.roles) > 1:
+        course.server = _serve(workload.command("server", options, stage.endpoint), stage.sites["server"], course)
+    site = stage.sites[measured]
+    if (warm_up := workload.warm_up(options, stage.endpoint)) is not None:
+        completed = _watched(site.start(warm_up), warm_up, course, "warm-up")
+        if completed.returncode != 0:
+            raise ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
+    command = workload.command(measured, options, stage.endpoint)
+    completed = _watched(site.start(command), command, course, measured)
+    course.measured_s = completed.duration_s
+
+
+def _serve(command: Command, site: Site, course: _Course) -> Running:
+    """A server that listens; ServerNotReady says why there is none."""
+    if site.listening(command.listens[:1]):
+        transport, port = command.listens[0]
+        raise ServerNotReady(f"{transport} port {port} is in use by another program")
+    server = site.start(command)
+    course.server = server
+    deadline = time.monotonic() + READY_S
+    while not site.listening(command.listens):
+        if server.poll() is not None:
+            course.completed["server"] = completed = server.stop()
+            raise ServerNotReady(f"{command.argv[0]} ended before it listened: {completed.last_words}")
+        if time.monotonic() > deadline:
+            raise ServerNotReady(f"{command.argv[0]} did not listen on {command.listens} within {READY_S:.0f} s")
+        time.sleep(_POLL_S)
+    return server
+
+
+def _watched(running: Running, command: Command, course: _Course, role: str) -> Completed:
+    """Wait for a client, with an eye on its deadline and on the server."""
+    deadline, server_died = time.monotonic() + command.deadline_s, False
+    late = False
+    try:
+        while not running.wait(min(_WATCH_S, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                late = True
+                break
+            if course.server is not None and not server_died and course.server.poll() is not None:
+                server_died = True
+                deadline = min(deadline, time.monotonic() + AFTER_SERVER_S)
+    finally:
+        completed = course.completed[role] = running.stop(timed_out=late)
+    if course.server is not None and (code := course.server.poll()) is not None:
+        said = course.completed["server"] = course.server.stop()
+        raise ServerDied(f"the server ended with code {code} while the {role} was at work: {said.last_words}")
+    if late:
+        raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:.0f} s")
+    return completed
+
+
+def _stop_server(course: _Course, *, quietly: bool = False) -> None:
+    if course.server is None:
+        return
+    try:
+        course.completed["server"] = course.server.stop()
+    except EnvironmentLost:
+        if not quietly:
+            raise
+    course.server = None
+
+
+def _meters(stage: Stage) -> list[tuple[str, Mapping[str, float]]]:
+    return [("host", host.read()), *((role, site.meters()) for role, site in stage.sites.items())]
+
+
+def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, float]]:
+    return [values for _, values in readings]
+
+
+def _flags(
+    used: Mapping[str, Mapping[str, float]], wall_s: float, measured_s: float, stage: Stage
+) -> tuple[str, ...]:
+    found = host.host_flags(used["host"], wall_s, stage.cpus_online)
+    for role in stage.sites:
+        found += host.site_flags(role, used[role], measured_s, stage.cpus)
+    return tuple(found)
+
+
+def _record(role: str, completed: Completed) -> RoleRecord:
+    return RoleRecord(
+        role, completed.argv, completed.returncode, completed.duration_s, completed.stdout, completed.stderr
+    )

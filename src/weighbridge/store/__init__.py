@@ -1,0 +1,1 @@
+"""A run directory: one SQLite file and the raw outputs beside it."""

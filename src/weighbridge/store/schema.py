@@ -1,0 +1,58 @@
+"""The tables of a run, and how an older file is brought up to them."""
+
+import sqlite3
+
+from weighbridge.errors import RunDirectoryError
+
+VERSION = 1
+
+TABLES = """
+CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE environment (
+    name TEXT PRIMARY KEY, position INTEGER NOT NULL, kind TEXT NOT NULL, options TEXT NOT NULL, aa_of TEXT
+) STRICT;
+CREATE TABLE cell (
+    workload TEXT NOT NULL, level TEXT NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL,
+    options TEXT NOT NULL, label TEXT NOT NULL, PRIMARY KEY (workload, level)
+) STRICT;
+CREATE TABLE trial (
+    id INTEGER PRIMARY KEY, block INTEGER NOT NULL, attempt INTEGER NOT NULL, workload TEXT NOT NULL,
+    level TEXT NOT NULL, environment TEXT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL,
+    started_at REAL NOT NULL, duration_s REAL NOT NULL, measured_s REAL NOT NULL, flags TEXT NOT NULL,
+    UNIQUE (block, attempt, workload, level, environment)
+) STRICT;
+CREATE TABLE measurement (
+    trial INTEGER NOT NULL REFERENCES trial(id), metric TEXT NOT NULL, unit TEXT NOT NULL,
+    better TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (trial, metric)
+) STRICT;
+CREATE TABLE process (
+    trial INTEGER NOT NULL REFERENCES trial(id), role TEXT NOT NULL, argv TEXT NOT NULL,
+    returncode INTEGER NOT NULL, duration_s REAL NOT NULL, stdout TEXT NOT NULL, stderr TEXT NOT NULL,
+    PRIMARY KEY (trial, role)
+) STRICT;
+CREATE TABLE sample (
+    trial INTEGER NOT NULL REFERENCES trial(id), site TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL
+) STRICT;
+CREATE TABLE fact (
+    scope TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL
+) STRICT;
+CREATE INDEX sample_of_trial ON sample(trial);
+"""
+
+UPGRADES: dict[int, str] = {}
+"""SQL that brings a file from the version that is the key to the next one."""
+
+
+def bring_up_to_date(connection: sqlite3.Connection, where: str) -> None:
+    """Create the tables in a new file or upgrade an older one; RunDirectoryError for a newer one."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise RunDirectoryError(
+            f"{where} was written by a newer Weighbridge (schema {version}, this one knows up to {VERSION}): "
+            "upgrade Weighbridge to read it"
+        )
+    if version == 0:
+        connection.executescript(f"BEGIN; {TABLES} PRAGMA user_version={VERSION}; COMMIT;")
+        return
+    for old in range(version, VERSION):
+        connection.executescript(f"BEGIN; {UPGRADES[old]} PRAGMA user_version={old + 1}; COMMIT;")

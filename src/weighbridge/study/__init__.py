@@ -1,0 +1,1 @@
+"""Studies: read from YAML, checked, and turned into a schedule of trials."""

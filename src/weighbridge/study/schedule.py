@@ -1,0 +1,31 @@
+"""Which trial runs when: randomised complete blocks, the same for the same seed. Pure."""
+
+import random
+from collections.abc import Iterable, Sequence
+
+from weighbridge.model.study import Cell, Study
+from weighbridge.model.trial import Trial
+
+
+def block(
+    study: Study,
+    number: int,
+    *,
+    attempt: int = 0,
+    cells: Iterable[Cell] | None = None,
+    arms: Sequence[str] | None = None,
+) -> list[Trial]:
+    """One block: every cell once, in random order, and in each cell every environment once, in random order.
+
+    The environments of a cell run one after the other, so that what they are compared on lies close in time.
+    ``cells`` and ``arms`` restrict it (a repeated block, a comparison that is finished); the order depends only
+    on the seed, the number and the attempt.
+    """
+    rng = random.Random(f"{study.file.seed}/{number}/{attempt}")  # noqa: S311 - a schedule, not a secret
+    wanted = {(cell.workload, cell.level) for cell in (study.cells if cells is None else cells)}
+    trials = []
+    for cell in rng.sample(study.cells, len(study.cells)):
+        for arm in rng.sample(study.arms, len(study.arms)):
+            if (cell.workload, cell.level) in wanted and (arms is None or arm.name in arms):
+                trials.append(Trial(number, attempt, cell.workload, cell.level, arm.name))
+    return trials

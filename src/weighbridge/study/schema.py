@@ -1,0 +1,35 @@
+"""The JSON Schema of study files, generated from the models, for editors."""
+
+from typing import Any
+
+from weighbridge import registry
+from weighbridge.model.plugin import Plugin
+from weighbridge.model.study import StudyFile
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of a study file, with every known kind and, for each option, the list that sweeps it."""
+    schema = StudyFile.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    definitions = schema.setdefault("$defs", {})
+    for section, plugins in (("environments", registry.environments()), ("workloads", registry.workloads())):
+        kinds = [_entry(kind, plugin, definitions) for kind, plugin in plugins.items()]
+        schema["properties"][section]["additionalProperties"] = {"oneOf": kinds}
+    return schema
+
+
+def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any]) -> dict[str, Any]:
+    model = plugin.options.model_json_schema(ref_template="#/$defs/{model}")
+    definitions.update(model.pop("$defs", {}))
+    properties = {
+        name: {"anyOf": [option, {"type": "array", "items": option, "minItems": 1}]}
+        for name, option in model.get("properties", {}).items()
+    }
+    return {
+        "type": "object",
+        "title": kind,
+        "description": plugin.summary,
+        "properties": {"kind": {"const": kind}, **properties},
+        "required": ["kind", *model.get("required", [])],
+        "additionalProperties": False,
+    }

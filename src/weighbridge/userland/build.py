@@ -1,0 +1,149 @@
+"""Builds and caches root file systems: one per set of packages, built once, never changed afterwards."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.model.command import Command
+from weighbridge.model.site import Userland
+from weighbridge.process import run
+
+SUITE = "bookworm"
+COMPONENTS = "main contrib non-free"  # netperf is in non-free
+BASE = ("iproute2",)
+BUILDER = 1
+"""Raised when what is built from the same packages changes."""
+BUILD_DEADLINE_S = 1800.0
+
+
+def cache_folder() -> Path:
+    """Where userlands and engines' data are kept: WEIGHBRIDGE_CACHE, else the user's cache folder."""
+    if given := os.environ.get("WEIGHBRIDGE_CACHE"):
+        return Path(given).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "weighbridge"
+
+
+def key_of(packages: Iterable[str]) -> str:
+    """The name under which a set of packages is cached: what is asked for, not what came of it."""
+    asked = {"suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": sorted({*packages, *BASE})}
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def cached(packages: Iterable[str], cache: Path) -> Userland | None:
+    """The built userland with these packages, or None."""
+    folder = cache / "userlands" / key_of(packages)
+    try:
+        about = json.loads((folder / "about.json").read_text())
+        return Userland(about["digest"], folder / "root", folder / "root.tar", about["versions"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError) as error:
+        raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error
+
+
+def ensure(packages: Iterable[str], cache: Path, say: Callable[[str], None]) -> Userland:
+    """The userland with these packages, built if need be; safe when several runs want it at the same time.
+
+    Raises Unavailable where mmdebstrap is missing, UserlandError where it fails, DiskFull.
+    """
+    packages = sorted({*packages, *BASE})
+    if (ready := cached(packages, cache)) is not None:
+        return ready
+    if shutil.which("mmdebstrap") is None:
+        raise Unavailable("mmdebstrap is not installed: apt-get install mmdebstrap")
+    key = key_of(packages)
+    with _locked(cache, key, say):
+        if (ready := cached(packages, cache)) is not None:
+            return ready
+        work = cache / "userlands" / f".building-{key}"
+        _discard(work)
+        try:
+            say(f"building the userland ({', '.join(packages)}); this is done once")
+            _build(packages, work)
+            work.rename(cache / "userlands" / key)
+        except OSError as error:
+            raise DiskFull(f"cannot build the userland in {cache}: {error}") from error
+        finally:
+            _discard(work)
+    built = cached(packages, cache)
+    if built is None:
+        raise UserlandError(f"the userland {key} vanished from {cache} while it was built")
+    return built
+
+
+@contextmanager
+def _locked(cache: Path, key: str, say: Callable[[str], None]) -> Iterator[None]:
+    (cache / "userlands").mkdir(parents=True, exist_ok=True)
+    with (cache / "userlands" / f"{key}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another run that is building the same userland")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(packages: list[str], work: Path) -> None:
+    work.mkdir()
+    work.chmod(0o755)
+    tar, root = work / "root.tar", work / "root"
+    # root builds below the cache, so that what a kill leaves behind is found; others need a folder that their
+    # subordinate users can reach
+    temporary = {"TMPDIR": str(work)} if os.geteuid() == 0 else {}
+    _must(
+        "mmdebstrap", "--variant=apt", f"--include={','.join(packages)}", f"--components={COMPONENTS}",
+        "--aptopt=Apt::Install-Recommends false",
+        "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
+        "--dpkgopt=path-exclude=/usr/share/locale/*",
+        "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
+        "--customize-hook=mkdir -p $1/var/lib/apt/lists $1/var/cache/apt",
+        SUITE, str(tar), env=temporary,
+    )  # fmt: skip
+    root.mkdir()
+    keep = (
+        ("--numeric-owner", "--same-permissions") if os.geteuid() == 0 else ("--no-same-owner", "--exclude=./dev/*")
+    )
+    _must("tar", "--extract", "--file", str(tar), "--directory", str(root), *keep)
+    status = (root / "var/lib/dpkg/status").read_text()
+    about = {"digest": _digest(tar), "versions": versions_in(status), "asked": packages, "suite": SUITE}
+    (work / "about.json").write_text(json.dumps(about, indent=1, sort_keys=True))
+
+
+def _must(*argv: str, env: Mapping[str, str] | None = None) -> None:
+    completed = run(Command(argv, BUILD_DEADLINE_S, env or {}))
+    if completed.timed_out:
+        raise UserlandError(f"{argv[0]} did not end within {BUILD_DEADLINE_S / 60:.0f} minutes")
+    if completed.returncode != 0:
+        lines = completed.stderr.decode(errors="replace").splitlines()
+        told = [line for line in lines if line.startswith("E:")] or lines[-1:] or ["no message"]
+        if "No space left" in " ".join(lines):
+            raise DiskFull(f"{argv[0]} ran out of disk space: {told[0]}")
+        raise UserlandError(f"{argv[0]} failed: {told[0]}")
+
+
+def versions_in(dpkg_status: str) -> dict[str, str]:
+    """Package -> version of every installed package, from the text of /var/lib/dpkg/status."""
+    versions = {}
+    for paragraph in dpkg_status.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in paragraph.splitlines() if ": " in line and line[0] != " ")
+        if fields.get("Status") == "install ok installed":
+            versions[fields["Package"]] = fields["Version"]
+    return versions
+
+
+def _digest(tar: Path) -> str:
+    with tar.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+
+
+def _discard(folder: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)
