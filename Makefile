@@ -1,0 +1,23 @@
+# make demo: set up and measure this machine (at most ten minutes). make test: set up and run the whole test suite.
+.PHONY: demo test check unit real setup
+
+demo:
+	@scripts/setup.sh
+	.venv/bin/weighbridge run first-look --yes
+
+test: check unit real
+
+setup:
+	@scripts/setup.sh dev
+
+check: setup
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+unit: setup
+	.venv/bin/pytest -m "not real" -n 2
+
+# One at a time: they start engines and measure.
+real: setup
+	.venv/bin/pytest -m real -rs

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Installs what Weighbridge needs: the missing Debian packages (it says which), and .venv with the tool in it.
+# Run by `make`; usage: scripts/setup.sh [EXTRA], where EXTRA is "dev" for the tests' tools.
+set -eu
+cd "$(dirname "$0")/.."
+extra=${1:-}
+venv=.venv
+stamp=$venv/installed${extra:+-$extra}
+
+need() { # need COMMAND PACKAGE: remember PACKAGE where COMMAND is missing
+    command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+
+missing=
+need dockerd docker.io
+need mmdebstrap mmdebstrap
+need iptables iptables
+need ip iproute2
+need nsenter util-linux
+need ethtool ethtool
+python=${PYTHON:-python3}
+need "$python" python3
+"$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
+if [ "$extra" = dev ]; then
+    need mkfs.ext4 e2fsprogs
+    need losetup mount
+fi
+if [ -n "$missing" ]; then
+    echo "setup: installing the Debian packages:$missing"
+    if [ "$(id -u)" != 0 ]; then
+        echo "setup: this needs root: apt-get install --no-install-recommends$missing" >&2
+        exit 1
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    # shellcheck disable=SC2086
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi
+
+if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt "$stamp" ]; then
+    echo "setup: installing Weighbridge into $venv"
+    [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
+    touch "$stamp"
+fi
