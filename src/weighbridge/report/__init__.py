@@ -1,0 +1,1 @@
+"""A run as analysis, text, page, charts, JSON and CSV. Reads the store and the statistics, nothing else."""

@@ -1,0 +1,153 @@
+"""What a report contains, as frozen data: every other module of the report only words or draws it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that a reader has to know beside a number: a stable code and a sentence."""
+
+    code: str
+    """One of the codes that `weighbridge.report.remarks.CODES` explains."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One trial that ended, whatever its outcome. Times are seconds; ``started_at`` is seconds since the epoch."""
+
+    id: int
+    order: int
+    """Its place in the session, from 1."""
+    block: int
+    attempt: int
+    environment: str
+    workload: str
+    level: str
+    label: str
+    outcome: str
+    message: str
+    started_at: float
+    duration_s: float
+    flags: tuple[str, ...]
+    values: Mapping[str, float]
+    """Metric -> value in the metric's unit; empty for a trial that failed."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it gave measurements."""
+        return self.outcome == "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One environment against the baseline on one metric of one workload at one level."""
+
+    environment: str
+    aa: bool
+    """Whether this is the A/A arm: the baseline measured a second time."""
+    cost: Cost | None
+    """None where no block has both values."""
+    value: float | None
+    """The environment's median over the blocks, in the metric's unit."""
+    slow: SlowRuns | None
+    adjusted_p: float | None
+    """p-value of "no cost" after Holm across the report; None for the A/A arm and where there is no cost."""
+    verdict: Verdict
+    """The report's verdict, after Holm; `cost.verdict` is the one before."""
+    remarks: tuple[Remark, ...]
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks compared."""
+        return self.cost.blocks if self.cost else 0
+
+
+@dataclass(frozen=True, slots=True)
+class MetricReport:
+    """Every comparison on one metric of one workload at one level."""
+
+    workload: str
+    level: str
+    """JSON object of the swept factors, as in the store."""
+    label: str
+    """The workload with its level, as people read it."""
+    metric: str
+    unit: str
+    better: Better
+    headline: bool
+    """Whether it is its workload's first metric: the one that the sentences on top are about."""
+    baseline_value: float | None
+    """The baseline's median over the blocks, in `unit`."""
+    noise_floor: float | None
+    """The smallest cost that stands out of the noise, as a fraction; see `weighbridge.report.family`."""
+    comparisons: tuple[Comparison, ...]
+    """In the study's order; the A/A arm is last."""
+
+    @property
+    def aa(self) -> Comparison | None:
+        """The A/A arm's comparison."""
+        return next((each for each in self.comparisons if each.aa), None)
+
+    @property
+    def title(self) -> str:
+        """Workload, level and metric, as people read them."""
+        return f"{self.label} {self.metric}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What the A/A arm says about the session. ``trusted`` is None where there is no A/A arm to ask."""
+
+    trusted: bool | None
+    reason: str
+    noise_floor: float | None
+    """Median of the headline metrics' noise floors, as a fraction (0.011 is ±1.1 %)."""
+    largest_noise: float | None
+    """Largest of the headline metrics' noise floors, as a fraction."""
+    largest_noise_in: str
+    """The metric that has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A whole run, compared. Cheap to keep and to read; made by `weighbridge.report.analysis.analyse`."""
+
+    run_id: str
+    study: str
+    question: str
+    baseline: str
+    aa_arm: str | None
+    environments: tuple[str, ...]
+    """Every arm's name in the study's order, the A/A arm too."""
+    equivalence: float | None
+    """The margin of "equivalent", as a fraction."""
+    target: float | None
+    """The half-width that an adaptive run aims at, as a fraction."""
+    labels: tuple[str, ...]
+    """Every workload and level of the study, also those without a finished trial."""
+    metrics: tuple[MetricReport, ...]
+    trust: Trust
+    confounders: tuple[Remark, ...]
+    trials: tuple[TrialRow, ...]
+    """In the order in which they ran."""
+
+    @property
+    def failed(self) -> tuple[TrialRow, ...]:
+        """The trials that gave no measurements."""
+        return tuple(trial for trial in self.trials if not trial.ok)
+
+    @property
+    def headlines(self) -> tuple[MetricReport, ...]:
+        """The first metric of each workload and level."""
+        return tuple(each for each in self.metrics if each.headline)
+
+    def of(self, label: str) -> tuple[MetricReport, ...]:
+        """The metrics of one workload and level."""
+        return tuple(each for each in self.metrics if each.label == label)

@@ -1,0 +1,105 @@
+"""Many numbers in one report: Holm's correction, the noise floor, and whether the session can be trusted.
+
+**Which p-value Holm gets.** The exact p-value of a `Cost` cannot be below 2 / 2^n (0.002 with ten blocks, 0.25 with
+three), so across more than 25 comparisons of ten blocks Holm could reject nothing, however large the cost. The family
+therefore uses Student's t on the within-block log ratios (differences where there is no ratio), which has no such
+floor and errs on the safe side for the heavy tails of benchmarks. A cost is ``different`` only if its own interval
+excludes "no cost" *and* the adjusted p-value is at most 5 %: the correction can take a verdict away, never give one.
+
+**Noise floor** of a metric: the A/A arm is the baseline itself, so whatever cost it shows is noise. The floor is the
+limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. The session's floor is
+the median over the headline metrics (the first of each workload), with the largest one named beside it.
+
+**Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
+session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
+after Holm across the metrics: at most one false alarm in a hundred sessions, however many metrics there are.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import median
+
+from weighbridge.report.content import MetricReport, Trust
+from weighbridge.statistics import LOOKS_SHARE, Cost, Verdict, holm
+
+ALPHA = 0.05
+"""Chance of any false "different" in a report."""
+
+DISTRUST = 0.01
+"""Chance of calling a good session untrusted."""
+
+Paired = tuple[Sequence[float], Sequence[float]]
+"""The baseline's values and an environment's, block by block."""
+
+
+def family_p_value(values: Paired, cost: Cost, looks: int) -> float:
+    """Give the two-sided p-value of Student's t on the scale of `cost`; 1 with fewer than two blocks."""
+    baseline, other = values
+    if len(baseline) < 2:
+        return 1.0
+    if cost.scale == "ratio":
+        differences = [math.log(b) - math.log(a) for a, b in zip(baseline, other, strict=True)]
+    else:
+        differences = [b - a for a, b in zip(baseline, other, strict=True)]
+    if min(differences) == max(differences):
+        return 0.0 if differences[0] else 1.0
+    from scipy.stats import ttest_1samp
+
+    p_value = float(ttest_1samp(differences, 0.0).pvalue)
+    return min(1.0, p_value / (LOOKS_SHARE if looks > 1 else 1.0))
+
+
+def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
+    """Give Holm's adjusted p-values in the order given; None stays None and does not count."""
+    given = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(given) for p in p_values]
+
+
+def excludes_no_cost(cost: Cost) -> bool:
+    """Whether the interval lies on one side of "no cost"."""
+    nothing = 1.0 if cost.scale == "ratio" else 0.0
+    return cost.low > nothing or cost.high < nothing
+
+
+def verdict(cost: Cost | None, adjusted_p: float | None) -> Verdict:
+    """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive."""
+    if cost is None:
+        return "inconclusive"
+    if cost.equivalent:
+        return "equivalent"
+    significant = adjusted_p is None or adjusted_p <= ALPHA
+    return "different" if significant and excludes_no_cost(cost) else "inconclusive"
+
+
+def noise_floor(aa: Cost | None) -> float | None:
+    """Give the noise floor as a fraction; None without an A/A arm, limits or a ratio scale."""
+    if aa is None or aa.scale == "difference" or aa.low <= 0 or math.isinf(aa.high):
+        return None
+    return math.expm1(max(abs(math.log(aa.low)), abs(math.log(aa.high))))
+
+
+def _first(titles: Sequence[str], shown: int = 3) -> str:
+    more = f" and {len(titles) - shown} more" if len(titles) > shown else ""
+    return ", ".join(titles[:shown]) + more
+
+
+def trust(metrics: Sequence[MetricReport], at_99: Sequence[tuple[str, Cost, float]], aa_arm: str | None) -> Trust:
+    """Judge the session. ``at_99``: per metric its title, the A/A arm's cost at 99 % confidence and its p-value."""
+    floors = [(each.noise_floor, each.title) for each in metrics if each.headline and each.noise_floor is not None]
+    middle = median(floor for floor, _ in floors) if floors else None
+    largest, largest_in = max(floors) if floors else (None, "")
+    usable = [each for each in at_99 if each[1].blocks >= 2]
+    if aa_arm is None:
+        verdict_, reason = None, "this study has no A/A arm, so its noise floor is not known"
+    elif not usable:
+        verdict_, reason = None, "the A/A arm has fewer than two blocks, so the noise floor is not known yet"
+    else:
+        after_holm = holm([p for _, _, p in usable])
+        shifted = [
+            title
+            for (title, cost, _), p in zip(usable, after_holm, strict=True)
+            if excludes_no_cost(cost) and p <= DISTRUST
+        ]
+        verdict_ = not shifted
+        reason = f"the A/A arm shows a cost where there is none: {_first(shifted)}" if shifted else "A/A arm holds"
+    return Trust(verdict_, reason, middle, largest, largest_in)

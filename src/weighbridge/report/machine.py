@@ -1,0 +1,140 @@
+"""A run for machines: the document of ``report --json`` and tidy CSV."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from weighbridge.report.analysis import analyse
+from weighbridge.report.content import Analysis, Comparison, MetricReport
+from weighbridge.store.run import RunStore
+
+JSON_SCHEMA = 1
+"""Version of the document; it grows when a key changes its meaning or goes away."""
+
+
+def report_json(store: RunStore) -> dict[str, Any]:
+    """Give the stable document of ``report --json``; every value is JSON, infinite numbers are null.
+
+    - ``study``: the study's name. ``run``: the run's id. ``schema``: the version of this document (1).
+    - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not known.
+    - ``trusted``: true or false as the A/A arm says; null without an A/A arm or with fewer than two blocks of it.
+    - ``costs``: one object per workload, level, metric and environment, in the study's order; the A/A arm too, whose
+      ``flags`` hold ``aa: ...``:
+
+      - ``environment``, ``workload``, ``metric``: names. ``level``: object of the swept factors, {} where none is.
+      - ``unit``: unit of ``baseline_value``. ``better``: "higher" or "lower".
+      - ``baseline_value``: the baseline's median over the blocks, in ``unit``; null where it has no value.
+      - ``typical``, ``low``, ``high``: typical ratio to the baseline with its 95 % interval, 1.0 is no cost. Null
+        where there is no ratio: no complete block, or zero among the values (then ``flags`` hold ``difference: ...``
+        with the difference in ``unit``). With a single block ``low`` is 0 and ``high`` is null.
+      - ``geometric``, ``arithmetic``: ratio of the geometric and of the arithmetic means, or null.
+      - ``blocks``: number of blocks compared. ``exploratory``: true below ten blocks.
+      - ``verdict``: "different" (after Holm across the report), "equivalent" or "inconclusive".
+      - ``flags``: strings ``code: words``; `weighbridge.report.remarks.CODES` lists the codes.
+    """
+    analysis = analyse(store)
+    return {
+        "study": analysis.study,
+        "run": analysis.run_id,
+        "schema": JSON_SCHEMA,
+        "noise_floor": analysis.trust.noise_floor,
+        "trusted": analysis.trust.trusted,
+        "costs": [_cost(report, row) for report in analysis.metrics for row in report.comparisons],
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
+    import json
+
+    cost = row.cost
+    ratio = cost if cost is not None and cost.scale == "ratio" else None
+    return {
+        "environment": row.environment,
+        "workload": report.workload,
+        "metric": report.metric,
+        "level": json.loads(report.level),
+        "unit": report.unit,
+        "better": report.better,
+        "baseline_value": report.baseline_value,
+        "typical": _finite(ratio.typical) if ratio else None,
+        "low": _finite(ratio.low) if ratio else None,
+        "high": _finite(ratio.high) if ratio else None,
+        "geometric": _finite(ratio.geometric.estimate) if ratio and ratio.geometric else None,
+        "arithmetic": _finite(ratio.arithmetic.estimate) if ratio else None,
+        "blocks": row.blocks,
+        "exploratory": row.blocks < 10,
+        "verdict": row.verdict,
+        "flags": [str(remark) for remark in row.remarks],
+    }
+
+
+def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
+    """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
+
+    Measurements: one row per measurement, and one without a metric per failed trial; ``order`` is the place in the
+    session from 1, ``flags`` are joined by "; ". Costs: the keys of `report_json` beside ``scale`` (ratio, or
+    difference in the unit), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
+    """
+    analysis = analyse(store)
+    directory.mkdir(parents=True, exist_ok=True)
+    measurements, costs = directory / "measurements.csv", directory / "costs.csv"
+    _write(measurements, MEASUREMENT_COLUMNS, _measurements(store, analysis))
+    _write(costs, COST_COLUMNS, [_cost_row(m, row) for m in analysis.metrics for row in m.comparisons])
+    return measurements, costs
+
+
+MEASUREMENT_COLUMNS = {
+    "trial": int, "block": int, "attempt": int, "order": int, "environment": str, "workload": str, "level": str,
+    "metric": str, "unit": str, "better": str, "value": float, "outcome": str, "message": str, "started_at": float,
+    "duration_s": float, "flags": str,
+}  # fmt: skip
+COST_COLUMNS = {
+    "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
+    "baseline_value": float, "value": float, "scale": str, "typical": float, "low": float, "high": float,
+    "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
+    "noise_floor": float, "aa": bool, "flags": str,
+}  # fmt: skip
+
+
+def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]]:
+    what = {(v.workload, v.level, v.metric): (v.unit, v.better) for v in store.values()}
+    rows: list[dict[str, object]] = []
+    for trial in analysis.trials:
+        about: dict[str, object] = {
+            "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "order": trial.order,
+            "environment": trial.environment, "workload": trial.workload, "level": trial.level,
+            "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
+            "duration_s": trial.duration_s, "flags": "; ".join(trial.flags),
+        }  # fmt: skip
+        for metric, value in trial.values.items():
+            unit, better = what[trial.workload, trial.level, metric]
+            rows.append({**about, "metric": metric, "unit": unit, "better": better, "value": value})
+        if not trial.values:
+            rows.append(about)
+    return rows
+
+
+def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
+    cost = row.cost
+    numbers: dict[str, object] = {}
+    if cost is not None:
+        numbers = {
+            "scale": cost.scale, "typical": _finite(cost.typical), "low": _finite(cost.low),
+            "high": _finite(cost.high), "geometric": _finite(cost.geometric.estimate) if cost.geometric else None,
+            "arithmetic": _finite(cost.arithmetic.estimate),
+        }  # fmt: skip
+    return {
+        **_cost(report, row), **numbers, "level": report.level, "value": row.value, "adjusted_p": row.adjusted_p,
+        "noise_floor": report.noise_floor, "aa": row.aa, "flags": "; ".join(str(remark) for remark in row.remarks),
+    }  # fmt: skip
+
+
+def _write(path: Path, columns: dict[str, type], rows: list[dict[str, object]]) -> None:
+    import polars
+
+    table = polars.DataFrame([{name: row.get(name) for name in columns} for row in rows], schema=columns)
+    table.write_csv(path)

@@ -1,0 +1,128 @@
+"""Numbers as people read them: three or four significant digits, SI prefixes, costs in percent."""
+
+import math
+
+from weighbridge.report.content import Comparison
+from weighbridge.statistics import Interval
+
+SPACE = "\u00a0"
+"""Between thousands and before a unit: a space at which no line is broken."""
+
+_FAMILIES: dict[str, tuple[tuple[str, float], ...]] = {
+    "bit/s": (("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)),
+    "B/s": (("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)),
+    "KiB/s": (("KiB/s", 1.0), ("MiB/s", 2.0**10), ("GiB/s", 2.0**20)),
+    "B": (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)),
+    "s": (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)),
+}
+_ALIASES = {"us": "µs", "bits/s": "bit/s", "bps": "bit/s", "bytes/s": "B/s", "bytes": "B"}
+_BEFORE_NEXT = {"GB/s", "Gbit/s", "GiB/s", "GB"}
+"""Prefixes that are used from 10 on: 8 662 Mbit/s is easier to compare than 8.66 Gbit/s."""
+
+
+def readable_unit(value: float, unit: str) -> tuple[str, float]:
+    """Give the unit in which `value` (in `unit`) is easiest to read, and the factor to multiply values by."""
+    name = _ALIASES.get(unit, unit)
+    for family in _FAMILIES.values():
+        factors = dict(family)
+        if name not in factors:
+            continue
+        base = abs(value) * factors[name]
+        if base == 0:
+            return name, 1.0
+        fitting = [(u, f) for u, f in family if base / f >= (10 if u in _BEFORE_NEXT else 1)]
+        chosen, factor = fitting[-1] if fitting else family[0]
+        return chosen, factors[name] / factor
+    return name, 1.0
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """Give a number with `digits` significant digits (four from 1 000 on), thousands apart: ``8 662``, ``0.0123``."""
+    if not math.isfinite(value):
+        return "-∞" if value < 0 else "∞" if value > 0 else "?"
+    if value == 0:
+        return "0"
+    digits = max(digits, 4) if abs(value) >= 1000 else digits
+    if abs(value) < 1e-4:
+        return f"{value:.{digits - 1}e}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    if abs(value) >= 10**digits:
+        value = float(f"{value:.{digits}g}")
+    return f"{value:,.{places}f}".replace(",", SPACE)
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """Give a value with its unit: ``8 662 Mbit/s`` for 8.662e9 bit/s; a dash where there is none."""
+    if value is None:
+        return "–"
+    shown, factor = readable_unit(value, unit)
+    return f"{plain(value * factor)}{SPACE}{shown}".strip()
+
+
+def _places(spread: float, size: float) -> int:
+    """How many decimals a percentage needs, from its half-width and its size in percent."""
+    if not math.isfinite(spread):
+        return 1
+    if size >= 1000 or spread >= 100:
+        return 0
+    return 2 if 0 < spread < 0.1 else 1
+
+
+def _fixed(value: float, places: int) -> str:
+    if not math.isfinite(value):
+        return plain(value)
+    text = f"{value:,.{places}f}".replace(",", SPACE)
+    return text.removeprefix("-") if float(f"{value:.{places}f}") == 0 else text
+
+
+def percent_interval(percent: Interval) -> str:
+    """Give a cost in percent with its limits: ``27.4 % [25.9, 28.8]``."""
+    places = _places((percent.high - percent.low) / 2, abs(percent.estimate))
+    estimate, low, high = (_fixed(value, places) for value in (percent.estimate, percent.low, percent.high))
+    return f"{estimate}{SPACE}% [{low},{SPACE}{high}]"
+
+
+def difference_interval(interval: Interval, unit: str) -> str:
+    """Give a difference in the metric's unit with its sign and limits: ``+0.12 points [0.10, 0.15]``.
+
+    A metric that is itself in percent differs by percentage points, so that nobody takes them for a cost in percent.
+    """
+    finite = [abs(v) for v in (interval.estimate, interval.low, interval.high) if math.isfinite(v)]
+    shown, factor = readable_unit(max(finite), unit)
+    numbers = [value * factor for value in (interval.estimate, interval.low, interval.high)]
+    half = (numbers[2] - numbers[1]) / 2 or abs(numbers[0])
+    places = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
+    estimate, low, high = (_fixed(value, places) for value in numbers)
+    sign = "+" if interval.estimate > 0 else ""
+    limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else " (no interval)"
+    return f"{sign}{estimate}{SPACE}{_points(shown)}{limits}"
+
+
+def _points(unit: str) -> str:
+    return "points" if unit == "%" else unit
+
+
+def cost_text(comparison: Comparison, unit: str) -> str:
+    """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit."""
+    cost = comparison.cost
+    if cost is None:
+        return "–"
+    percent = cost.percent
+    if cost.blocks < 2:
+        if percent is None:
+            return difference_interval(cost.interval, unit)
+        return f"{_fixed(percent.estimate, 1)}{SPACE}% (no interval)"
+    return difference_interval(cost.interval, unit) if percent is None else percent_interval(percent)
+
+
+def share(fraction: float | None) -> str:
+    """Give a fraction as ``±1.1 %``; ``not known`` where there is none."""
+    if fraction is None:
+        return "not known"
+    percent = 100 * fraction
+    return f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}{SPACE}%"
+
+
+def margin(fraction: float) -> str:
+    """Give a margin as it was written: ``±3 %``."""
+    return f"±{100 * fraction:g}{SPACE}%"

@@ -1,0 +1,148 @@
+"""A run in sentences, as the top of the design has them. Shared by the terminal and the page."""
+
+from collections.abc import Sequence
+from unicodedata import category
+
+from weighbridge.report.content import Analysis, Comparison, MetricReport
+from weighbridge.report.numbers import cost_text, margin, percent_interval, quantity, share
+from weighbridge.report.remarks import CODES
+from weighbridge.statistics import Interval
+
+NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "failed", "errors", "trial", "confounder"}
+"""Codes of the remarks whose text begins with the environment that it is about."""
+
+NOTHING = "No trial has finished: there is nothing to compare yet."
+
+
+def printable(text: str) -> str:
+    """Give text from programs and files without control characters, which could steer a terminal."""
+    hidden = "\N{REPLACEMENT CHARACTER}"
+    return "".join(hidden if category(c).startswith("C") and c not in "\n\t" else c for c in text)
+
+
+def _blocks(count: int) -> str:
+    return "1 block" if count == 1 else f"{count} blocks"
+
+
+def change(report: MetricReport, row: Comparison) -> str:
+    """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput``."""
+    cost, what = row.cost, report.title
+    if cost is None:
+        return f"has no complete block for {what}"
+    percent = cost.percent
+    if percent is None:
+        return f"changes {what} by {cost_text(row, report.unit)}"
+    if percent.estimate >= 0:
+        amount = cost_text(row, report.unit)
+        return f"costs {amount} of {what}" if report.better == "higher" else f"adds {amount} to {what}"
+    gain = percent_interval(Interval(-percent.estimate, -percent.high, -percent.low))
+    amount = gain if cost.blocks > 1 else gain.split(" [")[0]
+    return f"gains {amount} of {what}" if report.better == "higher" else f"takes {amount} off {what}"
+
+
+def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
+    """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
+    end = f"({_blocks(row.blocks)}) - {row.verdict}"
+    return f"{row.environment} {change(report, row)} against {baseline} {end}"
+
+
+def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
+    """Give (verdict, sentence) for the headline metrics: what differs one by one, the rest by environment."""
+    found: list[tuple[str, str]] = []
+    rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
+    found += [("different", sentence(m, row, analysis.baseline)) for m, row in rows if row.verdict == "different"]
+    for environment in analysis.environments:
+        same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
+        if same and analysis.equivalence is not None:
+            what, blocks = _listed([m.title for m, _ in same]), _range([row.blocks for _, row in same])
+            text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
+            found.append(("equivalent", f"{text} in {what} ({blocks})"))
+    for environment in analysis.environments:
+        open_ = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "inconclusive"]
+        if open_:
+            what = _listed([f"{m.title} {cost_text(row, m.unit)}" for m, row in open_])
+            blocks = _range([row.blocks for _, row in open_])
+            found.append(("inconclusive", f"{environment}: inconclusive in {what} ({blocks})"))
+    return found
+
+
+def disagreements(analysis: Analysis) -> list[str]:
+    """Give the comparisons whose mean cost is far from the typical one: a report leads with them."""
+    return [
+        f"{row.environment}, {report.title}: {remark.text}"
+        for report in analysis.metrics
+        for row in report.comparisons
+        for remark in row.remarks
+        if remark.code == "stalls" and not row.aa
+    ]
+
+
+def noise_sentence(analysis: Analysis) -> str:
+    """Give the session's noise floor as one sentence."""
+    trust = analysis.trust
+    if trust.noise_floor is None:
+        return f"noise floor of this session: not known ({trust.reason})"
+    largest = ""
+    if trust.largest_noise is not None and trust.largest_noise > trust.noise_floor:
+        largest = f"; largest {share(trust.largest_noise)}, in {trust.largest_noise_in}"
+    state = "A/A arm holds" if trust.trusted else "A/A arm does not hold"
+    return f"noise floor of this session: {share(trust.noise_floor)} ({state}{largest})"
+
+
+def trust_sentence(analysis: Analysis) -> str:
+    """Give whether the session can be trusted as one sentence."""
+    trust = analysis.trust
+    if trust.trusted is None:
+        return f"Not checked: {trust.reason}."
+    if trust.trusted:
+        return "Trusted: the A/A arm shows no cost where there is none."
+    return f"UNTRUSTED: {trust.reason}. Do not rely on the costs of this session."
+
+
+def baseline_sentence(report: MetricReport, baseline: str) -> str:
+    """Give the baseline's absolute value and the metric's noise floor as one line."""
+    floor = f"noise floor {share(report.noise_floor)}"
+    aa = report.aa
+    if report.noise_floor is None and aa is not None and aa.cost is not None and aa.cost.scale == "difference":
+        floor = f"A/A arm {cost_text(aa, report.unit)}"
+    return f"{baseline} {quantity(report.baseline_value, report.unit)}, {floor}"
+
+
+def failed_sentences(analysis: Analysis) -> list[str]:
+    """Give each failed trial with its reason."""
+    lines = []
+    for trial in analysis.failed:
+        again = f" (repetition {trial.attempt})" if trial.attempt else ""
+        why = f" - {trial.message}" if trial.message else ""
+        where = f"{trial.environment}, {trial.label}, block {trial.block}{again}"
+        lines.append(printable(f"trial {trial.id}: {where}: {trial.outcome}{why}"))
+    return lines
+
+
+def remark_lines(report: MetricReport, seen: set[str]) -> list[str]:
+    """Give each remark about a metric once, with the environments that it is about unless it is about all.
+
+    What is in `seen` is left out; what is given is added: the metrics of one workload share most remarks.
+    """
+    rows = [row for row in report.comparisons if not row.aa]
+    about: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for remark in row.remarks:
+            text = CODES["difference"] if remark.code == "difference" else remark.text
+            about.setdefault((remark.code, text), []).append(row.environment)
+    lines = [
+        text if code in NAMES_ITS_ENVIRONMENT or len(names) == len(rows) else f"{', '.join(names)}: {text}"
+        for (code, text), names in about.items()
+    ]
+    fresh = [line for line in lines if line not in seen]
+    seen.update(fresh)
+    return fresh
+
+
+def _listed(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _range(blocks: Sequence[int]) -> str:
+    low, high = min(blocks), max(blocks)
+    return _blocks(high) if low == high else f"{low} to {high} blocks"

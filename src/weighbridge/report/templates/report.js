@@ -1,0 +1,53 @@
+"use strict";
+(function () {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  function config(width) {
+    const ink = dark.matches ? "#e6e9ef" : "#1b1f27";
+    const line = dark.matches ? "#343a45" : "#d9dde4";
+    const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+    return {
+      background: "transparent",
+      font: font,
+      view: { stroke: line },
+      axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line,
+        labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelOverlap: true },
+      axisY: { labelLimit: width < 480 ? 150 : 240 },
+      axisX: { tickCount: Math.max(3, Math.min(8, Math.floor(width / 90))) },
+    };
+  }
+
+  function draw(place) {
+    if (place.dataset.drawn) { return Promise.resolve(); }
+    place.dataset.drawn = "1";
+    const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
+    return window.vegaEmbed(place, spec, {
+      renderer: "svg", config: config(place.clientWidth), tooltip: { theme: dark.matches ? "dark" : "light" },
+      actions: { export: true, source: false, compiled: false, editor: false },
+      downloadFileName: "weighbridge-" + place.dataset.spec,
+    }).then(function () { place.style.minHeight = ""; }).catch(function (error) {
+      place.textContent = "This chart could not be drawn: " + error.message;
+    });
+  }
+
+  const places = Array.from(document.querySelectorAll(".chart"));
+  const seen = new IntersectionObserver(function (entries) {
+    entries.forEach(function (entry) { if (entry.isIntersecting) { seen.unobserve(entry.target); draw(entry.target); } });
+  }, { rootMargin: "800px" });
+  places.forEach(function (place) { seen.observe(place); });
+  addEventListener("beforeprint", function () { places.forEach(draw); });
+  dark.addEventListener("change", function () {
+    places.forEach(function (place) { if (place.dataset.drawn) { delete place.dataset.drawn; draw(place); } });
+  });
+
+  function open() {
+    let target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const first = target;
+    for (; target; target = target.parentElement) {
+      if (target.tagName === "DETAILS") { target.open = true; }
+    }
+    if (first) { first.scrollIntoView(); }
+  }
+  addEventListener("hashchange", open);
+  if (location.hash) { open(); }
+})();

@@ -1,0 +1,105 @@
+"""A run in the terminal: sentences, then a table per workload and metric. Plain text where there is no terminal."""
+
+from typing import TYPE_CHECKING
+
+from weighbridge.report.content import Analysis, MetricReport
+from weighbridge.report.numbers import cost_text, quantity
+from weighbridge.report.sentences import (
+    NOTHING,
+    baseline_sentence,
+    disagreements,
+    failed_sentences,
+    noise_sentence,
+    printable,
+    remark_lines,
+    trust_sentence,
+    verdict_sentences,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+STYLES = {"different": "bold yellow", "equivalent": "green", "inconclusive": "dim"}
+SHOWN_FAILURES = 10
+WIDE = 100
+"""Columns from which the environments' own medians are shown too."""
+
+
+def print_report(analysis: Analysis, console: "Console | None" = None) -> None:
+    """Print a run's verdicts and tables to `console` (default: standard output; no colours when it is piped)."""
+    from rich.console import Console
+
+    out = console or Console(highlight=False)
+    for part in _head(analysis):
+        out.print(part, soft_wrap=False)
+    for label in analysis.labels:
+        reports, seen = analysis.of(label), {each.text for each in analysis.confounders}
+        if not reports and analysis.trials:
+            out.print(_text(f"\n{label}: no trial has finished", "bold"))
+        for report in reports:
+            out.print(_text(f"\n{report.title}, {report.better} is better", "bold"))
+            out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
+            out.print(_table(report, wide=out.width >= WIDE))
+            for line in remark_lines(report, seen):
+                out.print(_indented(line))
+    _print_failures(analysis, out)
+
+
+def _head(analysis: Analysis) -> list["RenderableType"]:
+    parts: list[RenderableType] = [_text(f"{analysis.study}: {analysis.question}", "bold")]
+    if not analysis.metrics:
+        parts.append(_text(NOTHING))
+        return parts
+    trusted = analysis.trust.trusted
+    if trusted is not True:
+        parts.append(_text(trust_sentence(analysis), "bold red" if trusted is False else "yellow"))
+    parts += [_indented(line, "bold magenta") for line in disagreements(analysis)]
+    parts += [_indented(line, STYLES[verdict]) for verdict, line in verdict_sentences(analysis)]
+    parts.append(_indented(noise_sentence(analysis)))
+    parts += [_indented(each.text, "yellow") for each in analysis.confounders]
+    return parts
+
+
+def _text(text: str, style: str = "") -> "RenderableType":
+    from rich.text import Text
+
+    return Text(printable(text), style=style)
+
+
+def _indented(text: str, style: str = "") -> "RenderableType":
+    from rich.padding import Padding
+
+    return Padding(_text(text, style), (0, 0, 0, 2), expand=False)
+
+
+def _table(report: MetricReport, *, wide: bool) -> "RenderableType":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("environment", overflow="fold")
+    table.add_column("typical cost [95 %]", no_wrap=True)
+    if wide:
+        table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("blocks", justify="right")
+    table.add_column("verdict", no_wrap=True)
+    for row in report.comparisons:
+        verdict = "A/A arm" if row.aa else row.verdict
+        cells = [Text(printable(row.environment)), Text(cost_text(row, report.unit))]
+        if wide:
+            cells.append(Text(quantity(row.value, report.unit)))
+        style = "dim" if row.aa else STYLES[row.verdict]
+        table.add_row(*cells, Text(str(row.blocks)), Text(verdict, style=style))
+    return table
+
+
+def _print_failures(analysis: Analysis, out: "Console") -> None:
+    lines = failed_sentences(analysis)
+    if not lines:
+        return
+    out.print(_text(f"\n{len(lines)} of {len(analysis.trials)} trials failed", "bold"))
+    for line in lines[:SHOWN_FAILURES]:
+        out.print(_indented(line))
+    if len(lines) > SHOWN_FAILURES:
+        out.print(_indented(f"and {len(lines) - SHOWN_FAILURES} more: the report lists them all"))

@@ -1,0 +1,123 @@
+"""Runs made through the real RunStore with synthetic numbers."""
+
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from weighbridge.model.measurement import Measurement, Metric, Outcome
+from weighbridge.model.study import Arm, Cell, Level, Repetitions, Study, StudyFile
+from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.store.run import RunStore
+
+
+class AnyOptions(BaseModel):
+    note: str = ""
+
+
+@dataclass
+class Workload:
+    """name, level and its metrics: (metric, centre in the unit, relative noise)."""
+
+    name: str
+    metrics: list[tuple[Metric, float, float]]
+    level: Level = ()
+
+
+THROUGHPUT = Metric("throughput", "bit/s", "higher")
+RETRANSMITS = Metric("retransmits", "segments", "lower")
+JITTER = Metric("jitter", "s", "lower")
+LOSS = Metric("loss", "%", "lower")
+REQUESTS = Metric("requests", "requests/s", "higher")
+LATENCY = Metric("p99 latency", "ms", "lower")
+TCP = Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01), (LATENCY, 0.4, 0.02)])
+
+
+@dataclass
+class Recipe:
+    """A run to make. ``costs`` maps an environment to the factor on its values (throughput is divided by it)."""
+
+    costs: dict[str, float]
+    workloads: list[Workload] = field(default_factory=lambda: [TCP])
+    blocks: int = 10
+    aa: bool = True
+    aa_factor: float = 1.0
+    failing: dict[tuple[int, str], Outcome] = field(default_factory=dict)
+    study: str = "first-look"
+    question: str = "What does each Docker network cost on this machine?"
+    message: str = "iperf3: error - unable to connect"
+    output: bytes = b'{"end": {"sum": 1}}\n'
+    facts: dict[str, dict[str, str]] = field(default_factory=dict)
+    repetitions: Repetitions | None = None
+    flags: dict[tuple[int, str], tuple[str, ...]] = field(default_factory=dict)
+    slowed: dict[tuple[int, str], float] = field(default_factory=dict)
+    seed: int = 7
+
+    def arms(self) -> list[Arm]:
+        found = [Arm(name="native", kind="native", options=AnyOptions())]
+        found += [Arm(name=name, kind="docker", options=AnyOptions()) for name in self.costs]
+        if self.aa:
+            found.append(Arm(name="native-again", kind="native", options=AnyOptions(), aa_of="native"))
+        return found
+
+    def factor(self, environment: str) -> float:
+        return {"native": 1.0, "native-again": self.aa_factor, **self.costs}[environment]
+
+
+def _study(recipe: Recipe) -> Study:
+    file = StudyFile.model_construct(
+        study=recipe.study,
+        question=recipe.question,
+        baseline="native",
+        repetitions=recipe.repetitions or Repetitions(blocks=max(recipe.blocks, 1)),
+        equivalence=0.03,
+        seed=1,
+    )
+    cells = [Cell(workload=w.name, kind="made-up", level=w.level, options=AnyOptions()) for w in recipe.workloads]
+    return Study(text=f"study: {recipe.study}\n", file=file, arms=tuple(recipe.arms()), cells=tuple(cells))
+
+
+def make_run(directory: Path, recipe: Recipe) -> RunStore:
+    """Write a whole run and give it, open for reading."""
+    chance, clock = random.Random(recipe.seed), 1_700_000_000.0
+    with RunStore(directory, writable=True) as store:
+        store.begin(_study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0"})
+        for scope, facts in {"host": {"cpu model": "Imaginary 3000"}, **recipe.facts}.items():
+            store.add_facts(scope, facts)
+        for block in range(1, recipe.blocks + 1):
+            for workload in recipe.workloads:
+                arms = [arm.name for arm in recipe.arms()]
+                chance.shuffle(arms)
+                shared = chance.gauss(0, 0.03)
+                for environment in arms:
+                    clock += 2.0
+                    store.save(
+                        _record(recipe, workload, block, environment, clock=clock, shared=shared, chance=chance)
+                    )
+    return RunStore(directory)
+
+
+def _record(recipe, workload, block, environment, *, clock, shared, chance) -> TrialRecord:
+    outcome = recipe.failing.get((block, environment), Outcome.OK)
+    measurements = []
+    for metric, centre, noise in workload.metrics:
+        factor = recipe.factor(environment) * recipe.slowed.get((block, environment), 1.0)
+        factor = 1 / factor if metric.better == "higher" else factor
+        value = max(0.0, centre * factor * (1 + shared + chance.gauss(0, noise)))
+        measurements.append(Measurement(metric, value))
+    roles = (
+        RoleRecord("server", ("iperf3", "-s", "-p", "5201"), 0, 1.2, b"", b""),
+        RoleRecord("client", ("iperf3", "-c", "10.0.0.1", "--json"), 0, 1.0, recipe.output, b""),
+    )
+    return TrialRecord(
+        trial=Trial(block, 0, workload.name, workload.level, environment),
+        outcome=outcome,
+        started_at=clock,
+        duration_s=1.2,
+        measured_s=1.0,
+        message="" if outcome is Outcome.OK else recipe.message,
+        measurements=tuple(measurements) if outcome is Outcome.OK else (),
+        roles=roles,
+        flags=recipe.flags.get((block, environment), ()),
+    )

@@ -1,0 +1,188 @@
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.study import Repetitions
+from weighbridge.report.analysis import analyse
+from weighbridge.report.family import adjusted, family_p_value
+from weighbridge.report.remarks import CODES, confounders
+from weighbridge.report.sentences import disagreements, trust_sentence, verdict_sentences
+from weighbridge.statistics import compare
+
+from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
+
+REDIS = [Workload("redis", [(REQUESTS, 50_000, 0.01)], (("clients", n),)) for n in ("50", "100")]
+
+
+def row(analysis, environment, metric=0):
+    return next(each for each in analysis.metrics[metric].comparisons if each.environment == environment)
+
+
+def codes(comparison):
+    return {remark.code for remark in comparison.remarks}
+
+
+def test_a_known_cost_is_found_in_ten_blocks(run):
+    analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}))
+    throughput = analysis.metrics[0]
+    assert throughput.headline and not analysis.metrics[1].headline
+    assert 8.4e9 < throughput.baseline_value < 8.9e9
+    bridge, host = row(analysis, "bridge"), row(analysis, "host")
+    assert bridge.verdict == "different" and bridge.adjusted_p < 0.05 and not bridge.cost.exploratory
+    assert bridge.cost.percent.low < 20 < bridge.cost.percent.high  # throughput divided by 1.25
+    latency = row(analysis, "bridge", 1).cost.percent
+    assert latency.low < 25 < latency.high  # lower is better: 25 % more
+    assert host.verdict == "equivalent"
+    assert analysis.trust.trusted is True and 0 < analysis.trust.noise_floor < 0.03
+    assert throughput.aa.environment == "native-again" and throughput.aa.adjusted_p is None
+
+
+def test_large_costs_are_different_however_many_comparisons_there_are(run):
+    """The exact p-value of ten blocks is at least 0.002: 60 of them could not pass Holm."""
+    cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.01)]) for n in range(20)]
+    analysis = analyse(run(costs={"a": 1.3, "b": 1.3, "c": 1.0}, workloads=cells))
+    verdicts = [r.verdict for m in analysis.metrics for r in m.comparisons if r.environment in "ab"]
+    assert len(verdicts) == 40 and set(verdicts) == {"different"}
+    assert "different" not in {r.verdict for m in analysis.metrics for r in m.comparisons if r.environment == "c"}
+
+
+def test_holm_takes_a_verdict_away_and_says_so(run):
+    noisy = [Workload(f"w{n}", [(REQUESTS, 1000, 0.02)]) for n in range(15)]
+    analysis = analyse(run(costs={"a": 1.02, "b": 1.0}, workloads=noisy))
+    lost = [r for m in analysis.metrics for r in m.comparisons if "holm" in codes(r)]
+    assert lost and all(r.cost.verdict == "different" and r.verdict == "inconclusive" for r in lost)
+
+
+def test_holm_skips_what_has_no_cost():
+    assert adjusted([0.01, None, 0.04]) == [0.02, None, 0.04]
+    constant = ([1.0, 2.0], [1.0, 2.0])
+    assert family_p_value(constant, compare(*constant, better="lower"), 1) == 1.0
+
+
+def test_a_bad_aa_arm_makes_the_session_untrusted(run):
+    analysis = analyse(run(costs={"host": 1.0}, aa_factor=1.08))
+    assert analysis.trust.trusted is False
+    assert trust_sentence(analysis).startswith("UNTRUSTED: the A/A arm shows a cost where there is none: tcp")
+
+
+def test_good_sessions_are_rarely_called_untrusted(run):
+    cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.02)]) for n in range(10)]
+    verdicts = [analyse(run(costs={}, workloads=cells, seed=seed)).trust.trusted for seed in range(20)]
+    assert verdicts.count(False) == 0
+
+
+def test_without_an_aa_arm_the_floor_is_not_known(run):
+    analysis = analyse(run(costs={"host": 1.0}, aa=False))
+    assert analysis.trust.trusted is None and analysis.trust.noise_floor is None
+    assert analysis.metrics[0].aa is None
+    assert "no A/A arm" in trust_sentence(analysis)
+
+
+def test_no_trial_at_all(run):
+    analysis = analyse(run(costs={"bridge": 1.25}, blocks=0))
+    assert analysis.metrics == () and analysis.trials == () and analysis.labels == ("tcp",)
+    assert analysis.trust.trusted is None
+
+
+def test_only_failed_trials(run):
+    failing = {(1, name): Outcome.PROGRAM_FAILED for name in ("native", "bridge", "native-again")}
+    analysis = analyse(run(costs={"bridge": 1.25}, blocks=1, failing=failing))
+    assert analysis.metrics == () and len(analysis.failed) == 3
+
+
+def test_one_block_gives_no_interval(run):
+    bridge = row(analyse(run(costs={"bridge": 1.25}, blocks=1)), "bridge")
+    assert bridge.blocks == 1 and bridge.verdict == "inconclusive" and "one-block" in codes(bridge)
+
+
+def test_three_blocks_are_exploratory_and_still_see_a_large_cost(run):
+    bridge = row(analyse(run(costs={"bridge": 1.5}, blocks=3)), "bridge")
+    assert "exploratory" in codes(bridge) and bridge.verdict == "different"
+
+
+def test_failed_trials_leave_their_block_out_and_are_named(run):
+    analysis = analyse(run(costs={"bridge": 1.25}, failing={(4, "bridge"): Outcome.DEADLINE}))
+    bridge = row(analysis, "bridge")
+    assert bridge.blocks == 9 and {"failed", "incomplete", "exploratory"} <= codes(bridge)
+    assert analysis.failed[0].outcome == "deadline"
+
+
+def test_an_environment_that_always_fails_still_has_a_row(run):
+    failing = {(block, "qemu"): Outcome.SERVER_NOT_READY for block in range(1, 4)}
+    analysis = analyse(run(costs={"qemu": 1.0, "bridge": 1.2}, blocks=3, failing=failing))
+    qemu = row(analysis, "qemu")
+    assert qemu.cost is None and qemu.verdict == "inconclusive" and "no-blocks" in codes(qemu)
+    assert verdict_sentences(analysis)
+
+
+def test_zero_among_the_values_gives_a_difference(run):
+    lossy = Workload("udp", [(LOSS, 0.05, 2.0), (THROUGHPUT, 1e7, 0.001)])
+    analysis = analyse(run(costs={"bridge": 1.0}, workloads=[lossy]))
+    bridge = row(analysis, "bridge")
+    assert bridge.cost.scale == "difference" and "difference" in codes(bridge)
+    assert analysis.metrics[0].noise_floor is None
+
+
+def test_swept_levels_are_compared_apart(run):
+    analysis = analyse(run(costs={"bridge": 1.25}, workloads=REDIS))
+    assert [m.label for m in analysis.metrics] == ["redis (clients=50)", "redis (clients=100)"]
+    assert all(m.headline for m in analysis.metrics)
+
+
+def test_adaptive_runs_use_the_wider_interval(run):
+    fixed = row(analyse(run(costs={"bridge": 1.25})), "bridge")
+    adaptive = row(analyse(run(costs={"bridge": 1.25}, repetitions=Repetitions(target="2%"))), "bridge")
+    assert adaptive.cost.high - adaptive.cost.low > fixed.cost.high - fixed.cost.low
+    assert "incomplete" not in codes(adaptive)
+
+
+def test_trial_flags_are_counted_beside_the_number(run):
+    flags = {(1, "bridge"): ("steal 3%",), (2, "bridge"): ("steal 9%", "errors: 4"), (3, "host"): ("load 5.2",)}
+    bridge = row(analyse(run(costs={"bridge": 1.25, "host": 1.0}, flags=flags)), "bridge")
+    texts = [remark.text for remark in bridge.remarks]
+    assert "bridge: steal in 2 of 10 trials" in texts and "bridge: errors in 1 of 10 trials" in texts
+    assert not any("load" in text for text in texts)
+    assert codes(bridge) <= set(CODES)
+
+
+def test_confounders_are_found_per_role():
+    facts = [
+        ("userland", "digest", "abc", 0.0),
+        ("native/server", "version iperf3", "3.12", 0.0),
+        ("native/server", "packages", "a" * 64, 0.0),
+        ("native/client", "user", "root", 0.0),
+        ("docker/server", "version iperf3", "3.16", 0.0),
+        ("docker/server", "packages", "b" * 64, 0.0),
+        ("docker/client", "user", "root", 0.0),
+        ("docker/client", "not honoured: memory", "memory: swap is off", 0.0),
+        ("outside/client", "not honoured: pin", "no second CPU", 0.0),
+        ("host", "not honoured: nonsense", "x", 0.0),
+    ]
+    assert [each.text for each in confounders(facts, "native", ["native", "docker"])] == [
+        "docker: iperf3: 3.16, but 3.12 in native",
+        "docker: packages: not the same as in native",
+        "docker: not honoured: memory: swap is off",
+        "outside: not honoured: pin: no second CPU",
+    ]
+
+
+def test_a_confounder_stands_beside_its_environment_only(run):
+    facts = {"bridge/server": {"not honoured: pin": "no second CPU"}}
+    analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}, facts=facts))
+    assert "confounder" in codes(row(analysis, "bridge")) and "confounder" not in codes(row(analysis, "host"))
+
+
+def test_rare_stalls_are_said_first(run):
+    slowed = {(3, "bridge"): 3.0, (8, "bridge"): 4.0}
+    analysis = analyse(run(costs={"bridge": 1.0}, slowed=slowed))
+    latency = row(analysis, "bridge", 1)
+    assert latency.cost.percent.estimate < 10 and {"stalls", "outliers"} <= codes(latency)
+    assert latency.slow.slow == 2 and latency.slow.low < 0.2 < latency.slow.high
+    assert any(line.startswith("bridge, tcp p99 latency: the mean cost is ") for line in disagreements(analysis))
+
+
+def test_sentences_say_which_way(run):
+    both = Workload("app", [(LATENCY, 5, 0.01)])
+    analysis = analyse(run(costs={"slow": 1.5, "fast": 0.6, "same": 1.0}, workloads=[both, TCP]))
+    text = "\n".join(line for _, line in verdict_sentences(analysis)).replace("\u00a0", " ")
+    assert "slow adds " in text and "to app p99 latency against native (10 blocks) - different" in text
+    assert "fast takes " in text and "off app p99 latency" in text
+    assert "slow costs " in text and "fast gains " in text
+    assert "same is equivalent to native within ±3 % in " in text

@@ -1,0 +1,67 @@
+import json
+
+import pytest
+
+from weighbridge.model.measurement import Outcome
+from weighbridge.report import charts
+from weighbridge.report.analysis import analyse
+
+from .made_up_runs import LOSS, TCP, Workload
+
+
+def layers(chart):
+    """Each layer's mark and rows."""
+    spec = chart.to_dict()
+    return [(layer["mark"]["type"], spec["datasets"][layer["data"]["name"]]) for layer in spec["layer"]]
+
+
+def test_every_trial_is_a_point_and_failed_ones_are_crosses(run):
+    analysis = analyse(run(costs={"bridge": 1.25}, failing={(4, "bridge"): Outcome.DEADLINE}))
+    (_, points), (_, crosses) = layers(charts.runs(analysis, analysis.metrics[0]))
+    assert len(points) == 29 and len(crosses) == 1
+    assert crosses[0]["environment"] == "bridge" and crosses[0]["outcome"] == "deadline"
+    orders = [each["order"] for each in points]
+    assert orders == sorted(orders)
+
+
+def test_the_forest_shows_both_bands_and_every_environment(run):
+    analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}))
+    chart = charts.forest(analysis, analysis.metrics[0])
+    assert chart.width == "container"
+    drawn = layers(chart)
+    assert [mark for mark, _ in drawn] == ["rect", "rect", "rule", "rule", "point"]
+    equivalence = drawn[0][1][0]
+    assert equivalence["cost"] == pytest.approx(-3) and equivalence["end"] == pytest.approx(100 * (1 - 1 / 1.03))
+    assert [each["environment"] for each in drawn[4][1]] == ["bridge", "host", "native-again"]
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2])
+def test_few_blocks_still_draw(run, blocks):
+    lossy = Workload("udp", [(LOSS, 0.05, 2.0)])
+    analysis = analyse(run(costs={"bridge": 1.25}, workloads=[TCP, lossy], blocks=blocks))
+    for report in analysis.metrics:
+        for chart in (charts.forest, charts.runs, charts.distribution):
+            json.dumps(chart(analysis, report).to_dict(), allow_nan=False)
+    assert (charts.overview(analysis) is None) == (blocks == 0)
+
+
+def test_an_environment_without_any_cost_is_named_in_the_caption(run):
+    failing = {(block, "qemu"): Outcome.DEADLINE for block in (1, 2)}
+    analysis = analyse(run(costs={"qemu": 1.0, "host": 1.0}, blocks=2, failing=failing))
+    assert charts.caption(analysis, analysis.metrics[0]).endswith("not drawn: qemu")
+
+
+def test_colours_are_the_same_everywhere(run):
+    analysis = analyse(run(costs={f"e{n}": 1.0 for n in range(9)}, blocks=1))
+    scheme = charts.colours(analysis)
+    assert scheme["native"] == charts.BASELINE and scheme["native-again"] == charts.AA_ARM
+    assert scheme["e0"] == scheme["e7"] == charts.PALETTE[0]
+
+
+def test_charts_are_written_as_files(run, tmp_path):
+    analysis = analyse(run(costs={"bridge": 1.25}, workloads=[Workload("tcp", TCP.metrics[:1])]))
+    paths = charts.write_charts(analysis, tmp_path / "charts", "svg")
+    assert [p.name for p in paths] == ["overview.svg", "01-cost.svg", "01-runs.svg", "01-distribution.svg"]
+    assert all(p.read_text().startswith("<svg") for p in paths)
+    png = charts.write_charts(analysis, tmp_path / "charts", "png")[0]
+    assert png.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,141 @@
+import json
+import re
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+
+from weighbridge.model.measurement import Outcome
+from weighbridge.report.html import ALL_EXCERPTS_BYTES, write_html
+
+from .made_up_runs import LOSS, TCP, Workload
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'`{{7*7}}"
+
+
+class Page(HTMLParser):
+    """What is in a page: elements with their attributes, the text of each script, all other text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.text = ""
+        self._in = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._in = tag
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_endtag(self, tag):
+        self._in = ""
+
+    def handle_data(self, data):
+        if self._in == "script":
+            attrs, text = self.scripts[-1]
+            self.scripts[-1] = (attrs, text + data)
+        elif self._in != "style":
+            self.text += data
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+
+def page_of(store, path=None) -> Page:
+    path = path or store.directory / "report.html"
+    assert write_html(store, path) == path
+    return Page(path.read_text())
+
+
+def check_links(page, directory):
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for attrs in page.all("a")]
+    for link in links:
+        assert link[1:] in ids if link.startswith("#") else (directory / unquote(link)).is_file(), link
+    return links
+
+
+def test_the_first_screen_and_the_tables(run):
+    page = page_of(run(costs={"bridge": 1.25, "host": 1.0}))
+    text = page.text.replace("\u00a0", " ")
+    start = text.index("What does each Docker network cost")
+    assert start < text.index("Trusted: the A/A arm") < text.index("bridge costs") < text.index("noise floor of this")
+    assert "host is equivalent to native within ±3 % in tcp throughput" in text
+    assert "How to read this" in text and "Imaginary 3000" in text
+    assert {attrs["class"] for attrs in page.all("p") if attrs.get("id") == "trust"} == {"banner trusted"}
+
+
+def test_every_link_leads_somewhere(run):
+    store = run(costs={"bridge": 1.25}, failing={(3, "bridge"): Outcome.DEADLINE})
+    links = check_links(page_of(store), store.directory)
+    assert sum("raw/" in link for link in links) == 30 and "#t1" not in links and "#failed" in links
+    assert any(re.fullmatch(r"#g0-1", link) for link in links)
+
+
+def test_the_page_may_be_elsewhere(run, tmp_path):
+    store = run(costs={"bridge": 1.25}, blocks=1)
+    other = tmp_path / "a folder" / "page.html"
+    other.parent.mkdir()
+    links = check_links(page_of(store, other), other.parent)
+    assert any(link.startswith("../run0/raw/") for link in links)
+
+
+def test_nothing_is_fetched(run):
+    page = page_of(run(costs={"bridge": 1.25}))
+    assert not page.all("link") and not page.all("img") and not page.all("iframe")
+    assert all("src" not in attrs for _, attrs in page.elements)
+    policy = next(a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy and "http" not in policy
+    assert not any("http" in (attrs.get("href") or "") for _, attrs in page.elements)
+    specs = [json.loads(text) for attrs, text in page.scripts if attrs.get("type") == "application/json"]
+    assert len(specs) == 7  # the overview, and three for each of two metrics
+    assert all(set(re.findall(r"https?://[^/\"]+", json.dumps({**s, "$schema": ""}))) == set() for s in specs)
+
+
+def test_hostile_texts_are_only_text(run):
+    store = run(
+        costs={HOSTILE: 1.25}, blocks=2, study=HOSTILE, question=HOSTILE, message=HOSTILE,
+        failing={(2, "native-again"): Outcome.PROGRAM_FAILED}, output=HOSTILE.encode() + b"\x00\xff\x1b[2J",
+        workloads=[Workload(HOSTILE, TCP.metrics, (("factor", HOSTILE),))], flags={(1, HOSTILE): (HOSTILE,)},
+        facts={HOSTILE: {f"not honoured: {HOSTILE}": HOSTILE}},
+    )  # fmt: skip
+    page = page_of(store)
+    assert len(page.scripts) == 8 and not page.all("img")  # seven charts and ours
+    assert all(not name.startswith("on") for _, attrs in page.elements for name in attrs)
+    assert HOSTILE in page.text and "49" not in page.text.split("How to read this")[1]
+    for attrs, text in page.scripts:
+        if attrs.get("type") == "application/json":
+            assert "<" not in text and "environment" in json.dumps(json.loads(text))
+    check_links(page, store.directory)
+
+
+def test_a_run_without_a_finished_trial(run):
+    page = page_of(run(costs={"bridge": 1.25}, blocks=0))
+    assert "No trial has finished" in page.text and not page.scripts
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_few_blocks_and_zero_values(run, blocks):
+    lossy = Workload("udp", [(LOSS, 0.05, 2.0)])
+    store = run(costs={"bridge": 1.25}, workloads=[TCP, lossy], blocks=blocks, aa=False)
+    page = page_of(store)
+    check_links(page, store.directory)
+    assert ("points" in page.text) == (blocks == 3) and "no A/A arm" in page.text
+
+
+def test_an_untrusted_session_is_marked(run):
+    page = page_of(run(costs={"host": 1.0}, aa_factor=1.1))
+    assert {"class": "banner untrusted", "id": "trust"} in page.all("p")
+
+
+def test_the_page_stays_small(run):
+    cells = [Workload(f"w{n}", TCP.metrics) for n in range(6)]
+    store = run(costs={f"e{n}": 1.1 for n in range(3)}, workloads=cells, output=b'{"a": "' + b"x" * 9000 + b'"}')
+    page = store.directory / "report.html"
+    write_html(store, page)
+    assert ALL_EXCERPTS_BYTES < page.stat().st_size < 3_000_000

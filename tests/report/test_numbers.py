@@ -1,0 +1,54 @@
+import math
+
+import pytest
+
+from weighbridge.report.numbers import difference_interval, percent_interval, plain, quantity, share
+from weighbridge.statistics import Interval
+
+
+def spaced(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (8.662e9, "bit/s", "8 662 Mbit/s"),
+        (8662.0, "Mbit/s", "8 662 Mbit/s"),
+        (40e9, "bit/s", "40.0 Gbit/s"),
+        (12e-6, "s", "12.0 µs"),
+        (0.5, "ms", "500 µs"),
+        (250.0, "us", "250 µs"),
+        (123456.0, "requests/s", "123 500 requests/s"),
+        (0.0, "%", "0 %"),
+        (0.0123, "%", "0.0123 %"),
+        (None, "s", "–"),
+    ],
+)
+def test_quantities_are_readable(value, unit, expected):
+    assert spaced(quantity(value, unit)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.0, "0"), (1.0, "1.00"), (999.6, "1 000"), (12345678.0, "12 350 000"), (1e-9, "1.00e-09"), (math.inf, "∞")],
+)
+def test_three_to_four_significant_digits(value, expected):
+    assert spaced(plain(value)) == expected
+
+
+def test_costs_in_percent():
+    assert spaced(percent_interval(Interval(27.43, 25.91, 28.78))) == "27.4 % [25.9, 28.8]"
+    assert spaced(percent_interval(Interval(-0.02, -0.41, 0.3))) == "0.0 % [-0.4, 0.3]"
+    assert spaced(percent_interval(Interval(12.0, -math.inf, 100.0))) == "12.0 % [-∞, 100.0]"
+
+
+def test_differences_of_percentages_are_points():
+    assert spaced(difference_interval(Interval(0.12, 0.10, 0.15), "%")) == "+0.120 points [0.100, 0.150]"
+    assert spaced(difference_interval(Interval(0.0, 0.0, 0.0), "s")) == "0.000 s [0.000, 0.000]"
+    assert "no interval" in difference_interval(Interval(2.0, -math.inf, math.inf), "segments")
+
+
+def test_shares():
+    assert spaced(share(0.0112)) == "±1.1 %"
+    assert share(None) == "not known"
