@@ -125,7 +125,7 @@ def test_few_blocks_and_zero_values(run, blocks):
     store = run(costs={"bridge": 1.25}, workloads=[TCP, lossy], blocks=blocks, aa=False)
     page = page_of(store)
     check_links(page, store.directory)
-    assert ("points" in page.text) == (blocks == 3) and "no A/A arm" in page.text
+    assert "points" in page.text and "no A/A arm" in page.text  # a share is always compared by difference
 
 
 def test_an_untrusted_session_is_marked(run):

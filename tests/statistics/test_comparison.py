@@ -236,3 +236,10 @@ def test_every_interval_holds_its_estimate(blocks):
 def test_any_finite_values_can_be_compared(blocks):
     cost = compare(*map(list, zip(*blocks, strict=True)), better="lower", equivalence=0.02, looks=8)
     assert cost.low <= cost.typical <= cost.high
+
+
+def test_differences_can_be_asked_for_where_a_ratio_exists():
+    cost = compare([1.0, 2.0, 3.0], [5001.0, 5002.0, 5003.0], better="lower", scale="difference")
+    assert cost.scale == "difference" and cost.typical == pytest.approx(5000.0)
+    with pytest.raises(ValueError, match="ratio needs positive"):
+        compare([0.0, 1.0], [1.0, 1.0], better="lower", scale="ratio")

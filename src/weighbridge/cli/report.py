@@ -31,6 +31,7 @@ def register(app: typer.Typer) -> None:
             if as_json:
                 print_json(report_json(store))
                 return
-            written = write_html(store, page or run / "report.html")
-            print_report(analyse(store), out())
+            analysis = analyse(store)
+            written = write_html(store, page or run / "report.html", analysis)
+            print_report(analysis, out())
         err().print(f"report: {written}", markup=False)

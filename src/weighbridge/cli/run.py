@@ -86,7 +86,7 @@ def _report(store: "RunStore") -> bool:
 
     page = store.directory / "report.html"
     analysis = analyse(store)
-    write_html(store, page)
+    write_html(store, page, analysis)
     print_report(analysis, out())
     out().print(f"report: {page}", markup=False, soft_wrap=True)
     return analysis.trust.trusted is not False

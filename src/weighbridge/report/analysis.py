@@ -8,7 +8,7 @@ from typing import cast
 
 from weighbridge.report import family, remarks
 from weighbridge.report.content import Analysis, Comparison, MetricReport, TrialRow, Trust
-from weighbridge.statistics import Better, Cost, compare, planned_looks, slow_run_rate
+from weighbridge.statistics import Better, Cost, Scale, compare, planned_looks, slow_run_rate
 from weighbridge.store.pairs import metrics, pairs
 from weighbridge.store.run import RunStore, Value
 
@@ -132,7 +132,8 @@ def _compared(
         p_values.extend(None if each.aa else p for each, p in made)
         if aa is not None and plan.aa_arm:
             sides = _paired(here, plan, plan.aa_arm)
-            at_99 = compare(*sides, better=report.better, confidence=0.99, looks=plan.looks)
+            scale = _scale(report.unit)
+            at_99 = compare(*sides, better=report.better, confidence=0.99, looks=plan.looks, scale=scale)
             checks.append((report.title, at_99, family.family_p_value(sides, at_99, plan.looks)))
     return reports, checks, p_values
 
@@ -154,7 +155,8 @@ def _comparison(values: Sequence[Value], plan: _Plan, environment: str) -> tuple
     mine = _per_block(values, environment)
     cost, p_value = None, None
     if sides[0]:
-        cost = compare(*sides, better=better, equivalence=plan.equivalence, looks=plan.looks)
+        scale = _scale(values[0].unit)
+        cost = compare(*sides, better=better, equivalence=plan.equivalence, looks=plan.looks, scale=scale)
         p_value = family.family_p_value(sides, cost, plan.looks)
     made = Comparison(
         environment=environment,
@@ -167,6 +169,11 @@ def _comparison(values: Sequence[Value], plan: _Plan, environment: str) -> tuple
         remarks=(),
     )
     return made, p_value
+
+
+def _scale(unit: str) -> Scale | None:
+    """Counts and shares are compared by difference: a ratio of two small counts is no cost."""
+    return "difference" if unit in ("count", "%") else None
 
 
 def _judged(reports: list[MetricReport], p_values: list[float | None], plan: _Plan) -> list[MetricReport]:

@@ -98,7 +98,7 @@ class MetricReport:
     @property
     def title(self) -> str:
         """Workload, level and metric, as people read them."""
-        return f"{self.label} {self.metric}"
+        return f"{self.label} {self.metric.replace('_', ' ')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ CODES = {
     "one-block": "a single block: no interval can be given",
     "exploratory": "fewer than ten blocks: the interval leans on normality",
     "incomplete": "fewer blocks than were planned or tried",
-    "difference": "a value was zero or negative: the cost is a difference in the metric's unit, there is no ratio",
+    "difference": "the cost is a difference in the metric's unit: it is a count or a share, or a value was zero",
     "holm": "the interval excludes no cost, but not after correction for the number of comparisons",
     "noise": "the cost is no larger than the noise floor that the A/A arm shows for this metric",
     "stalls": "typical and arithmetic cost disagree: a few runs are far from the others",
@@ -78,7 +78,7 @@ def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list
         return []
     if cost.scale == "difference":
         difference = difference_interval(cost.interval, report.unit)
-        text = f"zero is among the values, so the cost is a difference: {difference}"
+        text = f"the cost is a difference: {difference}"
         found.append(Remark("difference", text))
     if row.verdict == "inconclusive" and excludes_no_cost(cost) and row.adjusted_p is not None:
         p_value = plain(row.adjusted_p, 2)
@@ -89,7 +89,9 @@ def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list
         if size <= floor:
             found.append(Remark("noise", f"no larger than this metric's noise floor of {share(floor)}"))
     gap = cost.disagreement
-    if gap is not None and percent is not None and context.tolerance is not None and gap > context.tolerance:
+    if cost.exploratory or gap is None or percent is None or context.tolerance is None:
+        return found  # with few blocks, neither of the two means says much
+    if gap > context.tolerance:
         mean = percent_interval(cost_percent(cost.arithmetic, cost.better))
         text = f"the mean cost is {mean}, far from the typical one: a few runs stall or spring ahead"
         found.append(Remark("stalls", text))

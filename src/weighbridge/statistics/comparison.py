@@ -31,6 +31,7 @@ def compare(
     confidence: float = 0.95,
     equivalence: float | None = None,
     looks: int = 1,
+    scale: Scale | None = None,
 ) -> Cost:
     """Give the cost of `other` against `baseline`, paired by block: ``other[i]`` ran in the block of ``baseline[i]``.
 
@@ -38,7 +39,8 @@ def compare(
     signed-rank interval from 10 blocks on; with 2 to 9 blocks a t interval of the log ratios, marked exploratory;
     with one block the interval is 0 to inf. Beside it the ratio of geometric means (t interval) and of
     arithmetic means (Fieller). If any value is zero or negative (loss, jitter) no ratio exists, and the same is done
-    with plain differences in the metric's unit: ``scale="difference"``.
+    with plain differences in the metric's unit: ``scale="difference"``. `scale` may ask for that also where a ratio
+    exists (counts, shares: 5000 events against 1 are no cost of 500,000 %); "ratio" is refused where none exists.
 
     The p-value is that of a sign-flip permutation test, exact: of the signed-rank sum from 10 blocks on
     (the test which the interval inverts), of the mean log ratio below.
@@ -57,7 +59,10 @@ def compare(
     first, second = _paired(baseline, other)
     share = LOOKS_SHARE if looks > 1 else 1.0
     level = 1 - (1 - confidence) * share
-    scale: Scale = "ratio" if min(float(first.min()), float(second.min())) > 0 else "difference"
+    positive = min(float(first.min()), float(second.min())) > 0
+    if scale == "ratio" and not positive:
+        raise ValueError("A ratio needs positive values: compare them as differences.")
+    scale = scale or ("ratio" if positive else "difference")
     differences = _differences(first, second, scale)
     inner = _typical(differences, level)
     p_value = _p_value(differences)
