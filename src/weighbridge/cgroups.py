@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from weighbridge.errors import Unavailable
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.site import Limits
 
 MOUNT = Path("/sys/fs/cgroup")
 TOP = "weighbridge"
-PERIOD_US = 100_000
+FREEZE_S = 5.0
 V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")
 
 
@@ -71,8 +71,8 @@ class Cgroup:
                     here.mkdir(exist_ok=True)
                     if controller == "cpuset":
                         self._inherit_cpuset(here)
-        except PermissionError as error:
-            raise Unavailable(f"no control group may be made by this user: {error.filename}") from error
+        except OSError as error:  # not allowed, or mounted read-only as in many containers
+            raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
         return self
 
     @staticmethod
@@ -104,13 +104,13 @@ class Cgroup:
 
     def _limit_files(self, limits: Limits) -> dict[str, list[tuple[Path, str]]]:
         files: dict[str, list[tuple[Path, str]]] = {}
-        quota = round((limits.cpus or 0) * PERIOD_US)
+        period, quota = limits.cpu_period_us, limits.cpu_quota_us
         if limits.cpus is not None:
             files["cpus"] = (
-                [(self.paths[""] / "cpu.max", f"{quota} {PERIOD_US}")]
+                [(self.paths[""] / "cpu.max", f"{quota} {period}")]
                 if self.version == 2
                 else [
-                    (self._path("cpu") / "cpu.cfs_period_us", str(PERIOD_US)),
+                    (self._path("cpu") / "cpu.cfs_period_us", str(period)),
                     (self._path("cpu") / "cpu.cfs_quota_us", str(quota)),
                 ]
             )
@@ -139,12 +139,15 @@ class Cgroup:
         else:
             path = state = self._path("freezer") / "freezer.state"
             value = wanted = "FROZEN" if frozen else "THAWED"
-        _write(path, value)
-        deadline = time.monotonic() + 5
-        while wanted not in state.read_text():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{path} did not become {wanted} within 5 s")
-            time.sleep(0.001)
+        try:
+            _write(path, value)
+            deadline = time.monotonic() + FREEZE_S
+            while wanted not in state.read_text():
+                if time.monotonic() > deadline:
+                    raise EnvironmentLost(f"{path} did not become {wanted} within {FREEZE_S:g} s")
+                time.sleep(0.001)
+        except OSError as error:
+            raise EnvironmentLost(f"the control group {self.name} has gone: {error.strerror}: {path}") from error
 
     def meters(self) -> dict[str, float]:
         """``cpu_s``, ``throttled_s`` (seconds since it was made), ``memory_bytes``; what is unreadable is absent."""
@@ -154,9 +157,9 @@ class Cgroup:
         """Every process in it and below it."""
         found: set[int] = set()
         for path in self._everywhere:
-            for procs in path.rglob("cgroup.procs"):
+            for folder, _, _ in os.walk(path):  # groups may vanish meanwhile: walk passes over them
                 with contextlib.suppress(OSError):
-                    found.update(int(line) for line in procs.read_text().split())
+                    found.update(int(line) for line in (Path(folder) / "cgroup.procs").read_text().split())
         return found - {os.getpid()}
 
     def kill(self) -> None:

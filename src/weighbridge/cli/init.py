@@ -1,5 +1,6 @@
 """`weighbridge init`."""
 
+import re
 from pathlib import Path
 
 import typer
@@ -38,8 +39,8 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog="Example: weighbridge init my-study.yaml")
     def init(file: Path = typer.Argument(Path("study.yaml"), help="The file to write.")) -> None:
         """Write a commented study file to start from."""
-        name = "".join(c if c.isalnum() or c in "-_." else "-" for c in file.stem).strip("-.") or "my-study"
-        if not name[0].isalpha():
+        name = re.sub(r"[^A-Za-z0-9_.-]", "-", file.stem).strip("-.") or "my-study"
+        if not re.match("[A-Za-z]", name):
             name = f"study-{name}"
         try:
             with file.open("x") as target:
@@ -48,4 +49,4 @@ def register(app: typer.Typer) -> None:
             raise StudyError(f"{file} exists already: name another file") from None
         except OSError as error:
             raise StudyError(f"cannot write {file}: {error.strerror}") from None
-        out().print(f"{file} written. Next: weighbridge plan {file}")
+        out().print(f"{file} written. Next: weighbridge plan {file}", markup=False, soft_wrap=True)

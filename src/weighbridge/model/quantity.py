@@ -1,6 +1,7 @@
 """Sizes, rates, times and shares as people write them in a study file, always with their unit."""
 
 import re
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -11,6 +12,9 @@ TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 SHARE_UNITS = {"%": 0.01}
+LARGEST = {"a time": 1e8, "a size": 1e15, "a rate": 1e15, "a share": 1e3}
+"""In the base unit: three years, a petabyte. More is a slip of the pen, and overflows what is computed from it."""
+_USUAL = {"a time": "s", "a size": "MiB", "a rate": "Mbit/s", "a share": "%"}
 
 
 def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
@@ -19,16 +23,32 @@ def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{what} is written as a number with a unit ({known})")
     if not isinstance(value, str):
-        raise ValueError(f"{value} has no unit: {what} is written like {value}{next(iter(units))} ({known})")
+        raise ValueError(f"{value} has no unit: {what} is written like {value}{_USUAL[what]} ({known})")
     match = _NUMBER.fullmatch(value)
     if match is None:
-        raise ValueError(f"'{value}' is not {what}: write a number with a unit ({known})")
+        raise ValueError(f"'{value:.60}' is not {what}: write a number with a unit ({known})")
     number, unit = match.groups()
     if unit not in units:
-        nearest = [name for name in units if name.lower() == unit.lower()]
-        hint = f"; did you mean '{number}{nearest[0]}'?" if nearest else ""
-        raise ValueError(f"unknown unit '{unit}' in '{value}' (known: {known}){hint}")
-    return float(number) * float(units[unit])
+        meant = _nearest_unit(unit, units)
+        hint = f"; did you mean '{number}{meant}'?" if meant else ""
+        raise ValueError(f"unknown unit '{unit:.60}' in '{value:.60}' (known: {known}){hint}")
+    quantity = float(number) * float(units[unit])
+    if quantity > LARGEST[what]:
+        raise ValueError(f"'{value:.60}' is more than Weighbridge takes as {what}")
+    return quantity
+
+
+def _nearest_unit(unit: str, units: dict[str, Any]) -> str:
+    """The unit that was probably meant: other case, a longer word for it (sec, minutes), a slip; or nothing."""
+    by_lower = {name.lower(): name for name in reversed(units)}
+    word = unit.lower()
+    if word in by_lower:
+        return by_lower[word]
+    if len(word) == 1:
+        return ""  # 'm' may be a minute as well as a millisecond: a wrong guess is worse than the list
+    begins = sorted((name for name in by_lower if word.startswith(name)), key=len)
+    found = begins[-1:] or get_close_matches(word, by_lower, n=1)
+    return by_lower[found[0]] if found else ""
 
 
 def _quantity(units: dict[str, Any], what: str, example: str, *, whole: bool = False) -> Any:

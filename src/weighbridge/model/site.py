@@ -13,11 +13,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list."""
+    """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list.
+
+    ``cpus`` is kept within every ``cpu_period_us`` microseconds: a quota of CPU time per period.
+    """
 
     cpus: float | None = None
     memory: int | None = None
     cpuset: str | None = None
+    cpu_period_us: int = 100_000
+
+    @property
+    def cpu_quota_us(self) -> int | None:
+        """Microseconds of CPU time per period."""
+        return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
 
 
 @dataclass(frozen=True, slots=True)

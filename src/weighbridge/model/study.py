@@ -32,11 +32,13 @@ class HostOptions(Options):
 class Resources(Options):
     """Limits that every environment gets, native too. ``None`` is no limit.
 
-    ``cpus`` is CPU time per wall time (1.5 = one and a half CPUs), ``memory`` is bytes, ``pin`` gives each role
-    its CPUs (``{server: "0", client: "1"}``) or spreads the roles over the machine's CPUs (``spread``).
+    ``cpus`` is CPU time per wall time (1.5 = one and a half CPUs), kept within every ``cpu_period`` (default 100 ms),
+    ``memory`` is bytes, ``pin`` gives each role its CPUs (``{server: "0", client: "1"}``) or spreads the roles over
+    the machine's CPUs (``spread``).
     """
 
     cpus: Annotated[float, Field(gt=0)] | None = None
+    cpu_period: Annotated[Duration, Field(ge=0.001, le=1)] | None = None
     memory: Annotated[Size, Field(ge=16 * 2**20)] | None = None
     pin: Literal["spread"] | dict[Literal["server", "client"], CpuList] | None = None
 

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Level, Study
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
-from weighbridge.store.schema import bring_up_to_date
+from weighbridge.store.schema import VERSION, bring_up_to_date
 
 DATABASE = "run.sqlite"
 
@@ -47,6 +48,29 @@ def _saving(where: Path) -> Iterator[None]:
         raise RunDirectoryError(f"{where}: {error.strerror or error}") from error
 
 
+def _connect(database: Path) -> sqlite3.Connection:
+    with contextlib.ExitStack() as undo:
+        connection = undo.enter_context(contextlib.closing(sqlite3.connect(database, isolation_level=None)))
+        for setting in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
+            connection.execute(f"PRAGMA {setting}")
+        undo.pop_all()
+    return connection
+
+
+def _connect_to_read(database: Path) -> sqlite3.Connection:
+    """Never changes the file, and needs no right to write beside it unless a run is writing or was killed."""
+    pending = database.with_name(database.name + "-wal")
+    mode = "mode=ro" if pending.exists() else "immutable=1"  # immutable takes no note of what is pending
+    uri = f"{database.absolute().as_uri()}?{mode}"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as file:
+        (version,) = file.execute("PRAGMA user_version").fetchone()
+        if 0 < version < VERSION:  # upgraded in memory
+            connection = sqlite3.connect(":memory:", isolation_level=None)
+            file.backup(connection)
+            return connection
+    return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """One measurement as it is read back, with what locates it."""
@@ -74,23 +98,24 @@ class RunStore:
         database = directory / DATABASE
         if not writable and not database.is_file():
             raise RunDirectoryError(f"{directory} is not a run directory: it has no {DATABASE}")
-        with _saving(directory):
+        with contextlib.ExitStack() as undo, _saving(directory):
+            undo.callback(self._let_go)
             if writable:
                 (directory / "raw").mkdir(parents=True, exist_ok=True)
                 self._take_lock()
-            self._db = sqlite3.connect(database, isolation_level=None)
-            self._db.execute("PRAGMA foreign_keys=ON")
-            if writable:
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.execute("PRAGMA synchronous=FULL")
-            bring_up_to_date(self._db, str(directory))
+            self._db = _connect(database) if writable else _connect_to_read(database)
+            undo.callback(self._db.close)
+            bring_up_to_date(self._db, str(directory), create=writable)
+            if not writable and not self.info():
+                raise RunDirectoryError(f"{directory} holds no run yet: it ended before its first trial")
+            undo.pop_all()
 
     def _take_lock(self) -> None:
         self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(self._lock)
+            self._let_go()
             raise RunDirectoryError(
                 f"another 'weighbridge run' is writing to {self.directory}: wait for it or choose another --out"
             ) from None
@@ -98,10 +123,14 @@ class RunStore:
     def close(self) -> None:
         """Write what is pending into the one file, and let go of the lock."""
         with contextlib.suppress(sqlite3.Error):
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # refused where it is open for reading
         self._db.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
+            self._lock = None
 
     def __enter__(self) -> "RunStore":
         return self
@@ -137,8 +166,7 @@ class RunStore:
 
     def info(self) -> dict[str, str]:
         """The run's keys: study, question, study_text, baseline, seed, run_id, created (epoch seconds), ..."""
-        with _saving(self.directory):
-            return dict(self._db.execute("SELECT key, value FROM run").fetchall())
+        return dict(self._read("SELECT key, value FROM run"))
 
     def set_info(self, key: str, value: str) -> None:
         """Set one key of the run."""
@@ -147,12 +175,12 @@ class RunStore:
 
     def environments(self) -> list[tuple[str, str, dict[str, object], str | None]]:
         """Each arm in the study's order: name, kind, options, the name of the baseline where it is the A/A arm."""
-        rows = self._db.execute("SELECT name, kind, options, aa_of FROM environment ORDER BY position").fetchall()
+        rows = self._read("SELECT name, kind, options, aa_of FROM environment ORDER BY position")
         return [(name, kind, json.loads(options), aa_of) for name, kind, options, aa_of in rows]
 
     def cells(self) -> list[tuple[str, str, str, str, dict[str, object]]]:
         """Each workload and level in the study's order: workload, level (JSON), kind, label, options."""
-        rows = self._db.execute("SELECT workload, level, kind, label, options FROM cell ORDER BY position").fetchall()
+        rows = self._read("SELECT workload, level, kind, label, options FROM cell ORDER BY position")
         return [(workload, level, kind, label, json.loads(options)) for workload, level, kind, label, options in rows]
 
     # -- facts -------------------------------------------------------------------------------------
@@ -167,7 +195,7 @@ class RunStore:
 
     def facts(self) -> list[tuple[str, str, str, float]]:
         """Every fact: scope, key, value, when (epoch seconds)."""
-        return self._db.execute("SELECT scope, key, value, at FROM fact ORDER BY rowid").fetchall()
+        return self._read("SELECT scope, key, value, at FROM fact ORDER BY rowid")
 
     # -- trials ------------------------------------------------------------------------------------
 
@@ -202,9 +230,13 @@ class RunStore:
             names.append(name)
         return role.role, json.dumps(role.argv), role.returncode, role.duration_s, names[0], names[1]
 
+    def spent_s(self) -> float:
+        """Seconds that all trials took so far."""
+        return float(self._read("SELECT coalesce(sum(duration_s), 0) FROM trial")[0][0])
+
     def finished(self) -> dict[Trial, Outcome]:
         """Every trial that ended, with its outcome."""
-        rows = self._db.execute("SELECT block, attempt, workload, level, environment, outcome FROM trial").fetchall()
+        rows = self._read("SELECT block, attempt, workload, level, environment, outcome FROM trial")
         return {
             Trial(block, attempt, workload, tuple(sorted(json.loads(level).items())), environment): Outcome(outcome)
             for block, attempt, workload, level, environment, outcome in rows
@@ -212,11 +244,11 @@ class RunStore:
 
     def values(self) -> list[Value]:
         """Every measurement of every trial that ended well, in the order in which the trials ran."""
-        rows = self._db.execute(
+        rows = self._read(
             "SELECT t.id, t.block, t.attempt, t.environment, t.workload, t.level, m.metric, m.unit, m.better,"
             " m.value, t.started_at, t.flags FROM measurement m JOIN trial t ON t.id = m.trial WHERE t.outcome = 'ok'"
             " ORDER BY t.started_at, t.id, m.rowid"
-        ).fetchall()
+        )
         return [Value(*[*row[:-1], tuple(json.loads(row[-1]))]) for row in rows]
 
     def trials(self) -> list[dict[str, object]]:
@@ -234,9 +266,14 @@ class RunStore:
         return self._rows("SELECT * FROM sample")
 
     def _rows(self, query: str) -> list[dict[str, object]]:
-        cursor = self._db.execute(query)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        with _saving(self.directory):
+            cursor = self._db.execute(query)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def _read(self, query: str) -> list[Any]:
+        with _saving(self.directory):
+            return self._db.execute(query).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

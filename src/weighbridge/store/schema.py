@@ -43,8 +43,8 @@ UPGRADES: dict[int, str] = {}
 """SQL that brings a file from the version that is the key to the next one."""
 
 
-def bring_up_to_date(connection: sqlite3.Connection, where: str) -> None:
-    """Create the tables in a new file or upgrade an older one; RunDirectoryError for a newer one."""
+def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool) -> None:
+    """Create the tables in a new file or upgrade an older one; RunDirectoryError for a newer one or another's."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise RunDirectoryError(
@@ -52,6 +52,9 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str) -> None:
             "upgrade Weighbridge to read it"
         )
     if version == 0:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables or not create:
+            raise RunDirectoryError(f"{where} is not a run of Weighbridge: its database has other tables or none")
         connection.executescript(f"BEGIN; {TABLES} PRAGMA user_version={VERSION}; COMMIT;")
         return
     for old in range(version, VERSION):

@@ -1,6 +1,7 @@
 """From a study file to a checked Study: every sweep expanded, every mistake told with file, line and key."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, get_origin
 
@@ -10,9 +11,14 @@ from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.study import Arm, Cell, Level, Options, Study, StudyFile
-from weighbridge.study.source import Place, Source, nearest, read
+from weighbridge.study.source import Place, Source, nearest, plain, read
 
 AA_SUFFIX = "-again"
+MOST_LEVELS = 1000
+"""Of one entry; more would run for weeks."""
+_LARGEST_SEED = 2**63 - 1
+_MOST_CPUS = 8192
+_NAME_RULE = "a name starts with a letter and has at most 40 letters, digits, '-', '_' and '.'"
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -34,7 +40,7 @@ def check(source: Source) -> Study:
             cells.append(Cell(workload=name, kind=kind, level=level, options=options))
         problems += _contradictions(file, arms, cells)
     if problems or file is None:
-        raise StudyError("\n".join(f"{source.where(place)}: {message}" for place, message in problems))
+        raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
     if file.aa:
         again = next(arm for arm in arms if arm.name == file.baseline)
         arms.append(again.model_copy(update={"name": file.baseline + AA_SUFFIX, "aa_of": file.baseline}))
@@ -59,12 +65,18 @@ def _expand(
         if kind is None:
             problems.append((place, f"'{name}' needs a kind (known: {', '.join(plugins)})"))
             continue
+        if not isinstance(kind, str):
+            problems.append(((*place, "kind"), f"kind is one name, and is not swept (known: {', '.join(plugins)})"))
+            continue
         if kind not in plugins:
             known = f"; known: {', '.join(plugins)}"
             problems.append(((*place, "kind"), f"unknown kind '{kind}'{nearest(kind, plugins) or known}"))
             continue
         model = plugins[kind].options
         seen = len(problems)
+        if (problem := _sweep_problem(entry, model)) is not None:
+            problems.append(((*place, problem[0]), f"{problem[0]}: {problem[1]}"))
+            continue
         for level, values in _levels(entry, model):
             options = _validate(model, values, place, problems)
             if options is None or len(problems) > seen:
@@ -74,16 +86,33 @@ def _expand(
 
 def _levels(entry: dict[str, Any], model: type[BaseModel]) -> Iterator[tuple[Level, dict[str, Any]]]:
     """Every combination of the listed values of an entry: (level, values). Options that are lists are not swept."""
-    fields = model.model_fields
-    swept = [
-        key
-        for key, value in entry.items()
-        if isinstance(value, list) and value and not (key in fields and _takes_list(fields[key].annotation))
-    ]
+    swept = _swept(entry, model)
     for combination in itertools.product(*(entry[key] for key in swept)):
         chosen = dict(zip(swept, combination, strict=True))
         level = tuple(sorted((key, _as_written(value)) for key, value in chosen.items()))
         yield level, entry | chosen
+
+
+def _swept(entry: Mapping[str, Any], model: type[BaseModel]) -> list[str]:
+    fields = model.model_fields
+    return [
+        key
+        for key, value in entry.items()
+        if isinstance(value, list) and value and not (key in fields and _takes_list(fields[key].annotation))
+    ]
+
+
+def _sweep_problem(entry: Mapping[str, Any], model: type[BaseModel]) -> tuple[str, str] | None:
+    """The key whose levels make a sweep impossible, and why."""
+    swept = _swept(entry, model)
+    for key in swept:
+        levels = [_as_written(level) for level in entry[key]]
+        if len(set(levels)) < len(levels):
+            twice = next(level for level in levels if levels.count(level) > 1)
+            return key, f"the level {plain(twice, 60)} is listed twice"
+    if (count := math.prod(len(entry[key]) for key in swept)) > MOST_LEVELS:
+        return swept[-1], f"the swept keys make {count} combinations; at most {MOST_LEVELS} are taken"
+    return None
 
 
 def _takes_list(annotation: Any) -> bool:
@@ -98,14 +127,33 @@ def _validate(model: type[M], data: Any, place: Place, problems: list[tuple[Plac
     try:
         return model.model_validate(data)
     except ValidationError as error:
+        told: dict[Place, tuple[Place, str]] = {}
         for item in error.errors():
-            problems.append(_told(model, item, place))
+            location = _location(data, item)
+            told.setdefault(location, _told(model, item, place, location))
+        inner = {location[:end] for location in told for end in range(1, len(location))}
+        problems += [sentence for location, sentence in told.items() if location not in inner]
         return None
 
 
-def _told(model: type[BaseModel], item: Any, place: Place) -> tuple[Place, str]:
+def _location(data: Any, item: Any) -> Place:
+    """The part of pydantic's path that is in the file, and a key that is missing there: no labels of unions."""
+    found: Place = ()
+    for part in item["loc"]:
+        key = part
+        if isinstance(data, Mapping) and part not in data:  # keys that are no text are reported as text
+            key = next((name for name in data if str(name) == str(part)), part)
+        try:
+            data = data[key]
+        except (KeyError, IndexError, TypeError):
+            continue
+        found = (*found, key)
+    return (*found, item["loc"][-1]) if item["type"] == "missing" else found
+
+
+def _told(model: type[BaseModel], item: Any, place: Place, location: Place) -> tuple[Place, str]:
     """One validation error as a place and a sentence."""
-    location: Place = tuple(part for part in item["loc"] if part != "[key]")
+    written = plain(item["input"], 60)
     key = str(location[-1]) if location else ""
     match item["type"]:
         case "extra_forbidden":
@@ -117,15 +165,21 @@ def _told(model: type[BaseModel], item: Any, place: Place) -> tuple[Place, str]:
         case "literal_error":
             expected = item["ctx"]["expected"]
             words = [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
-            text = f"{key}: '{item['input']}' is not one of {expected}{nearest(item['input'], words)}"
+            text = f"{key}: '{written}' is not one of {expected}{nearest(written, words)}"
         case "value_error":
             text = f"{key}: {item['ctx']['error']}" if key else str(item["ctx"]["error"])
+        case "string_pattern_mismatch" if "pin" in location:
+            text = f"{key}: '{written}' is not a list of CPUs: write it like 0 or 0-1 or 0,2"
         case "string_pattern_mismatch":
-            text = (
-                f"'{item['input']}' in {key}: a name starts with a letter and has letters, digits, '-', '_' and '.'"
-            )
+            where = "" if item["loc"][-1] == "[key]" else f" in {key}"
+            text = f"'{written}'{where}: {_NAME_RULE}"
+        case "string_type" if item["loc"][-1] == "[key]":
+            text = f"the name {written} is no text: {_NAME_RULE}"
+        case "dict_type" | "model_type":
+            text = f"{key}: 'key: value' pairs are expected here, not '{written}'"
         case _:
-            text = f"{key}: {item['msg'][0].lower()}{item['msg'][1:]} (it is {item['input']!r:.60})"
+            start = f"{key}: " if key else ""
+            text = f"{start}{item['msg'][0].lower()}{item['msg'][1:]} (it is {written})"
     return (*place, *location), text
 
 
@@ -145,8 +199,8 @@ def _contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iter
     names = [arm.name for arm in arms]
     if file.baseline not in file.environments:
         yield ("baseline",), f"baseline '{file.baseline}' is not an environment{nearest(file.baseline, names)}"
-    elif file.baseline not in names and arms:
-        yield ("baseline",), f"baseline '{file.baseline}' is swept or wrong: the baseline is one environment"
+    elif any(name.startswith(f"{file.baseline}[") for name in names):
+        yield ("baseline",), f"baseline '{file.baseline}' is swept: the baseline is one environment"
     if file.aa and file.baseline + AA_SUFFIX in names:
         yield ("environments", file.baseline + AA_SUFFIX), f"'{file.baseline + AA_SUFFIX}' is the A/A arm's own name"
     for role, host in file.placement.items():
@@ -156,4 +210,25 @@ def _contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iter
     networked = [cell.workload for cell in cells if workloads[cell.kind].transports]
     for arm in arms:
         for problem in registry.environments()[arm.kind].problems(arm.options, network=bool(networked)):
-            yield ("environments", arm.name), f"{arm.name}: {problem}"
+            yield ("environments", arm.name.split("[")[0]), f"{arm.name}: {problem}"
+    yield from _out_of_range(file)
+
+
+def _out_of_range(file: StudyFile) -> Iterator[tuple[Place, str]]:
+    """Numbers that no machine has and that what computes with them cannot take."""
+    if file.seed > _LARGEST_SEED:
+        yield ("seed",), f"seed: at most {_LARGEST_SEED}"
+    if file.resources.cpus is not None and not file.resources.cpus <= _MOST_CPUS:
+        yield ("resources", "cpus"), f"cpus: {file.resources.cpus:g} is more CPUs than any machine has"
+    if isinstance(file.resources.pin, dict):
+        for role, cpus in file.resources.pin.items():
+            if not all(_is_cpu_range(part) for part in cpus.split(",")):
+                text = f"{role}: '{cpus}' is not a list of CPUs: write it like 0 or 0-1 or 0,2"
+                yield ("resources", "pin", role), text
+
+
+def _is_cpu_range(part: str) -> bool:
+    ends = part.split("-")
+    if len(ends) > 2 or not all(end.isascii() and end.isdigit() and len(end) <= 4 for end in ends):
+        return False
+    return int(ends[0]) <= int(ends[-1]) < _MOST_CPUS

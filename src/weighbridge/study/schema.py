@@ -14,7 +14,9 @@ def json_schema() -> dict[str, Any]:
     definitions = schema.setdefault("$defs", {})
     for section, plugins in (("environments", registry.environments()), ("workloads", registry.workloads())):
         kinds = [_entry(kind, plugin, definitions) for kind, plugin in plugins.items()]
-        schema["properties"][section]["additionalProperties"] = {"oneOf": kinds}
+        entries = schema["properties"][section]
+        entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
+        entries["additionalProperties"] = False  # a name that is no name
     return schema
 
 

@@ -1,5 +1,7 @@
 """A study file as text: read with care, parsed with the place of every key kept."""
 
+import itertools
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -8,8 +10,10 @@ from typing import Any
 
 from weighbridge.errors import StudyError
 
-LARGEST = 2**20
+LARGEST = 256 * 2**10
 """Bytes; a study file is a page or two, so anything larger is a mistake."""
+_MOST = (20_000, 20)
+"""Values with every alias written out, and how deep they nest: far more than any study has."""
 
 Place = tuple[str | int, ...]
 
@@ -43,16 +47,22 @@ def bundled() -> dict[str, str]:
 
 def read(study: str) -> Source:
     """The source of a bundled study by its name, or of a file by its path. StudyError says what is wrong."""
-    path = Path(study)
-    if not path.suffix and not path.exists():
-        known = bundled()
-        if study in known:
-            return parse(known[study], f"{study} (bundled)")
+    path, known = Path(study), bundled()
+    if study in known and not path.is_file():  # a run directory of this name does not hide it
+        return parse(known[study], f"{study} (bundled)")
+    if not path.suffix and not _exists(path):
         raise StudyError(
-            f"there is neither a file nor a bundled study '{study}'{nearest(study, known)}; "
+            f"there is neither a file nor a bundled study '{plain(study)}'{nearest(study, known)}; "
             f"bundled: {', '.join(known)}. Give a bundled name or the path of a YAML file"
         )
     return parse(_text(path), str(path))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _text(path: Path) -> str:
@@ -61,11 +71,11 @@ def _text(path: Path) -> str:
     try:
         size = path.stat().st_size
         if size > LARGEST:
-            raise StudyError(f"{path} has {size / 2**20:.0f} MiB: a study file has at most {LARGEST // 2**20} MiB")
+            raise StudyError(f"{path} has {size / 2**10:.0f} KiB: a study file has at most {LARGEST // 2**10} KiB")
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)  # a device or a pipe has no size
         if len(data) > LARGEST:
-            raise StudyError(f"{path} does not end within {LARGEST // 2**20} MiB: it is no study file")
+            raise StudyError(f"{path} does not end within {LARGEST // 2**10} KiB: it is no study file")
         text = data.decode()
     except FileNotFoundError:
         raise StudyError(f"there is no file {path}") from None
@@ -82,18 +92,55 @@ def parse(text: str, name: str) -> Source:
     """Parse YAML 1.2; StudyError names file and line."""
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.error import MarkedYAMLError
 
     try:
-        data = YAML(typ="rt").load(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an anchor that is used twice is allowed
+            node = YAML(typ="rt").compose(text)  # before anything is made of it: aliases can multiply without end
+            excess = _excess(node) if node is not None else None
+            data = YAML(typ="rt").load(text) if excess is None else None
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise StudyError(f"{name}:{line}: this is not YAML: {str(error.problem).splitlines()[0]}") from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise StudyError(f"{name}: this is not YAML: {str(error).splitlines()[0]}") from None
+        raise StudyError(f"{name}:{line}: this is not YAML: {plain(error.problem or error)}") from None
+    except Exception as error:  # the parser itself stumbles over some texts: assertions, attributes, recursion
+        raise StudyError(f"{name}:1: this is not YAML: {plain(error) or type(error).__name__}") from None
+    if excess is not None:
+        raise StudyError(f"{name}:{excess[0] + 1}: {excess[1]}: it nests too deeply, or its aliases repeat too much")
     if not isinstance(data, CommentedMap):
-        raise StudyError(f"{name}: a study file is a list of 'key: value' lines; it starts with 'study: NAME'")
+        raise StudyError(f"{name}:1: a study file is a list of 'key: value' lines; it starts with 'study: NAME'")
     return Source(name, text, data)
+
+
+def _excess(top: Any) -> tuple[int, str] | None:
+    """The line (from 0) and the key of what nests too deeply or is too much with every alias written out."""
+    known: dict[int, tuple[int, int]] = {}
+    for key, value in top.value if isinstance(top.value, list) and top.id == "mapping" else [(top, top)]:
+        if any(size > most for node in (key, value) for size, most in zip(_extent(node, known), _MOST, strict=True)):
+            return key.start_mark.line, plain(key.value, 40) if key.id == "scalar" else "this"
+    return None
+
+
+def _extent(node: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """How many values a YAML node has with every alias written out, and how deep they nest."""
+    if not isinstance(node.value, list):
+        return 1, 1
+    if id(node) not in known:
+        known[id(node)] = _MOST[0] + 1, _MOST[1] + 1  # where it holds itself, there is no end
+        inner = itertools.chain(*node.value) if node.id == "mapping" else node.value
+        extents = [_extent(item, known) for item in inner]
+        known[id(node)] = 1 + sum(size for size, _ in extents), 1 + max((deep for _, deep in extents), default=0)
+    return known[id(node)]
+
+
+def plain(text: object, width: int = 200) -> str:
+    """Anything from the file as one short line without control characters, fit to be shown in a message."""
+    try:
+        line = " ".join(str(text).split())
+    except ValueError:  # an integer with more digits than Python prints
+        return "a very long number"
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return line if len(line) <= width else f"{line[:width]}..."
 
 
 def nearest(word: object, known: Any) -> str:

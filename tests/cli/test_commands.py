@@ -1,0 +1,498 @@
+"""The command line, in this process: what it prints where, its exit codes, and that no failure is a traceback."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+
+from weighbridge import errors, process
+from weighbridge.cli.app import app, main
+from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
+from weighbridge.model.measurement import Measurement, Metric, Outcome
+from weighbridge.model.trial import RoleRecord, TrialRecord
+from weighbridge.runner import clean as cleaning
+from weighbridge.runner import run as running
+from weighbridge.runner.clean import Leftover
+from weighbridge.store.run import RunStore
+from weighbridge.study.loader import load
+from weighbridge.study.schedule import block
+
+COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands)
+
+
+class Said(NamedTuple):
+    """What a command did: exit code, standard output, standard error."""
+
+    code: int
+    out: str
+    err: str
+
+
+Weighbridge = Callable[..., Said]
+
+
+@pytest.fixture
+def weighbridge(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Weighbridge:
+    """Runs a command line in an empty folder of a machine without programs and engines."""
+
+    def refuse(command, **_):
+        raise Unavailable(f"the program '{command.argv[0]}' is not installed")
+
+    monkeypatch.setattr(process, "Process", refuse)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    monkeypatch.setenv("COLUMNS", "100")
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def call(*arguments: object) -> Said:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", ["weighbridge", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Said(code, out, err)
+
+    return call
+
+
+def one_sentence(said: Said, code: int, *words: str) -> None:
+    assert said.code == code, said
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert line.startswith("weighbridge: ")
+    assert all(word in line for word in words), line
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A finished run of the bundled study with made-up numbers."""
+    study = load("first-look")
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(study, {"run_id": "0123456789ab"})
+        store.add_facts("host", {"kernel": "Linux <6.1>", "CPU": "Imaginary"})
+        clock = 1e9
+        for number in range(1, 11):
+            for trial in block(study, number):
+                clock += 1
+                store.save(
+                    TrialRecord(
+                        trial, Outcome.OK, clock, 0.5, 0.4,
+                        measurements=(Measurement(Metric("throughput", "Mbit/s", "higher"), 100 + clock % 7),),
+                        roles=(RoleRecord("client", ("x",), 0, 0.4, b"<script>alert(1)</script>", b""),),
+                    )
+                )  # fmt: skip
+    return tmp_path / "run"
+
+
+# -- help ------------------------------------------------------------------------------------------
+
+
+def test_the_commands_are_those_of_the_design():
+    assert set(COMMANDS) >= {"doctor", "studies", "init", "plan", "run", "report", "export", "clean", "schema"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_an_example(weighbridge: Weighbridge, command: str):
+    said = weighbridge(command, "--help")
+    assert (said.code, said.err) == (0, "")
+    assert re.search(rf"Examples?: weighbridge {command}", " ".join(said.out.split()))
+    assert f"weighbridge {command}" in said.out
+
+
+def test_help_names_every_command_and_where_to_start(weighbridge: Weighbridge):
+    said = weighbridge("--help")
+    assert said.code == 0
+    assert all(command in said.out for command in COMMANDS)
+    assert "weighbridge doctor" in said.out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nothing"], ["plan"], ["plan", "--nothing"], ["init", "a", "b"], ["--nothing"]]
+)
+def test_a_wrong_command_line_is_exit_2(weighbridge: Weighbridge, arguments: list[str]):
+    said = weighbridge(*arguments)
+    assert (said.code, said.out) == (2, "")
+    assert said.err
+
+
+# -- json ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keys"),
+    [
+        (
+            ["plan", "first-look", "--json"],
+            {
+                "study",
+                "question",
+                "baseline",
+                "environments",
+                "workloads",
+                "packages",
+                "blocks",
+                "trials",
+                "seconds",
+                "seed",
+            },
+        ),
+        (["doctor", "--json"], {"environments", "workloads", "machine"}),
+        (["schema"], {"$schema", "$defs", "properties", "required"}),
+    ],
+)
+def test_json_is_all_there_is_on_standard_output(weighbridge: Weighbridge, arguments: list[str], keys: set[str]):
+    said = weighbridge(*arguments)
+    assert (said.code, said.err) == (0, "")
+    assert set(json.loads(said.out)) >= keys
+
+
+def test_studies_as_json(weighbridge: Weighbridge):
+    said = weighbridge("studies", "--json")
+    assert (said.code, said.err) == (0, "")
+    assert "first-look" in [study["study"] for study in json.loads(said.out)]
+
+
+def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
+    before = sorted(run.rglob("*"))
+    said = weighbridge("report", run, "--json")
+    assert (said.code, said.err) == (0, "")
+    report = json.loads(said.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert set(report) >= {"study", "run", "schema", "noise_floor", "trusted", "costs"}
+    assert {cost["environment"] for cost in report["costs"]} >= {"docker-host", "docker-bridge", "docker-published"}
+    assert sorted(run.rglob("*")) == before, "nothing is written"
+
+
+@pytest.mark.parametrize(("left", "code"), [([], 0), ([Leftover("0123456789ab", "container", "x")], 1)])
+@pytest.mark.parametrize("check", [["--check"], []])
+def test_clean_as_json(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, left, code, check):
+    monkeypatch.setattr(cleaning, "find", lambda: (left, set()))
+    monkeypatch.setattr(cleaning, "clean", lambda: left)
+    said = weighbridge("clean", "--json", *check)
+    assert said.code == code
+    assert len(json.loads(said.out)) == len(left)
+    assert len(said.err.splitlines()) == code
+
+
+def test_clean_spares_the_living(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cleaning, "find", lambda: ([Leftover("0123456789ab", "container", "x")], {"0123456789ab"}))
+    said = weighbridge("clean", "--check")
+    assert (said.code, said.out) == (0, "nothing is left\n")
+    assert "0123456789ab is alive" in said.err
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def test_the_plan_for_people(weighbridge: Weighbridge):
+    said = weighbridge("plan", "first-look")
+    study = load("first-look")
+    assert (said.code, said.err) == (0, "")
+    assert all(arm.name in said.out for arm in study.arms)
+    assert all(cell.label in said.out for cell in study.cells)
+    assert f"seed {study.file.seed}" in said.out
+    assert re.search(r"time: \d+ (s|min|h).* to \d+ (s|min|h)", said.out)
+
+
+def test_the_plan_lists_every_trial_in_order(weighbridge: Weighbridge):
+    planned = json.loads(weighbridge("plan", "first-look", "--json").out)
+    rows = re.findall(r"^(\d+) +(\d+) +(\S+) +(\S+)", weighbridge("plan", "first-look", "--trials").out, re.MULTILINE)
+    assert [(int(n), int(b), w, e) for n, b, w, e in rows] == [
+        (n, t["block"], t["workload"], t["environment"]) for n, t in enumerate(planned["trials"], 1)
+    ]
+    assert planned == json.loads(weighbridge("plan", "first-look", "--json").out)
+
+
+def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):
+    found = json.loads(weighbridge("doctor", "--json").out)
+    assert {row["name"] for row in found["environments"]} >= {"native", "docker"}
+    for section in found.values():
+        for row in section:
+            assert row["ready"] or (row["detail"] and row["remedy"]), row
+    said = weighbridge("doctor")
+    assert said.code == 0
+    assert "not ready" in said.out
+
+
+def test_studies_for_people(weighbridge: Weighbridge):
+    said = weighbridge("studies")
+    assert (said.code, said.err) == (0, "")
+    assert "first-look" in said.out
+
+
+def test_a_report_for_people(weighbridge: Weighbridge, run: Path):
+    said = weighbridge("report", run)
+    assert said.code == 0
+    assert "docker-bridge" in said.out
+    page = (run / "report.html").read_text()
+    assert "<script>alert(1)</script>" not in page
+
+
+def test_export(weighbridge: Weighbridge, run: Path, tmp_path: Path):
+    said = weighbridge("export", run, "--csv", tmp_path / "tables")
+    assert said.code == 0
+    assert [Path(line).is_file() for line in said.out.splitlines()] == [True, True]
+
+
+# -- init ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["study.yaml", "été.yaml", "1.yaml", "-.yaml", "a b.yaml", "ü.yaml", f"{'x' * 60}.yaml", "[red].yaml"]
+)
+def test_init_writes_a_study_that_loads(weighbridge: Weighbridge, name: str):
+    said = weighbridge("init", "--", name)
+    assert (said.code, said.err) == (0, "")
+    assert name in said.out
+    study = load(f"./{name}")
+    assert len(study.arms) == 4
+    assert weighbridge("plan", "--", f"./{name}").code == 0
+
+
+def test_init_overwrites_nothing(weighbridge: Weighbridge):
+    Path("mine.yaml").write_text("precious")
+    one_sentence(weighbridge("init", "mine.yaml"), 3, "mine.yaml exists already")
+    assert Path("mine.yaml").read_text() == "precious"
+
+
+def test_init_where_nothing_can_be_written(weighbridge: Weighbridge):
+    one_sentence(weighbridge("init", "no/folder/a.yaml"), 3, "cannot write no/folder/a.yaml", "No such file")
+    one_sentence(weighbridge("init", f"{'x' * 300}.yaml"), 3, "File name too long")
+
+
+# -- run -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ready(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
+    """A machine on which everything is ready and a run does nothing; what was asked for."""
+    asked: list[tuple] = []
+    monkeypatch.setattr(running, "require_ready", lambda _: None)
+    monkeypatch.setattr(
+        running, "run_study", lambda study, directory, progress, after: asked.append((study, directory))
+    )
+    monkeypatch.setattr(typer, "confirm", lambda *_, **__: pytest.fail("nobody is there to be asked"))
+    return asked
+
+
+@pytest.mark.parametrize("yes", [["--yes"], ["-y"], []])
+def test_run_without_a_terminal_asks_nothing(weighbridge: Weighbridge, ready: list, yes: list[str]):
+    said = weighbridge("run", "first-look", "--out", "there", *yes)
+    assert (said.code, said.out) == (0, "")
+    ((study, directory),) = ready
+    assert (study.file.study, directory) == ("first-look", Path("there"))
+    assert "results go to there" in said.err
+
+
+def test_run_names_its_own_directory(weighbridge: Weighbridge, ready: list):
+    assert weighbridge("run", "first-look").code == 0
+    assert re.fullmatch(r"runs/first-look-\d{8}-\d{6}", str(ready[0][1]))
+
+
+def test_run_continues_without_a_study(weighbridge: Weighbridge, ready: list):
+    assert weighbridge("run", "--out", "there").code == 0
+    assert ready == [(None, Path("there"))]
+    one_sentence(weighbridge("run"), 6, "name a study")
+
+
+def test_run_says_what_is_not_ready(weighbridge: Weighbridge):
+    one_sentence(weighbridge("run", "first-look", "--out", "there", "--yes"), 4, "docker", "native", "(")
+    assert not Path("there").exists()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "says"),
+    [
+        (lambda path: path.mkdir(), "holds no run yet"),
+        (lambda path: path.touch(), "there"),
+        (lambda path: (path.mkdir(), (path / "run.sqlite").write_bytes(b"garbage" * 99)), "not a run"),
+    ],
+)  # fmt: skip
+def test_run_into_what_is_no_run(weighbridge: Weighbridge, prepare, says: str):
+    prepare(Path("there"))
+    one_sentence(weighbridge("run", "--out", "there"), 6, says)
+
+
+def test_two_runs_of_one_directory(weighbridge: Weighbridge, run: Path):
+    with RunStore(run, writable=True):
+        one_sentence(weighbridge("run", "--out", run), 6, "another 'weighbridge run'")
+
+
+def test_a_run_of_another_study(weighbridge: Weighbridge, run: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(running, "require_ready", lambda _: None)
+    weighbridge("init", "other.yaml")
+    said = weighbridge("run", "other.yaml", "--out", run)
+    assert said.code == 6
+    assert "another study" in said.err.splitlines()[-1]
+
+
+# -- failures --------------------------------------------------------------------------------------
+
+
+CODES = {
+    "StudyError": 3,
+    "Unavailable": 4,
+    "UserlandError": 5,
+    "RunDirectoryError": 6,
+    "DiskFull": 7,
+    "EnvironmentLost": 8,
+    "TrialsFailed": 9,
+    "Untrusted": 10,
+    "Leftovers": 1,
+}
+
+
+def test_exit_codes_are_stable():
+    found = {
+        c.__name__: c.exit_code for c in vars(errors).values() if isinstance(c, type) and issubclass(c, Exception)
+    }
+    assert {name: found[name] for name in CODES} == CODES
+    assert found["WeighbridgeError"] == 1
+    assert Interrupted(2).exit_code == 130
+    assert Interrupted(15).exit_code == 143
+    assert 2 not in found.values(), "2 is a wrong command line"
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_every_failure_is_its_sentence_and_its_code(weighbridge: Weighbridge, monkeypatch, ready: list, name: str):
+    def fail(*_):
+        raise getattr(errors, name)("what went wrong")
+
+    monkeypatch.setattr(running, "run_study", fail)
+    said = weighbridge("run", "first-look", "--out", "there")
+    assert said.code == CODES[name]
+    assert said.out == ""
+    assert said.err.splitlines()[-1] == "weighbridge: what went wrong"
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_an_interruption_says_how_to_go_on(weighbridge: Weighbridge, monkeypatch, ready: list, number: int):
+    def interrupt(*_):
+        raise Interrupted(number)
+
+    monkeypatch.setattr(running, "run_study", interrupt)
+    said = weighbridge("run", "first-look", "--out", "there")
+    assert said.code == 128 + number
+    assert "Run the same command again" in said.err.splitlines()[-1]
+
+
+def test_a_failure_of_several_lines_has_the_program_in_each(weighbridge: Weighbridge):
+    Path("bad.yaml").write_text("study: 1\nfoo: 2\n")
+    said = weighbridge("plan", "bad.yaml")
+    assert (said.code, said.out) == (3, "")
+    assert all(re.match(r"weighbridge: bad\.yaml:\d+: ", line) for line in said.err.splitlines())
+
+
+STUDIES: dict[str, Callable[[], object]] = {
+    "nothing": lambda: None,
+    "empty": lambda: Path("s.yaml").touch(),
+    "folder": lambda: Path("s.yaml").mkdir(),
+    "binary": lambda: Path("s.yaml").write_bytes(bytes(range(256))),
+    "list": lambda: Path("s.yaml").write_text("- a\n"),
+    "no YAML": lambda: Path("s.yaml").write_text("a: [\n"),
+    "aliases": lambda: Path("s.yaml").write_text("a: &a [x]\nb: &a [*a, *a]\n<<: *a\n"),
+    "deep": lambda: Path("s.yaml").write_text("a: " + "[" * 1000),
+    "broken link": lambda: Path("s.yaml").symlink_to("nowhere"),
+    "link to itself": lambda: Path("s.yaml").symlink_to("s.yaml"),
+    "huge": lambda: Path("s.yaml").write_bytes(b"#" * 2**20),
+}
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_bad_study_file_is_exit_3(weighbridge: Weighbridge, command: str, name: str):
+    STUDIES[name]()
+    one_sentence(weighbridge(command, "s.yaml"), 3, "s.yaml")
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+@pytest.mark.parametrize("study", ["first-lok", "x" * 5000, ".", "/dev/zero", "", "a\0b"])
+def test_a_study_that_is_none_is_exit_3(weighbridge: Weighbridge, command: str, study: str):
+    one_sentence(weighbridge(command, study), 3)
+
+
+def test_the_nearest_study_is_named(weighbridge: Weighbridge):
+    one_sentence(weighbridge("plan", "first-lok"), 3, "did you mean 'first-look'?")
+
+
+RUNS: dict[str, Callable[[], object]] = {
+    "nothing": lambda: None,
+    "empty": lambda: Path("r").mkdir(),
+    "file": lambda: Path("r").touch(),
+    "garbage": lambda: (Path("r").mkdir(), Path("r/run.sqlite").write_bytes(b"\xff" * 9999)),
+    "an empty database": lambda: (Path("r").mkdir(), Path("r/run.sqlite").touch()),
+    "a database that is a folder": lambda: Path("r/run.sqlite").mkdir(parents=True),
+}
+
+
+@pytest.mark.parametrize("command", [["report"], ["report", "--json"], ["export", "--csv", "t"]])
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_no_run_is_exit_6(weighbridge: Weighbridge, command: list[str], name: str):
+    RUNS[name]()
+    one_sentence(weighbridge(*command, "r"), 6)
+
+
+@pytest.mark.parametrize("command", [["report"], ["report", "--json"], ["export", "--csv", "t"]])
+def test_a_run_without_trials_is_no_traceback(weighbridge: Weighbridge, tmp_path: Path, command: list[str]):
+    with RunStore(tmp_path / "r", writable=True) as store:
+        store.begin(load("first-look"), {"run_id": "0123456789ab"})
+    said = weighbridge(*command, tmp_path / "r")
+    assert said.code in {0, 6}
+    if command[-1] == "--json":
+        json.loads(said.out)
+
+
+@pytest.mark.parametrize("command", [["report"], ["report", "--json"], ["export", "--csv", "t"]])
+def test_a_run_that_never_began_is_no_traceback(weighbridge: Weighbridge, tmp_path: Path, command: list[str]):
+    RunStore(tmp_path / "r", writable=True).close()
+    one_sentence(weighbridge(*command, tmp_path / "r"), 6)
+
+
+def test_export_needs_to_know_what(weighbridge: Weighbridge, run: Path):
+    one_sentence(weighbridge("export", run), 6, "--csv FOLDER")
+
+
+@pytest.mark.parametrize(("number", "code"), [(28, 7), (122, 7), (30, 1)])
+def test_a_disk_that_takes_nothing(weighbridge: Weighbridge, run: Path, monkeypatch, number: int, code: int):
+    def refuse(path: Path, *_, **__):
+        raise OSError(number, "it is full", str(path))
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    one_sentence(weighbridge("report", run), code, "report.html", "it is full")
+
+
+@pytest.mark.parametrize("target", ["file/x", "file"])
+def test_export_and_report_to_where_nothing_can_be_written(weighbridge: Weighbridge, run: Path, target: str):
+    Path("file").touch()
+    for arguments in (["export", run, "--csv", target], ["report", run, "--html", f"{target}/x.html"]):
+        said = weighbridge(*arguments)
+        assert said.code not in {0, 2}
+        assert said.err.splitlines()[-1].startswith("weighbridge: ")
+
+
+def test_other_systems_are_told_in_one_sentence(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    one_sentence(weighbridge("doctor"), 4, "Linux only")
+
+
+def test_a_reader_that_goes_away(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
+    from weighbridge.cli import schema
+
+    def gone(_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(schema, "print_json", gone)
+    assert weighbridge("schema").code in {1, 141}
+
+
+def test_only_failures_of_ours_are_hidden():
+    assert all(issubclass(getattr(errors, name), WeighbridgeError) for name in CODES)

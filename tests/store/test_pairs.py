@@ -1,0 +1,60 @@
+"""Pairs come from one block and one attempt; a block counts once."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weighbridge.store.pairs import metrics, pairs
+from weighbridge.store.run import Value
+
+
+def value(block: int, environment: str, number: float = 1.0, *, attempt: int = 0, **changes) -> Value:
+    fields = {"workload": "tcp", "level": "{}", "metric": "throughput"} | changes
+    return Value(
+        1, block, attempt, environment, unit="x", better="higher", value=number, started_at=0.0, flags=(), **fields
+    )
+
+
+def _numbers(values: list[Value]) -> list[tuple[int, float, float]]:
+    return [(p.block, p.baseline.value, p.other.value) for p in pairs(values, "native", "docker")]
+
+
+def test_each_block_gives_one_pair_in_order():
+    values = [value(2, "docker", 4), value(1, "native", 1), value(2, "native", 3), value(1, "docker", 2)]
+    assert _numbers(values) == [(1, 1, 2), (2, 3, 4)]
+
+
+def test_a_missing_side_gives_no_pair():
+    values = [value(1, "native"), value(2, "docker"), value(3, "other"), value(4, "native"), value(4, "docker")]
+    assert [block for block, _, _ in _numbers(values)] == [4]
+    assert _numbers([]) == []
+
+
+def test_sides_of_different_attempts_are_no_pair():
+    assert _numbers([value(1, "native"), value(1, "docker", attempt=1)]) == []
+
+
+def test_the_latest_complete_attempt_counts():
+    values = [value(1, "native", 1), value(1, "docker", 2), value(1, "native", 3, attempt=1),
+              value(1, "docker", 4, attempt=1), value(1, "native", 5, attempt=2)]  # fmt: skip
+    assert _numbers(values) == [(1, 3, 4)]
+    assert _numbers(values[::-1]) == [(1, 3, 4)]
+
+
+def test_metrics_are_told_once_in_their_order():
+    values = [value(1, "native", metric="b"), value(1, "native", metric="a"), value(2, "docker", metric="b"),
+              value(1, "native", workload="cpu"), value(1, "native", level='{"n": "1"}')]  # fmt: skip
+    assert metrics(values) == [
+        ("tcp", "{}", "b"), ("tcp", "{}", "a"), ("cpu", "{}", "throughput"), ("tcp", '{"n": "1"}', "throughput"),
+    ]  # fmt: skip
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.sets(st.tuples(st.integers(1, 4), st.integers(0, 2), st.sampled_from(["native", "docker", "other"]))))
+def test_any_mix(seen: set[tuple[int, int, str]]):
+    values = [value(block, name, attempt=attempt, number=attempt) for block, attempt, name in seen]
+    expected = {}
+    for block, attempt, name in sorted(seen):
+        if name == "native" and (block, attempt, "docker") in seen:
+            expected[block] = attempt
+    assert {block: a for block, a, b in _numbers(values) if a == b} == expected
+    assert len(_numbers(values)) == len(expected)

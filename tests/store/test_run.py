@@ -1,0 +1,304 @@
+"""A run directory: what is committed is there, whoever opens it; what is no run is refused in one sentence."""
+
+import errno
+import json
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import DiskFull, RunDirectoryError
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.study import Arm
+from weighbridge.store import schema
+from weighbridge.store.run import DATABASE, RunStore, level_text
+
+from .made import LEVEL, STUDY, TEXT, record
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with one trial, closed."""
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(STUDY, {"run_id": "abc"})
+        store.save(record())
+    return tmp_path / "run"
+
+
+def _refused(directory: Path, *says: str, writable: bool = False) -> None:
+    with pytest.raises(RunDirectoryError) as caught:
+        RunStore(directory, writable=writable)
+    sentence = str(caught.value)
+    assert len(sentence.splitlines()) == 1
+    assert str(directory) in sentence
+    assert all(word in sentence for word in says), sentence
+
+
+def test_a_study_comes_back_as_it_was(run: Path):
+    with RunStore(run) as store:
+        info = store.info()
+        assert info["study_text"] == TEXT
+        assert (info["study"], info["baseline"], info["seed"], info["run_id"]) == ("small", "native", "7", "abc")
+        assert float(info["equivalence"]) == 0.03
+        assert float(info["created"]) > 1e9
+        assert [(name, kind, aa_of) for name, kind, _, aa_of in store.environments()] == [
+            ("native", "native", None), ("host", "docker", None), ("native-again", "native", "native")]  # fmt: skip
+        assert store.environments()[1][2]["network"] == "host"
+        assert [(w, json.loads(level), label) for w, level, _, label, _ in store.cells()] == [
+            ("redis", {"clients": "10"}, "redis (clients=10)"), ("redis", {"clients": "50"}, "redis (clients=50)"),
+            ("cpu", {}, "cpu")]  # fmt: skip
+        assert [options["clients"] for _, _, kind, _, options in store.cells() if kind == "redis-benchmark"] == [
+            10,
+            50,
+        ]
+
+
+def test_a_trial_comes_back_as_it_was(run: Path):
+    with RunStore(run) as store:
+        assert store.finished() == {record().trial: Outcome.OK}
+        (trial,) = store.trials()
+        assert trial["flags"] == ["steal 3%", "generator saturated"]
+        assert (trial["started_at"], trial["duration_s"], trial["measured_s"]) == (1001.0, 1.25, 1.0)
+        assert [(v.metric, v.unit, v.better, v.value) for v in store.values()] == [
+            ("throughput", "Mbit/s", "higher", 5.0), ("jitter", "ms", "lower", 0.0)]  # fmt: skip
+        assert store.values()[0].level == level_text(LEVEL) == '{"clients": "10", "pipeline": "1"}'
+        assert store.values()[0].flags == ("steal 3%", "generator saturated")
+        (process,) = store.processes()
+        assert process["argv"] == ["iperf3", "-c", "ü x"]
+        assert (run / str(process["stdout"])).read_bytes() == b"\x00out\xff"
+        assert (run / str(process["stderr"])).read_bytes() == b"err"
+        assert [(s["site"], s["name"], s["value"]) for s in store.samples()] == [
+            ("host", "busy_s", 0.5), ("client", "cpu_s", 0.25)]  # fmt: skip
+
+
+def test_facts_come_back_with_their_time(run: Path):
+    with RunStore(run, writable=True) as store:
+        store.add_facts("host", {"kernel": "6.1", "CPU": "x"})
+        store.set_info("finished", "yes")
+        store.set_info("finished", "no")
+    with RunStore(run) as store:
+        assert [(scope, key, value) for scope, key, value, _ in store.facts()] == [
+            ("host", "kernel", "6.1"), ("host", "CPU", "x")]  # fmt: skip
+        assert store.info()["finished"] == "no"
+
+
+@pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.OK])
+def test_a_failed_trial_is_kept_with_its_message_and_gives_no_values(tmp_path: Path, outcome: Outcome):
+    with RunStore(tmp_path, writable=True) as store:
+        store.begin(STUDY, {})
+        store.save(record(outcome=outcome, message="it's ü\n'); DROP TABLE trial", measurements=()))
+    with RunStore(tmp_path) as store:
+        assert store.values() == []
+        assert store.finished() == {record().trial: outcome}
+        assert store.trials()[0]["message"] == "it's ü\n'); DROP TABLE trial"
+
+
+def test_a_trial_is_there_at_once_for_others_and_after_a_kill(run: Path, tmp_path: Path):
+    with RunStore(run, writable=True) as store:
+        store.save(record(block=2))
+        with RunStore(run) as reader:
+            assert len(reader.finished()) == 2
+        shutil.copytree(run, tmp_path / "killed")  # as kill -9 leaves it: nothing was closed
+    with RunStore(tmp_path / "killed") as reader:
+        assert len(reader.finished()) == 2
+    with RunStore(tmp_path / "killed", writable=True) as again:
+        assert again.save(record(block=3)) == 3
+
+
+def test_a_closed_run_is_one_file_and_its_outputs(run: Path):
+    assert sorted(path.name for path in run.iterdir()) == ["lock", "raw", DATABASE]
+
+
+def test_a_trial_cannot_be_saved_twice(run: Path):
+    with RunStore(run, writable=True) as store:
+        with pytest.raises(RunDirectoryError, match="UNIQUE"):
+            store.save(record(value=9.0))
+        assert [value.value for value in store.values()] == [5.0, 0.0]
+
+
+def test_a_study_is_frozen_once(run: Path):
+    with RunStore(run, writable=True) as store, pytest.raises(RunDirectoryError, match="UNIQUE"):
+        store.begin(STUDY, {})
+    with RunStore(run) as store:
+        assert len(store.environments()) == 3
+
+
+def test_a_beginning_that_fails_leaves_nothing(tmp_path: Path):
+    twice = STUDY.model_copy(update={"arms": (STUDY.arms[0], Arm(**STUDY.arms[0].model_dump() | {"options": STUDY}))})
+    with RunStore(tmp_path, writable=True) as store:
+        with pytest.raises(RunDirectoryError):
+            store.begin(twice, {})
+        assert store.info() == {}
+
+
+# -- what is no run --------------------------------------------------------------------------------
+
+
+def test_what_is_no_run_is_refused_and_left_as_it_is(tmp_path: Path):
+    _refused(tmp_path / "none", "no run.sqlite")
+    _refused(tmp_path, "not a run directory")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    _refused(tmp_path / "file", "not a run directory")
+    _refused(tmp_path / "file", writable=True)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"garbage", b"SQLite format 3\0", b"SQLite format 3\0" + b"\xff" * 5000, b"\0" * 9000]
+)
+def test_garbage_is_refused_and_left_as_it_is(tmp_path: Path, data: bytes):
+    (tmp_path / DATABASE).write_bytes(data)
+    _refused(tmp_path, "is not a run")
+    assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
+    assert (tmp_path / DATABASE).read_bytes() == data
+
+
+def test_a_run_that_ended_before_it_began_is_refused(tmp_path: Path):
+    RunStore(tmp_path, writable=True).close()
+    _refused(tmp_path, "holds no run yet")
+    RunStore(tmp_path, writable=True).close()
+
+
+def test_a_database_that_is_a_folder(tmp_path: Path):
+    (tmp_path / DATABASE).mkdir()
+    _refused(tmp_path)
+    _refused(tmp_path, writable=True)
+
+
+def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path):
+    with sqlite3.connect(tmp_path / DATABASE) as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    _refused(tmp_path, "is not a run")
+    _refused(tmp_path, "is not a run", writable=True)
+    with sqlite3.connect(tmp_path / DATABASE) as other:
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
+    other.close()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_newer_schema_is_refused(run: Path, writable: bool):
+    connection = sqlite3.connect(run / DATABASE)
+    connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
+    connection.close()
+    _refused(run, "newer Weighbridge", f"schema {schema.VERSION + 1}", "upgrade", writable=writable)
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_an_older_schema_is_upgraded(run: Path, monkeypatch: pytest.MonkeyPatch, writable: bool):
+    before = (run / DATABASE).read_bytes()
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    monkeypatch.setattr("weighbridge.store.run.VERSION", schema.VERSION)
+    monkeypatch.setitem(schema.UPGRADES, schema.VERSION - 1, "UPDATE run SET value = 'new' WHERE key = 'question';")
+    with RunStore(run, writable=writable) as store:
+        assert store.info()["question"] == "new"
+        assert len(store.values()) == 2
+    assert ((run / DATABASE).read_bytes() == before) is not writable
+
+
+def test_a_damaged_file_is_told_when_it_is_read(run: Path):
+    data = bytearray((run / DATABASE).read_bytes())
+    data[4096:] = b"\xa5" * (len(data) - 4096)
+    (run / DATABASE).write_bytes(data)
+    readers = ["info", "environments", "cells", "facts", "finished", "values", "trials", "processes", "samples"]
+    for reader in readers:
+        with pytest.raises(RunDirectoryError, match=r"malformed|not a run"), RunStore(run) as store:
+            getattr(store, reader)()
+
+
+def test_reading_creates_and_changes_nothing(run: Path):
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    run.chmod(0o555)
+    with RunStore(run) as store:
+        assert store.values()
+        assert {path.name for path in run.iterdir()} == {"lock", "raw", DATABASE}
+        with pytest.raises(RunDirectoryError):
+            store.set_info("a", "b")
+    run.chmod(0o755)
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+
+
+@pytest.mark.parametrize("name", ["a b", "50%", "a?b#c", "ü"])
+def test_any_name_of_a_run_directory(tmp_path: Path, name: str):
+    with RunStore(tmp_path / name, writable=True) as store:
+        store.begin(STUDY, {})
+        store.save(record())
+    with RunStore(tmp_path / name) as store:
+        assert len(store.values()) == 2
+
+
+# -- two at once -----------------------------------------------------------------------------------
+
+
+def test_two_writers_are_refused(run: Path):
+    with RunStore(run, writable=True) as first:
+        _refused(run, "another 'weighbridge run'", "--out", writable=True)
+        first.save(record(block=2))
+    with RunStore(run, writable=True) as second:
+        assert len(second.finished()) == 2
+
+
+def test_a_writer_that_was_refused_holds_nothing(tmp_path: Path):
+    (tmp_path / DATABASE).write_bytes(b"garbage" * 100)
+    open_files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(5):
+        _refused(tmp_path, "is not a run", writable=True)
+    assert len(os.listdir("/proc/self/fd")) <= open_files + 1  # noqa: PTH208
+    (tmp_path / DATABASE).unlink()
+    RunStore(tmp_path, writable=True).close()
+
+
+# -- disk full -------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_keeps_the_earlier_trials(run: Path):
+    with RunStore(run, writable=True) as store:
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count={pages}")
+        saved = 1
+        with pytest.raises(DiskFull, match=r"no space left.*kept.*make room"):
+            for block in range(2, 500):
+                store.save(record(block=block, samples=(("host", "busy_s", 1.0),) * 50))
+                saved += 1
+        with pytest.raises(DiskFull):
+            store.add_facts("after", {str(n): "x" * 1000 for n in range(50)})
+        assert len(store.finished()) == saved
+        store._db.execute("PRAGMA max_page_count=100000")
+        store.save(record(block=1000))
+    with RunStore(run) as store:
+        assert len(store.finished()) == len(store.trials()) == saved + 1
+        assert len(store.values()) == 2 * (saved + 1)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_under_the_raw_outputs(run: Path, monkeypatch: pytest.MonkeyPatch, number: int):
+    def full(*_):
+        raise OSError(number, os.strerror(number))
+
+    with RunStore(run, writable=True) as store:
+        with monkeypatch.context() as patch, pytest.raises(DiskFull):
+            patch.setattr(Path, "write_bytes", full)
+            store.save(record(block=2))
+        assert len(store.finished()) == len(store.trials()) == len(store.processes()) == 1
+        assert store.save(record(block=2)) == 2
+
+
+def test_another_error_of_the_disk_is_one_sentence(run: Path, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with RunStore(run, writable=True) as store:
+        monkeypatch.setattr(Path, "write_bytes", broken)
+        with pytest.raises(RunDirectoryError, match="Read-only file system"):
+            store.save(record(block=2))
+
+
+def test_an_interruption_rolls_a_half_saved_trial_back(run: Path, monkeypatch: pytest.MonkeyPatch):
+    with RunStore(run, writable=True) as store:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Path, "write_bytes", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+            store.save(record(block=2))
+        assert len(store.finished()) == 1
+        store.save(record(block=2))

@@ -1,0 +1,121 @@
+"""Good studies: defaults, sweeps, the A/A arm, and the bundled ones."""
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.study.loader import load
+from weighbridge.study.source import bundled
+
+from .texts import LINES, changed, loaded
+
+DEFAULTS = ("study: s\nquestion: q\nbaseline: n\nenvironments: {n: {kind: native}}\n"
+            "workloads: {w: {kind: sysbench-cpu}}\n")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_the_bundled_studies_load(name: str):
+    study = load(name)
+    assert study.file.study == name
+    assert study.file.question.endswith("?")
+    assert study.text == bundled()[name]
+    assert study.baseline.name == study.file.baseline
+    assert [arm.name for arm in study.arms if arm.aa_of] == (
+        [f"{study.baseline.name}-again"] if study.file.aa else []
+    )
+
+
+def test_what_is_not_said_has_a_default():
+    study = loaded(DEFAULTS)
+    assert (study.file.inside, study.file.equivalence, study.file.seed) == (["server"], 0.03, 1)
+    assert study.file.repetitions.blocks == 10
+    assert study.file.resources.cpus is study.file.resources.memory is study.file.resources.pin is None
+    assert [arm.name for arm in study.arms] == ["n", "n-again"]
+    assert study.cells[0].level == ()
+
+
+def test_quantities_are_in_their_base_units():
+    study = loaded(LINES)
+    assert study.file.resources.memory == 512 * 2**20
+    assert study.file.equivalence == 0.03
+    assert next(cell for cell in study.cells if cell.workload == "tcp").options.duration == 1.0
+
+
+def test_the_aa_arm_is_the_baseline_again():
+    study = loaded(LINES)
+    again = study.arms[-1]
+    assert (again.name, again.aa_of, again.kind) == ("native-again", "native", "native")
+    assert again.options == study.baseline.options
+    without = loaded(LINES + "aa: false\n")
+    assert [arm.name for arm in without.arms] == ["native", "bridge"]
+
+
+def test_a_sweep_of_a_workload_makes_a_cell_of_every_combination():
+    study = loaded(changed("clients: 20", "clients: [10, 50], pipeline: [1, 16], tests: 'set, get'"))
+    cells = [cell for cell in study.cells if cell.workload == "redis"]
+    assert [(dict(cell.level), cell.options.clients, cell.options.pipeline) for cell in cells] == [
+        ({"clients": c, "pipeline": p}, int(c), int(p)) for c in ("10", "50") for p in ("1", "16")
+    ]
+    assert cells[0].label == "redis (clients=10, pipeline=1)"
+    assert len({(cell.workload, cell.level) for cell in study.cells}) == len(study.cells) == 6
+    assert all(cell.options.tests == ("set", "get") for cell in cells)
+
+
+def test_levels_are_kept_as_written():
+    study = loaded(
+        changed("{kind: iperf3, duration: 1s}", "{kind: iperf3, duration: [1s, 1min], reverse: [true, false]}")
+    )
+    levels = [dict(cell.level) for cell in study.cells if cell.workload == "tcp"]
+    assert levels == [{"duration": d, "reverse": r} for d in ("1s", "1min") for r in ("true", "false")]
+
+
+def test_a_sweep_of_an_environment_makes_an_arm_of_every_level():
+    study = loaded(changed("network: bridge", "network: [bridge, host]"))
+    assert [arm.name for arm in study.arms] == [
+        "native",
+        "bridge[network=bridge]",
+        "bridge[network=host]",
+        "native-again",
+    ]
+    assert [arm.options.network for arm in study.arms if arm.kind == "docker"] == ["bridge", "host"]
+
+
+def test_network_none_is_good_enough_without_a_network_workload():
+    text = LINES.replace("network: bridge", "network: none")
+    text = "\n".join(line for line in text.splitlines() if "iperf3" not in line and "redis" not in line)
+    assert [arm.name for arm in loaded(text).arms] == ["native", "bridge", "native-again"]
+
+
+@pytest.mark.parametrize("pin", ["spread", "{server: '0', client: 0-1}", "{client: '0,2-3'}"])
+def test_pins(pin: str):
+    assert loaded(changed("pin: spread", f"pin: {pin}")).file.resources.pin
+
+
+@pytest.mark.parametrize("rule", ["{target: 2%}", "{target: 2%, min: 10, max: 60, budget: 2h}", "{blocks: 1}"])
+def test_repetitions(rule: str):
+    assert loaded(changed("{blocks: 10}", rule)).file.repetitions
+
+
+def test_anchors_and_merges_are_yaml_too():
+    study = loaded(changed("cpu: {kind: sysbench-cpu, duration: 1s}",
+                           "cpu: &c {kind: sysbench-cpu, duration: 1s}\n  two: {<<: *c, threads: 2}"))  # fmt: skip
+    assert [cell.options.threads for cell in study.cells if cell.kind == "sysbench-cpu"] == [1, 2]
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\n"])
+@pytest.mark.parametrize("begin", ["", "\ufeff", "%YAML 1.2\n---\n"])
+def test_any_line_ending_and_a_byte_order_mark(ending: str, begin: str):
+    assert loaded(begin + LINES.replace("\n", ending)).file.study == "small"
+
+
+def test_a_checked_study_cannot_be_changed():
+    study = loaded(LINES)
+    for part, name in ((study, "text"), (study.file, "seed"), (study.arms[0], "name"), (study.cells[0], "level")):
+        with pytest.raises(ValueError, match="frozen"):
+            setattr(part, name, None)
+
+
+def test_every_kind_can_be_named_in_a_study():
+    for kind in registry.environments():
+        assert loaded(changed("bridge: {kind: docker, network: bridge}", f"other: {{kind: {kind}}}"))
+    for kind in registry.workloads():
+        assert loaded(changed("{kind: sysbench-cpu, duration: 1s}", f"{{kind: {kind}}}"))

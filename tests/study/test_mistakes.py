@@ -1,0 +1,288 @@
+"""Every mistake in a study file is one line: file, line, key and the nearest right spelling. No other exception."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import StudyError
+from weighbridge.study.loader import load
+from weighbridge.study.source import LARGEST
+
+from .texts import LINES, NAME, changed, line_of, loaded
+
+LINE = re.compile(rf"{re.escape(NAME)}:(\d+): (.+)")
+
+
+def told(text: str) -> list[tuple[int, str]]:
+    """Each mistake that is told: line and sentence."""
+    with pytest.raises(StudyError) as caught:
+        loaded(text)
+    found = [LINE.fullmatch(line) for line in str(caught.value).splitlines()]
+    assert found
+    assert all(found), str(caught.value)
+    return [(int(match[1]), match[2]) for match in found]
+
+
+CPU = "cpu: {kind: sysbench-cpu, duration: 1s}"
+NATIVE = "native: {kind: native}"
+BRIDGE = "{kind: docker, network: bridge}"
+TCP = "tcp: {kind: iperf3, duration: 1s}"
+REPETITIONS = "repetitions: {blocks: 10}"
+MISTAKES = {
+    "unknown top key": ("equivalence: 3%", "equivalense: 3%", "equivalense", "did you mean 'equivalence'?"),
+    "unknown key far from any": ("equivalence: 3%", "zzz: 3%", "zzz", "known: study, question"),
+    "unknown key of an environment": (BRIDGE, "{kind: docker, netwrk: bridge}", "netwrk", "did you mean 'network'?"),
+    "unknown key of a workload": ("clients: 20", "clints: 20", "clints", "did you mean 'clients'?"),
+    "unknown key of resources": ("cpus: 1", "cpu: 1", "'cpu'", "did you mean 'cpus'?"),
+    "unknown kind of environment": (BRIDGE, "{kind: dokcer}", "dokcer", "did you mean 'docker'?"),
+    "unknown kind of the baseline": (NATIVE, "native: {kind: nativ}", "nativ", "did you mean 'native'?"),
+    "unknown workload": (
+        "kind: redis-benchmark",
+        "kind: redis-bench",
+        "'redis-bench'",
+        "did you mean 'redis-benchmark'?",
+    ),
+    "unknown workload far from any": ("kind: iperf3", "kind: zzz", "'zzz'", "; known: "),
+    "no kind": (BRIDGE, "{network: bridge}", "'bridge'", "needs a kind"),
+    "kind is null": (BRIDGE, "{kind: }", "'bridge'", "needs a kind"),
+    "kind is a list": (BRIDGE, "{kind: [docker, native]}", "kind", "not swept"),
+    "kind is a mapping": (BRIDGE, "{kind: {a: b}}", "kind", "one name"),
+    "kind is a number": (BRIDGE, "{kind: 1}", "kind", "one name"),
+    "kind has a tag": (BRIDGE, "{kind: !x docker}", "kind", "one name"),
+    "no unit of time": (
+        "tcp: {kind: iperf3, duration: 1s}",
+        "tcp: {kind: iperf3, duration: 1}",
+        "duration",
+        "like 1s",
+    ),
+    "no unit of size": ("512MiB", "512", "memory", "like 512MiB"),
+    "no unit of a share": ("equivalence: 3%", "equivalence: 0.03", "equivalence", "like 0.03%"),
+    "unknown unit": ("512MiB", "512mib", "memory", "did you mean '512MiB'?"),
+    "a longer word for a unit": (TCP, "tcp: {kind: iperf3, duration: 2seconds}", "duration", "did you mean '2s'?"),
+    "a unit of something else": ("512MiB", "512s", "memory", "unknown unit 's'"),
+    "a negative size": ("512MiB", "-512MiB", "memory", "'-512MiB' is not a size"),
+    "a size that overflows": ("512MiB", f"{'9' * 400}MiB", "memory", "more than"),
+    "a time that overflows": (TCP, f"tcp: {{kind: iperf3, duration: {'9' * 400}s}}", "duration", "more than"),
+    "zero blocks": (REPETITIONS, "repetitions: {blocks: 0}", "blocks", "greater than or equal to 1 (it is 0)"),
+    "half a block": (REPETITIONS, "repetitions: {blocks: 1.5}", "blocks", "1.5"),
+    "blocks and target": (REPETITIONS, "repetitions: {blocks: 10, target: 2%}", "repetitions", "not both"),
+    "neither blocks nor target": (REPETITIONS, "repetitions: {max: 20}", "repetitions", "say either"),
+    "min over max": (
+        REPETITIONS,
+        "repetitions: {target: 2%, max: 5}",
+        "repetitions",
+        "min (10) is more than max (5)",
+    ),
+    "baseline unknown": ("baseline: native", "baseline: nativ", "baseline", "did you mean 'native'?"),
+    "baseline is a list": ("baseline: native", "baseline: [native]", "baseline", "string"),
+    "placement of an unknown host": ("inside: [server]", "placement: {client: loca}", "placement", "mean 'local'?"),
+    "placement of an unknown role": ("inside: [server]", "placement: {clint: local}", "clint", "mean 'client'?"),
+    "inside of an unknown role": ("inside: [server]", "inside: [sever]", "sever", "did you mean 'server'?"),
+    "nobody inside": ("inside: [server]", "inside: []", "inside", "at least 1"),
+    "unknown kind of host": ("inside: [server]", "hosts: {a: {kind: loca}}", "kind", "did you mean 'local'?"),
+    "network none": (BRIDGE, "{kind: docker, network: none}", "bridge", "cannot carry"),
+    "network none in a sweep": (BRIDGE, "{kind: docker, network: [host, none]}", "network=none", "cannot carry"),
+    "publish on host": (BRIDGE, "{kind: docker, network: host, publish: true}", "publish", "network: bridge"),
+    "unknown network": (BRIDGE, "{kind: docker, network: brige}", "network", "did you mean 'bridge'?"),
+    "a workload that is a string": (CPU, "cpu: hello", "cpu", "'key: value' pairs"),
+    "a workload that is a list": (CPU, "cpu: [a]", "cpu", "'key: value' pairs"),
+    "a workload that is nothing": (CPU, "cpu:", "cpu", "'key: value' pairs"),
+    "a workload that is a set": (CPU, "cpu: !!set {kind, duration}", "cpu", "'key: value' pairs"),
+    "a number as a name": (CPU, "1: {kind: sysbench-cpu}", "the name 1", "starts with a letter"),
+    "truth as a name": (CPU, "true: {kind: sysbench-cpu}", "the name True", "starts with a letter"),
+    "a name with a blank": (CPU, "my cpu: {kind: sysbench-cpu}", "'my cpu'", "starts with a letter"),
+    "a name with a colour": (CPU, '"c\\e[31mpu": {kind: sysbench-cpu}', "\\x1b[31m", "starts with a letter"),
+    "a name with a line break": ("study: small", 'study: "sm\\nall"', "sm all", "starts with a letter"),
+    "a name of 41 letters": ("study: small", f"study: {'s' * 41}", "study", "at most 40"),
+    "a number as study": ("study: small", "study: 2017", "study", "2017"),
+    "a date as study": ("study: small", "study: 2017-01-01", "study", "2017-01-01"),
+    "an empty sweep": ("clients: 20", "clients: []", "clients", "[]"),
+    "a sweep of an unknown key": ("clients: 20", "clints: [1, 2]", "clints", "did you mean 'clients'?"),
+    "a sweep with a wrong level": ("clients: 20", "clients: [1, x]", "clients", "(it is x)"),
+    "a level twice": ("clients: 20", "clients: [5, 6, 5]", "clients", "5 is listed twice"),
+    "too many combinations": (
+        "clients: 20",
+        f"clients: {list(range(1, 101))}, pipeline: {list(range(1, 101))}",
+        "pipeline",
+        "10000",
+    ),
+    "the baseline is swept": (NATIVE, "native: {kind: docker, network: [host, bridge]}", "baseline", "is swept"),
+    "the name of the A/A arm": ("bridge: {", "native-again: {", "native-again", "A/A arm's own name"),
+    "unknown pin": ("pin: spread", "pin: spred", "pin", "did you mean 'spread'?"),
+    "a CPU list that is none": ("pin: spread", "pin: {server: x}", "server", "list of CPUs"),
+    "a CPU range of three": ("pin: spread", "pin: {server: 0-1-2}", "server", "list of CPUs"),
+    "a CPU range backwards": ("pin: spread", "pin: {server: 3-1}", "server", "list of CPUs"),
+    "a CPU range without end": ("pin: spread", "pin: {server: 0-99999999999}", "server", "list of CPUs"),
+    "infinite CPUs": ("cpus: 1", "cpus: .inf", "cpus", "more CPUs"),
+    "no number of CPUs": ("cpus: 1", "cpus: .nan", "cpus", "nan"),
+    "no CPUs": ("cpus: 1", "cpus: 0", "cpus", "greater than 0"),
+    "too little memory": ("512MiB", "1B", "memory", "16777216"),
+    "no resources": ("{cpus: 1, memory: 512MiB, pin: spread}", "", "resources", "'key: value' pairs"),
+    "a negative seed": ("seed: 7", "seed: -1", "seed", "-1"),
+    "a seed that no database holds": ("seed: 7", f"seed: {2**63}", "seed", "at most"),
+    "a seed that Python does not print": ("seed: 7", f"seed: 0x{'f' * 9000}", "seed", "at most"),
+    "a negative one": ("seed: 7", f"seed: -0x{'f' * 9000}", "seed", "a very long number"),
+    "a question that is empty": ("What does it cost?", "''", "question", "at least 1 character"),
+    "a duplicate key": ("seed: 7", "seed: 7\nbaseline: x", 'duplicate key "baseline"', "not YAML"),
+    "an unclosed bracket": ("inside: [server]", "inside: [server", "not YAML", "']'"),
+    "a tab": (f"  {NATIVE}", f"\t{NATIVE}", "not YAML", "tab"),
+    "an unknown alias": (CPU, "cpu: *nobody", "nobody", "not YAML"),
+    "a program in a tag": (CPU, 'cpu: !!python/object/apply:os.system ["false"]', "cpu", "'key: value' pairs"),
+    "two documents": ("seed: 7", "seed: 7\n---\nseed: 8", "document", "not YAML"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "key", "says"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_in_one_line_with_its_key_and_what_is_right(old: str, new: str, key: str, says: str):
+    text = changed(old, new)
+    (line, sentence), *more = told(text)
+    assert more == []
+    assert key in sentence
+    assert says in sentence or says == "tab"
+    assert sentence.isprintable()
+    assert len(sentence) < 600
+    first = line_of(text, "baseline:" if key == "baseline" else (new or "resources:").splitlines()[0])
+    assert first <= line <= first + new.count("\n") + 1, (line, first)
+
+
+def test_the_line_is_that_of_the_key_itself():
+    text = changed(CPU, "cpu:\n    kind: sysbench-cpu\n    duration: 1s\n    # a remark\n    thread: 2")
+    assert told(text) == [
+        (line_of(text, "thread: 2"), "unknown key 'thread'; did you mean 'threads'?"),
+    ]
+
+
+def test_every_mistake_is_told_at_once():
+    text = LINES.replace("kind: iperf3", "kind: iperv").replace("clients: 20", "clients: many").replace("3%", "3")
+    text = text.replace("equivalence", "equivalenc")
+    assert [line for line, _ in told(text)] == [line_of(text, "equivalenc")]
+    text = text.replace("equivalenc: 3\n", "")
+    assert [line for line, _ in told(text)] == [line_of(text, "kind: iperv,"), line_of(text, "clients: many")]
+
+
+def test_a_date_as_a_name_is_told_at_its_section():
+    text = changed(CPU, "2026-01-01: {kind: sysbench-cpu}")
+    ((line, sentence),) = told(text)
+    assert line in (line_of(text, "workloads:"), line_of(text, "2026-01-01"))
+    assert sentence.startswith("the name 2026-01-01")
+
+
+@pytest.mark.parametrize("key", ["study", "question", "baseline", "environments", "workloads"])
+def test_what_is_missing_is_named(key: str):
+    text = re.sub(rf"^{key}:.*\n(  .*\n)*", "", LINES, flags=re.MULTILINE)
+    assert told(text) == [(1, f"'{key}' is missing")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(k, v) for k in ("environments", "workloads") for v in ("[a]", "x", "", "{}")]
+)
+def test_sections_are_mappings_with_something_in_them(key: str, value: str):
+    text = re.sub(rf"^{key}:\n(  .*\n)*", f"{key}: {value}\n", LINES, flags=re.MULTILINE)
+    (line, sentence), *more = told(text)
+    assert (line, more) == (line_of(text, f"{key}:"), [])
+    assert sentence.startswith(f"{key}: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n\n", "# nothing\n", "- a\n- b\n", "hello", "42", "null", "[a, b]", "'text'", "---\n", "!!set {a}", "{}x",
+     "%YAML 9.9\n---\na: 1\n", "a: b: c", "\x01", "&a [*a]", f"a: {'9' * 5000}", "? [a]\n: 1\n", "<<: 1\n", "&a"],
+)  # fmt: skip
+def test_what_is_no_study_at_all(text: str):
+    assert told(text)
+
+
+BOMB = "x0: &x0 [a, a, a]\n" + "".join(f"x{i}: &x{i} [{', '.join([f'*x{i - 1}'] * 9)}]\n" for i in range(1, 40))
+
+
+@pytest.mark.parametrize("use", ["duration: *x39", "bogus: *x39", "kind: *x39", "duration: [*x39, 1s]"])
+def test_aliases_that_multiply_do_no_harm(use: str):
+    assert told(BOMB + LINES.replace("duration: 1s}", f"{use}}}", 1))
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- "])
+@pytest.mark.parametrize("depth", [30, 150, 700])
+def test_deep_nesting_does_no_harm(opening: str, depth: int):
+    closing = {"[": "]", "{a: ": "}"}.get(opening, "")
+    assert told(f"study: \n {opening * depth}x{closing * depth}\n")
+    assert told(changed(CPU, f"cpu: {'[' * depth}{']' * depth}"))
+
+
+def test_an_anchor_that_is_used_twice_is_no_warning(recwarn: pytest.WarningsRecorder):
+    assert loaded(LINES.replace("duration: 1s", "duration: &d 1s"))
+    assert list(recwarn) == []
+
+
+def test_a_mapping_that_holds_itself_does_no_harm():
+    assert told(changed(CPU, "cpu: &me {kind: sysbench-cpu, threads: [*me, 1]}"))
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def _refused(path: object, *says: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        load(str(path))
+    assert len(str(caught.value).splitlines()) == 1
+    assert all(word in str(caught.value) for word in (*says,)), str(caught.value)
+
+
+def test_files_that_are_no_text(tmp_path: Path):
+    _refused(tmp_path, str(tmp_path), "is a directory")
+    _refused(tmp_path / "none.yaml", "there is no file")
+    for name, data in {"binary": bytes(range(256)), "nul": b"a: \0", "utf16": LINES.encode("utf-16")}.items():
+        (tmp_path / f"{name}.yaml").write_bytes(data)
+        _refused(tmp_path / f"{name}.yaml", f"{name}.yaml", "is not text")
+
+
+def test_files_that_are_too_large(tmp_path: Path):
+    big = tmp_path / "big.yaml"
+    with big.open("wb") as file:
+        file.truncate(50 * 2**20)
+    _refused(big, "51200 KiB", "at most 256 KiB")
+    big.write_text("#" * (LARGEST + 1))
+    _refused(big, "at most")
+    _refused("/dev/zero", "does not end")
+
+
+def test_a_pipe_that_never_ends(tmp_path: Path):
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    os.write(writing, b"#" * 60_000)
+    os.close(writing)
+    _refused(f"/dev/fd/{reading}", ":1: ")
+    os.close(reading)
+
+
+@pytest.mark.parametrize("name", ["first-lok", "a" * 5000, "a\0b", "\udcff", "no/such/thing"])
+def test_names_of_nothing(name: str):
+    _refused(name, "neither a file nor a bundled study", "first-look")
+
+
+def test_the_nearest_bundled_study_is_named():
+    _refused("first-lok", "did you mean 'first-look'?")
+
+
+def test_a_folder_of_its_name_does_not_hide_a_bundled_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first-look").mkdir()
+    assert load("first-look").file.study == "first-look"
+    (tmp_path / "first-look").rmdir()
+    (tmp_path / "first-look").write_text(LINES)
+    assert load("first-look").file.study == "small"
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
+def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError):
+    usual = Path.open
+
+    def refuse(path: Path, *arguments, **keywords):
+        if path.name == "a.yaml":
+            raise error
+        return usual(path, *arguments, **keywords)
+
+    (tmp_path / "a.yaml").write_text(LINES)
+    monkeypatch.setattr(Path, "open", refuse)
+    _refused(tmp_path / "a.yaml", "cannot read", error.strerror)

@@ -1,0 +1,155 @@
+"""Sizes, rates, times and shares always carry their unit."""
+
+import contextlib
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from weighbridge.model.quantity import (
+    LARGEST,
+    RATE_UNITS,
+    SHARE_UNITS,
+    SIZE_UNITS,
+    TIME_UNITS,
+    Duration,
+    Rate,
+    Share,
+    Size,
+    parse_quantity,
+)
+
+KINDS = {"a time": TIME_UNITS, "a size": SIZE_UNITS, "a rate": RATE_UNITS, "a share": SHARE_UNITS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (Duration, "10s", 10.0),
+        (Duration, "1.5 min", 90.0),
+        (Duration, " 2h ", 7200.0),
+        (Duration, "250ms", 0.25),
+        (Duration, "0s", 0.0),
+        (Size, "1KiB", 1024),
+        (Size, "1kB", 1000),
+        (Size, "1.5GiB", 1610612736),
+        (Size, "0.1B", 0),
+        (Rate, "10Mbit/s", 1e7),
+        (Rate, "10mbit", 1e7),
+        (Rate, "1Gbit/s", 1e9),
+        (Share, "2%", 0.02),
+        (Share, "0.5 %", 0.005),
+    ],
+)
+def test_quantities_are_in_their_base_unit(kind: object, text: str, value: float):
+    read = TypeAdapter(kind).validate_python(text)
+    assert read == pytest.approx(value)
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize("what", KINDS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        "10",
+        "s",
+        "",
+        " ",
+        "-1s",
+        "+1s",
+        "1e3s",
+        ".5s",
+        "1.s",
+        "1,5s",
+        "nan",
+        "nans",
+        "inf",
+        "infs",
+        "1 0s",
+        "1s s",
+        "٣s",
+        "1_000s",
+        "0x1s",
+        "1 parsec",
+        10,
+        1.5,
+        0,
+        -1,
+        math.nan,
+        math.inf,
+        True,
+        False,
+        None,
+        [],
+        ["1s"],
+        {},
+        b"1s",
+    ],
+)
+def test_what_is_no_quantity_is_a_value_error_that_names_the_units(what: str, value: object):
+    with pytest.raises(ValueError, match=r"s|%") as caught:
+        parse_quantity(value, KINDS[what], what)
+    assert all(unit in str(caught.value) for unit in KINDS[what])
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "meant"),
+    [
+        ("a time", "10S", "10s"),
+        ("a time", "3sec", "3s"),
+        ("a time", "3 seconds", "3s"),
+        ("a time", "2minutes", "2min"),
+        ("a time", "2hours", "2h"),
+        ("a time", "5msec", "5ms"),
+        ("a size", "512mib", "512MiB"),
+        ("a size", "1Gib", "1GiB"),
+        ("a size", "1KB", "1kB"),
+        ("a rate", "10Mbps", "10Mbit/s"),
+        ("a rate", "10MBIT/S", "10Mbit/s"),
+    ],
+)
+def test_the_nearest_unit_is_named(what: str, text: str, meant: str):
+    with pytest.raises(ValueError, match="unknown unit") as caught:
+        parse_quantity(text, KINDS[what], what)
+    assert f"did you mean '{meant}'?" in str(caught.value)
+
+
+def test_a_unit_that_may_be_two_is_not_guessed():
+    with pytest.raises(ValueError, match="unknown unit 'm'") as caught:
+        parse_quantity("10m", TIME_UNITS, "a time")
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("what", "example"), [("a time", "7s"), ("a size", "7MiB"), ("a rate", "7Mbit/s"), ("a share", "7%")]
+)
+def test_a_bare_number_is_told_how_it_is_written(what: str, example: str):
+    with pytest.raises(ValueError, match=f"written like {example}"):
+        parse_quantity(7, KINDS[what], what)
+
+
+@pytest.mark.parametrize("what", KINDS)
+@pytest.mark.parametrize("digits", [20, 300, 400, 5000])
+def test_too_much_is_refused(what: str, digits: int):
+    with pytest.raises(ValueError, match="more than Weighbridge takes") as caught:
+        parse_quantity("9" * digits + list(KINDS[what])[-1], KINDS[what], what)
+    assert len(str(caught.value)) < 200
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.text(max_size=20) | st.integers() | st.floats() | st.none())
+def test_anything_is_a_finite_number_or_a_validation_error(value: object):
+    for kind in (Duration, Size, Rate, Share):
+        with contextlib.suppress(ValidationError):
+            assert math.isfinite(TypeAdapter(kind).validate_python(value))
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.sampled_from(sorted(KINDS)), st.data())
+def test_what_is_written_is_what_is_read(what: str, data: st.DataObject):
+    units = KINDS[what]
+    unit = data.draw(st.sampled_from(sorted(units)))
+    number = data.draw(st.integers(0, int(LARGEST[what] / units[unit])))
+    assert parse_quantity(f"{number}{unit}", units, what) == pytest.approx(number * units[unit])

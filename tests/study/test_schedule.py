@@ -1,0 +1,98 @@
+"""Randomised complete blocks, the same for the same seed."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weighbridge.model.study import Arm, Cell, Study
+from weighbridge.study.schedule import block
+
+from .texts import FIRST_LOOK, LINES, loaded
+
+SMALL, LARGE = loaded(LINES), loaded(FIRST_LOOK)
+SEEDS = st.integers(0, 2**63 - 1)
+NUMBERS = st.integers(1, 1000)
+
+
+def _seeded(study: Study, seed: int) -> Study:
+    return study.model_copy(update={"file": study.file.model_copy(update={"seed": seed})})
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.integers(1, 5), st.integers(1, 5), SEEDS, NUMBERS, st.integers(0, 2))
+def test_a_block_is_complete_and_keeps_each_cell_together(
+    arms: int, cells: int, seed: int, number: int, attempt: int
+):
+    study = _seeded(SMALL, seed).model_copy(
+        update={
+            "arms": tuple(Arm(name=f"a{i}", kind="native", options=None) for i in range(arms)),
+            "cells": tuple(Cell(workload="w", kind="x", level=(("n", str(i)),), options=None) for i in range(cells)),
+        }
+    )
+    trials = block(study, number, attempt=attempt)
+    assert Counter((t.level, t.environment) for t in trials) == Counter(
+        (c.level, a.name) for c in study.cells for a in study.arms
+    )
+    assert {(t.block, t.attempt) for t in trials} == {(number, attempt)}
+    levels = [t.level for t in trials]
+    assert levels == sorted(levels, key=levels.index), "what is compared lies close in time"
+    assert len(set(trials)) == len(trials)
+
+
+@settings(deadline=None, derandomize=True)
+@given(SEEDS, NUMBERS, st.integers(0, 2))
+def test_the_same_seed_gives_the_same_schedule(seed: int, number: int, attempt: int):
+    assert block(_seeded(LARGE, seed), number, attempt=attempt) == block(
+        _seeded(LARGE, seed), number, attempt=attempt
+    )
+
+
+def test_the_schedule_of_a_seed_stays_the_same_in_every_version():
+    order = [f"{t.workload}/{t.environment}" for t in block(SMALL, 1)]
+    assert order == ["redis/native-again", "redis/bridge", "redis/native", "cpu/bridge", "cpu/native-again",
+                     "cpu/native", "tcp/native-again", "tcp/native", "tcp/bridge"]  # fmt: skip
+
+
+def _orders(study: Study, seeds: range, numbers: range) -> set[tuple[str, ...]]:
+    return {
+        tuple(f"{t.workload}/{t.environment}" for t in block(_seeded(study, seed), number))
+        for seed in seeds
+        for number in numbers
+    }
+
+
+def test_other_seeds_blocks_and_attempts_give_other_orders():
+    assert len(_orders(LARGE, range(20), range(1, 2))) == 20
+    assert len(_orders(LARGE, range(1), range(1, 21))) == 20
+    orders = {tuple((t.workload, t.environment) for t in block(LARGE, 1, attempt=attempt)) for attempt in range(3)}
+    assert len(orders) == 3
+
+
+def test_every_environment_comes_first_about_equally_often():
+    firsts = Counter(block(SMALL, number)[0].environment for number in range(1, 601))
+    assert len(firsts) == 3
+    assert all(150 < count < 250 for count in firsts.values()), firsts
+
+
+@settings(deadline=None, derandomize=True)
+@given(SEEDS, NUMBERS, st.data())
+def test_a_restricted_block_keeps_the_order(seed: int, number: int, data: st.DataObject):
+    study = _seeded(LARGE, seed)
+    cells = data.draw(st.lists(st.sampled_from(study.cells), unique_by=lambda cell: cell.label))
+    arms = data.draw(st.lists(st.sampled_from([arm.name for arm in study.arms]), unique=True))
+    names = {cell.workload for cell in cells}
+    whole = block(study, number)
+    assert block(study, number, cells=cells) == [t for t in whole if t.workload in names]
+    assert block(study, number, arms=arms) == [t for t in whole if t.environment in arms]
+    assert block(study, number, cells=cells, arms=arms) == [
+        t for t in whole if t.workload in names and t.environment in arms
+    ]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_levels_of_one_workload_are_told_apart(number: int):
+    study = loaded(LINES.replace("clients: 20", "clients: [10, 20]"))
+    one = [cell for cell in study.cells if dict(cell.level) == {"clients": "10"}]
+    assert {dict(t.level)["clients"] for t in block(study, number, cells=one)} == {"10"}

@@ -1,0 +1,384 @@
+"""Control groups, on trees of files that look like the kernel's (which makes files where a folder is made)."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from weighbridge import cgroups
+from weighbridge.cgroups import Cgroup, bases, hierarchies, read_meters, runs, version
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.site import Limits
+
+V1 = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "devices", "systemd")
+LIMITS = Limits(cpus=1.5, memory=2**30, cpuset="0-1")
+
+
+class Tree:
+    """A fake hierarchy: what is made below it gets the files that the kernel would make."""
+
+    def __init__(self, mount: Path, number: int) -> None:
+        self.mount, self.version = mount, number
+        self.appears: dict[str, str] = {"cgroup.procs": ""}
+        if number == 2:
+            self.appears |= {"cgroup.controllers": "cpuset cpu io memory pids", "cgroup.subtree_control": "",
+                             "cgroup.events": "populated 0\nfrozen 0\n", "cgroup.freeze": "0"}  # fmt: skip
+            self.fill(mount)
+            return
+        for name in V1:
+            (mount / name).mkdir(parents=True)
+            self.fill(mount / name)
+        (mount / "cpuset/cpuset.cpus").write_text("0-3\n")
+        (mount / "cpuset/cpuset.mems").write_text("0\n")
+
+    def fill(self, folder: Path) -> None:
+        """The files of a new group."""
+        folder.mkdir(exist_ok=True)
+        for name, text in self.appears.items():
+            (folder / name).write_text(text)
+        if "cpuset" in folder.relative_to(self.mount).parts:
+            for name in ("cpuset.cpus", "cpuset.mems"):
+                (folder / name).write_text("\n")
+
+    def group(self, name: str = "run/site") -> Cgroup:
+        return Cgroup(name, mount=self.mount)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Tree]:
+    """Makes a tree of a version; folders made in it are filled."""
+
+    def make(number: int) -> Tree:
+        made = Tree(tmp_path / "cgroup", number)
+        usual = Path.mkdir
+
+        def mkdir(path: Path, *arguments, **keywords) -> None:
+            new = not path.exists()
+            usual(path, *arguments, **keywords)
+            if new and path.is_relative_to(made.mount):
+                made.fill(path)
+
+        monkeypatch.setattr(Path, "mkdir", mkdir)
+        return made
+
+    return make
+
+
+def _failing(monkeypatch: pytest.MonkeyPatch, name: str, number: int) -> None:
+    usual = cgroups._write
+
+    def write(path: Path, value: str) -> None:
+        if path.name == name:
+            raise OSError(number, os.strerror(number), str(path))
+        usual(path, value)
+
+    monkeypatch.setattr(cgroups, "_write", write)
+
+
+def test_versions_are_told_apart(tmp_path: Path, tree):
+    assert version(tmp_path) == 0
+    assert version(tmp_path / "nothing") == 0
+    with pytest.raises(Unavailable, match="no control groups are mounted"):
+        Cgroup("a", mount=tmp_path)
+    assert version(tree(2).mount) == 2
+
+
+def test_version_1_has_a_hierarchy_for_each_controller(tree):
+    mount = tree(1).mount
+    (mount / "cpu,cpuacct").symlink_to(mount / "cpu")
+    assert version(mount) == 1
+    assert bases(mount) == {name: mount / name for name in ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")}
+    assert hierarchies(mount) == sorted(mount / name for name in V1)
+
+
+def test_version_2_has_one(tree):
+    mount = tree(2).mount
+    assert bases(mount) == {"": mount}
+    assert hierarchies(mount) == [mount]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_group_is_made_everywhere_and_may_be_made_twice(tree, number: int):
+    made = tree(number)
+    group = made.group().create()
+    made.group().create()
+    assert all((procs.parent.is_dir(), procs.name) == (True, "cgroup.procs") for procs in group.procs)
+    assert len(group.procs) == (6 if number == 1 else 1)
+    assert runs(made.mount) == ["run"]
+
+
+def test_a_cpuset_group_inherits_before_anything_joins(tree):
+    made = tree(1)
+    (made.group().create())
+    for folder in ("weighbridge", "weighbridge/run", "weighbridge/run/site"):
+        assert (made.mount / "cpuset" / folder / "cpuset.cpus").read_text() == "0-3"
+        assert (made.mount / "cpuset" / folder / "cpuset.mems").read_text() == "0"
+
+
+def test_a_cpuset_that_is_set_is_kept(tree):
+    made = tree(1)
+    group = made.group().create()
+    assert group.limit(Limits(cpuset="1")) == []
+    made.group().create()
+    assert (made.mount / "cpuset/weighbridge/run/site/cpuset.cpus").read_text() == "1"
+
+
+def test_version_2_delegates_controllers_down_to_the_parent_only(tree, monkeypatch: pytest.MonkeyPatch):
+    written: list[tuple[str, str]] = []
+    made = tree(2)
+    (made.mount / "cgroup.subtree_control").write_text("cpu memory")
+    monkeypatch.setattr(cgroups, "_write", lambda path, value: written.append((str(path.parent), value)))
+    made.group().create()
+    top = made.mount / "weighbridge"
+    assert written == [(str(made.mount), "+cpuset"), (str(made.mount), "+pids")] + [
+        (str(folder), f"+{name}") for folder in (top, top / "run") for name in ("cpu", "cpuset", "memory", "pids")
+    ]
+
+
+def test_a_controller_that_cannot_be_delegated_is_no_reason_to_stop(tree, monkeypatch: pytest.MonkeyPatch):
+    made = tree(2)
+    _failing(monkeypatch, "cgroup.subtree_control", 16)
+    made.group().create()
+
+
+@pytest.mark.parametrize("number", [1, 13, 30, 28])
+@pytest.mark.parametrize("number_of_version", [1, 2])
+def test_where_no_group_can_be_made(tree, monkeypatch: pytest.MonkeyPatch, number: int, number_of_version: int):
+    made = tree(number_of_version)
+
+    def refuse(path: Path, *_, **__) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(Unavailable, match=rf"{os.strerror(number)}.*weighbridge"):
+        made.group().create()
+
+
+def test_limits_of_version_1(tree):
+    made = tree(1)
+    assert made.group().create().limit(LIMITS) == []
+    read = {
+        path.name: path.read_text()
+        for path in made.mount.glob("*/weighbridge/run/site/*")
+        if path.name != "cgroup.procs"
+    }
+    assert read == {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000", "memory.limit_in_bytes": str(2**30),
+                    "cpuset.cpus": "0-1", "cpuset.mems": "0"}  # fmt: skip
+
+
+def test_limits_of_version_2(tree):
+    made = tree(2)
+    assert made.group().create().limit(LIMITS) == []
+    site = made.mount / "weighbridge/run/site"
+    assert (site / "cpu.max").read_text() == "150000 100000"
+    assert (site / "memory.max").read_text() == str(2**30)
+    assert (site / "cpuset.cpus").read_text() == "0-1"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_no_limits_write_nothing(tree, number: int):
+    made = tree(number)
+    group = made.group().create()
+    before = sorted(made.mount.rglob("*"))
+    assert group.limit(Limits()) == []
+    assert sorted(made.mount.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "file", "what"),
+    [(1, "cpu.cfs_quota_us", "cpus"), (1, "cpu.cfs_period_us", "cpus"), (1, "memory.limit_in_bytes", "memory"),
+     (1, "cpuset.cpus", "pin"), (2, "cpu.max", "cpus"), (2, "memory.max", "memory"), (2, "cpuset.cpus", "pin")],
+)  # fmt: skip
+def test_a_refused_limit_is_told_and_the_others_are_set(tree, monkeypatch: pytest.MonkeyPatch, number, file, what):
+    made = tree(number)
+    group = made.group().create()
+    _failing(monkeypatch, file, 22)
+    (sentence,) = group.limit(LIMITS)
+    assert sentence.startswith(f"{what}: Invalid argument ({file}=")
+
+
+def test_a_controller_that_is_not_mounted_is_told(tree):
+    made = tree(1)
+    for name in ("memory", "cpuset"):
+        (made.mount / name / "cgroup.procs").unlink()
+        for file in (made.mount / name).iterdir():
+            file.unlink()
+        (made.mount / name).rmdir()
+    refused = made.group().create().limit(LIMITS)
+    assert [sentence.split(":")[0] for sentence in refused] == ["memory", "pin"]
+
+
+# -- freezing --------------------------------------------------------------------------------------
+
+
+def test_version_1_freezes_and_thaws(tree):
+    made = tree(1)
+    group = made.group().create()
+    state = made.mount / "freezer/weighbridge/run/site/freezer.state"
+    group.freeze()
+    assert state.read_text() == "FROZEN"
+    group.thaw()
+    assert state.read_text() == "THAWED"
+
+
+def _kernel(site: Path, wanted: str) -> None:
+    """Do a moment later what was asked for, as a kernel."""
+    for _ in range(2000):
+        if (site / "cgroup.freeze").read_text() == wanted:
+            time.sleep(0.02)
+            (site / "cgroup.events").write_text(f"populated 1\nfrozen {wanted}\n")
+            return
+        time.sleep(0.001)
+
+
+def test_version_2_waits_until_the_kernel_has_frozen(tree):
+    made = tree(2)
+    group = made.group().create()
+    site = made.mount / "weighbridge/run/site"
+    for act, wanted in ((group.freeze, "1"), (group.thaw, "0")):
+        kernel = threading.Thread(target=_kernel, args=(site, wanted))
+        kernel.start()
+        act()
+        assert f"frozen {wanted}" in (site / "cgroup.events").read_text()
+        kernel.join()
+
+
+def test_a_group_that_does_not_freeze_is_a_lost_environment(tree, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cgroups, "FREEZE_S", 0.02)
+    with pytest.raises(EnvironmentLost, match="did not become frozen 1"):
+        tree(2).group().create().freeze()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_group_that_has_gone_is_a_lost_environment(tree, number: int):
+    group = tree(number).group()
+    with pytest.raises(EnvironmentLost, match="run/site has gone"):
+        group.freeze()
+    with pytest.raises(EnvironmentLost):
+        group.thaw()
+
+
+# -- meters ----------------------------------------------------------------------------------------
+
+
+def test_meters_of_version_1(tree):
+    made = tree(1)
+    group = made.group().create()
+    assert group.meters() == {}
+    for path, text in {
+        "cpu/{}/cpu.stat": "nr_periods 10\nnr_throttled 2\nthrottled_time 1500000000\n",
+        "cpuacct/{}/cpuacct.usage": "2500000000\n",
+        "memory/{}/memory.usage_in_bytes": "4096\n",
+    }.items():
+        (made.mount / path.format("weighbridge/run/site")).write_text(text)
+    assert group.meters() == {"cpu_s": 2.5, "throttled_s": 1.5, "memory_bytes": 4096.0}
+
+
+def test_meters_of_version_2(tree):
+    made = tree(2)
+    group = made.group().create()
+    site = made.mount / "weighbridge/run/site"
+    assert group.meters() == {}
+    (site / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 1\nsystem_usec 2\n")
+    assert group.meters() == {"cpu_s": 2.5, "throttled_s": 0.0}
+    (site / "cpu.stat").write_text("usage_usec 2500000\nnr_throttled 1\nthrottled_usec 1500000\n")
+    (site / "memory.current").write_text("4096\n")
+    assert group.meters() == {"cpu_s": 2.5, "throttled_s": 1.5, "memory_bytes": 4096.0}
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "usage_usec\n", "usage_usec x\n", "\n\n"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_unreadable_meters_are_absent_never_zero(tmp_path: Path, number: int, text: str):
+    for name in ("cpu.stat", "cpuacct.usage", "memory.current", "memory.usage_in_bytes"):
+        (tmp_path / name).write_text(text)
+    assert read_meters(number, lambda _: tmp_path) == {}
+    assert read_meters(number, lambda _: tmp_path / "none") == {}
+
+
+# -- what is in a group, and its end ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_pids_are_those_of_every_group_below_but_not_our_own(tree, number: int):
+    made = tree(number)
+    group = made.group().create()
+    made.group("run/site/below").create()
+    made.group("run/beside").create()
+    base = made.mount / "systemd" if number == 1 else made.mount
+    if number == 1:
+        for name in ("site", "site/below"):
+            (base / "weighbridge/run" / name).mkdir(parents=True, exist_ok=True)
+    (base / "weighbridge/run/site/cgroup.procs").write_text(f"11\n12\n{os.getpid()}\n")
+    (base / "weighbridge/run/site/below/cgroup.procs").write_text("13\n")
+    (made.mount / "cpu" if number == 1 else base).joinpath("weighbridge/run/beside/cgroup.procs").write_text("14\n")
+    assert group.pids() == {11, 12, 13}
+    assert made.group("run").pids() == {11, 12, 13, 14}
+    assert made.group("nobody").pids() == set()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_kill_thaws_and_ends_every_process(tree, monkeypatch: pytest.MonkeyPatch, number: int):
+    made = tree(number)
+    group = made.group().create()
+    base = made.mount / ("freezer" if number == 1 else "")
+    site = base / "weighbridge/run/site"
+    name, frozen, thawed = ("freezer.state", "FROZEN", "THAWED") if number == 1 else ("cgroup.freeze", "1", "0")
+    (site / name).write_text(frozen)
+    (site / "cgroup.procs").write_text("999999991\n999999992\n")
+    killed: list[tuple[int, int]] = []
+
+    def kill(pid: int, what: int) -> None:
+        killed.append((pid, what))
+        assert (site / name).read_text() == thawed, "a frozen process does not end"
+        left = [line for line in (site / "cgroup.procs").read_text().split() if int(line) != pid]
+        (site / "cgroup.procs").write_text("\n".join(left))
+        if pid % 2:
+            raise ProcessLookupError
+
+    monkeypatch.setattr(os, "kill", kill)
+    group.kill()
+    assert sorted(killed) == [(999999991, signal.SIGKILL), (999999992, signal.SIGKILL)]
+    assert group.pids() == set()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_remove_takes_everything_below_and_nothing_beside(tree, monkeypatch: pytest.MonkeyPatch, number: int):
+    made = tree(number)
+    group = made.group().create()
+    made.group("run/site/below").create()
+    made.group("other").create()
+    usual = Path.rmdir
+
+    def rmdir(path: Path) -> None:  # the kernel's files do not keep a group from being removed
+        if not any(entry.is_dir() for entry in path.iterdir()):
+            for entry in path.iterdir():
+                entry.unlink()
+        usual(path)
+
+    monkeypatch.setattr(Path, "rmdir", rmdir)
+    assert group.remove() is True
+    assert not any(path.exists() for path in made.mount.rglob("site"))
+    assert runs(made.mount) == ["other", "run"]
+    assert group.remove() is True, "what has gone needs no removing"
+    made.group("run").remove()
+    cgroups.remove_top(made.mount)
+    assert runs(made.mount) == ["other"]
+    made.group("other").remove()
+    cgroups.remove_top(made.mount)
+    assert not any(made.mount.rglob("weighbridge"))
+
+
+def test_a_group_that_stays_is_told(tree, monkeypatch: pytest.MonkeyPatch):
+    group = tree(2).group().create()
+    clock = iter(range(0, 100, 3))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    assert group.remove() is False
+
+
+def test_runs_where_there_are_none(tmp_path: Path, tree):
+    assert runs(tmp_path) == []
+    assert runs(tree(1).mount) == []
