@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from weighbridge import registry
@@ -23,6 +24,7 @@ from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.process import Process, run
+from weighbridge.runner.precision import Standing
 from weighbridge.runner.run import packages_of, run_study
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
@@ -74,6 +76,9 @@ class Clock:
         """A failed trial would make the figures meaningless."""
         if record.message:
             raise SystemExit(f"a trial failed: {record.message}")
+
+    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+        """The blocks are fixed: there is nothing to look at."""
 
     def _close(self) -> None:
         if self._current is not None:

@@ -31,7 +31,11 @@ class Process:
         self._started = time.monotonic()
         self._ended: float | None = None
         self._completed: Completed | None = None
-        stdin = subprocess.PIPE if hold or command.stdin else subprocess.DEVNULL
+        stdin: int | IO[bytes] = subprocess.PIPE if hold else subprocess.DEVNULL
+        if command.stdin and not hold:  # a file: a pipe would hold us up where the program does not read it
+            stdin = tempfile.TemporaryFile()  # noqa: SIM115
+            stdin.write(command.stdin)
+            stdin.seek(0)
         try:
             self._popen = subprocess.Popen(
                 command.argv,
@@ -45,12 +49,11 @@ class Process:
             raise Unavailable(f"the program '{command.argv[0]}' is not installed") from error
         except PermissionError as error:
             raise Unavailable(f"the program '{command.argv[0]}' may not be run by this user") from error
+        finally:
+            if not isinstance(stdin, int):
+                stdin.close()
         self.pid = self._popen.pid
         self._pidfd = os.pidfd_open(self.pid)
-        if self._popen.stdin and not hold:
-            with contextlib.suppress(BrokenPipeError):
-                self._popen.stdin.write(command.stdin)
-            self._popen.stdin.close()
 
     def poll(self) -> int | None:
         """Its return code, or None while it runs."""

@@ -1,12 +1,13 @@
 """The commands put together, and every failure turned into one sentence and an exit code."""
 
+import errno
 import sys
 
 import typer
 
-from weighbridge.cli import clean, doctor, export, init, plan, report, run, schema, studies
+from weighbridge.cli import calibrate, clean, doctor, export, init, plan, report, run, schema, studies
 from weighbridge.cli.output import fail
-from weighbridge.errors import Interrupted, WeighbridgeError
+from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 
 app = typer.Typer(
     name="weighbridge",
@@ -17,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for module in (doctor, studies, init, plan, run, report, export, clean, schema):
+for module in (doctor, studies, init, plan, run, report, export, calibrate, clean, schema):
     module.register(app)
 
 
@@ -36,3 +37,6 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone: nobody is left to tell
         sys.exit(141)
+    except OSError as error:  # a report, a page or a table that cannot be written
+        code = DiskFull.exit_code if error.errno in (errno.ENOSPC, errno.EDQUOT) else WeighbridgeError.exit_code
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), code)

@@ -1,7 +1,7 @@
 """Progress of a run: a live bar on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from weighbridge.cli.output import err
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import clock
+from weighbridge.runner.precision import Standing
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -53,6 +54,14 @@ class Shown:
         if record.outcome is not Outcome.OK:
             where = f"block {record.trial.block}, {record.trial.workload} in {record.trial.environment}"
             err().print(f"{where}: {record.outcome}: {record.message}", markup=False)
+
+    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+        """Tell how precise each open comparison is."""
+        for each in standings:
+            more = f", about {each.predicted_blocks} blocks needed" if each.predicted_blocks else ""
+            state = "reached" if each.reached else f"goes on{more}"
+            width = f"±{each.width:.1%}" if each.width < 10 else "no width yet"  # also infinite
+            err().print(f"after {blocks} blocks: {each.cell} in {each.environment} {width}, {state}", markup=False)
 
 
 @contextmanager

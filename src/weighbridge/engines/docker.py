@@ -1,10 +1,11 @@
 """A Docker engine: the user's where one answers, else - for root - a private one for the length of the run."""
 
 import contextlib
+import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,17 @@ START_S = 40.0
 API_TIMEOUT_S = 60
 _CHUNK = 2**20
 INSTALL = "apt-get install docker.io"
-_HOST_FOLDERS = (Path("/etc/docker"), Path("/run/docker"))
+_HOST_FOLDERS = (Path("/etc/docker"), Path("/run/docker"), Path("/run/containerd"))
 _MADE = "made-folders"
 
-# In a mount namespace of its own, so that no mount of the engine outlives its processes. The two folders get
-# private contents: dockerd would leave its key and its run-time data there.
+# In a mount namespace of its own, so that no mount of the engine outlives its processes. The host's folders get
+# private contents: dockerd would leave its key, its run-time data and containerd's sockets there.
 _START = """set -e
 group=$1 scratch=$2; shift 2
 for f in $group; do echo 0 > "$f"; done
 mount --bind "$scratch/etc" /etc/docker
 mount --bind "$scratch/run" /run/docker
+mount --bind "$scratch/containerd" /run/containerd
 exec "$@"
 """
 
@@ -173,30 +175,49 @@ def _private(run: RunContext) -> Iterator[Any]:
     run.say("starting a private Docker engine")
     data, socket = run.cache / "engines" / run.id, run.state / "docker.sock"
     try:
-        _prepare(run, data)
-        group = Cgroup(f"{run.id}/engine").create()
-        argv = (
-            "unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start",
-            " ".join(str(path) for path in group.procs), str(data),
-            "dockerd", "--data-root", str(data / "data"), "--exec-root", str(data / "exec"),
-            "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
-            "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
-            "--shutdown-timeout", "5", "--log-level", "warn",
-        )  # fmt: skip
-        daemon = process.Process(Command(argv), env={process.RUN_VARIABLE: run.id})
-        try:
-            yield _await_answer(socket, daemon)
-        finally:
-            daemon.stop()
+        with _alone(run.state.parent, run.say):
+            _prepare(run, data)
+            group = Cgroup(f"{run.id}/engine").create()
+            argv = (
+                "unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start",
+                " ".join(str(path) for path in group.procs), str(data),
+                "dockerd", "--data-root", str(data / "data"), "--exec-root", str(data / "exec"),
+                "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
+                "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
+                "--shutdown-timeout", "5", "--log-level", "warn",
+            )  # fmt: skip
+            daemon = process.Process(Command(argv), env={process.RUN_VARIABLE: run.id})
+            try:
+                yield _await_answer(socket, daemon)
+            finally:
+                daemon.stop()
     finally:
         discard_private(run.id, run.state, run.cache)
 
 
+@contextmanager
+def _alone(base: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Inside, no other private engine runs: each changes the host's packet filter and folders, and undoes that."""
+    folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another run to end: it has a private Docker engine, and two would disturb each other")
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def _prepare(run: RunContext, data: Path) -> None:
-    made = [folder for folder in _HOST_FOLDERS if not folder.exists()]
-    (run.state / _MADE).write_text("\n".join(str(folder) for folder in made))
-    firewall.remember(run.state)
-    for folder in (data / "data", data / "etc", data / "run", *_HOST_FOLDERS):
+    """Note how the host is, once: a note that is already there was left by a killed run, and is the true one."""
+    base = run.state.parent
+    if not (base / _MADE).exists():
+        made = [str(folder) for folder in _HOST_FOLDERS if not folder.exists()]
+        (base / _MADE).write_text("\n".join(made))
+    firewall.remember(base)
+    for folder in (*(data / name for name in ("data", "etc", "run", "containerd")), *_HOST_FOLDERS):
         folder.mkdir(parents=True, exist_ok=True)
     (data / "etc/daemon.json").write_text("{}")
 
@@ -220,18 +241,32 @@ def _await_answer(socket: Path, daemon: HostProcess) -> Any:
 
 def discard_private(run_id: str, state: Path, cache: Path) -> None:
     """Remove everything that a private engine left: processes, links, filter rules, folders."""
-    group = Cgroup(run_id)
-    group.kill()
-    group.remove()
+    with contextlib.suppress(Unavailable):  # no control groups are mounted: then nothing is in any
+        group = Cgroup(run_id)
+        group.kill()
+        group.remove()
     for link in sorted(Path("/sys/class/net").glob(f"{bridge_prefix(run_id)}*")):
         process.output(("ip", "link", "delete", link.name))
-    firewall.restore(state)
-    with contextlib.suppress(OSError):
-        for folder in (state / _MADE).read_text().split():
-            Path(folder).rmdir()
+    _restore_host(state.parent)
     shutil.rmtree(cache / "engines" / run_id, ignore_errors=True)
     with contextlib.suppress(OSError):
         (cache / "engines").rmdir()
+
+
+def _restore_host(base: Path) -> None:
+    """Bring the host's packet filter and folders back, unless a living run's engine needs them: it will do so."""
+    with contextlib.suppress(FileNotFoundError, BlockingIOError):
+        folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            firewall.restore(base)
+            made = (base / _MADE).read_text().split()
+            for path in made:
+                with contextlib.suppress(OSError):
+                    Path(path).rmdir()
+            (base / _MADE).unlink()
+        finally:
+            os.close(folder)
 
 
 def bridge_prefix(run_id: str) -> str:

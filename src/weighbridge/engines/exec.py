@@ -3,16 +3,19 @@
 import contextlib
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from weighbridge.engines.docker import engine_errors
+from weighbridge.errors import EnvironmentLost
 from weighbridge.model.command import Command, Completed
 from weighbridge.process import GRACE_S
 
 _STDERR = 2
+_KILLED = 128 + signal.SIGKILL
 
 
 class Exec:
@@ -37,10 +40,12 @@ class Exec:
         self._raw = getattr(self._socket, "_sock", self._socket)
         self._raw.settimeout(None)
         threading.Thread(target=self._read, daemon=True, name=f"exec {command.argv[0]}").start()
-        if command.stdin:
-            import socket
+        if command.stdin:  # in a thread: where the program does not read it, nobody may wait for that
+            threading.Thread(target=self._write, daemon=True, name=f"input of {command.argv[0]}").start()
 
-            self._raw.sendall(command.stdin)
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):  # the program ended, or was stopped, before it had read everything
+            self._raw.sendall(self._command.stdin)
             self._raw.shutdown(socket.SHUT_WR)
 
     def _read(self) -> None:
@@ -61,15 +66,19 @@ class Exec:
         return self._done.wait(timeout_s)
 
     def stop(self, *, timed_out: bool = False) -> Completed:
-        """End it: its stop signal, then KILL after two seconds. Raises EnvironmentLost where the engine is gone."""
+        """End it and its group: its stop signal, then KILL after two seconds. EnvironmentLost: the engine is gone."""
         if self._completed is not None:
             return self._completed
+        ended_by_us = not self._done.is_set()
         try:
             for number in (self._command.stop_signal, signal.SIGKILL):
                 if not self._done.is_set():
                     self._signal(number)
                     self._done.wait(GRACE_S)
+            self._signal(signal.SIGKILL)  # what the leader left behind
             state = self._inspect()
+            if state["ExitCode"] == _KILLED and not ended_by_us:
+                self._must_be_in_a_container()
         finally:
             with contextlib.suppress(OSError):
                 self._raw.close()
@@ -89,21 +98,31 @@ class Exec:
                 time.sleep(0.002)
             return state
 
+    def _must_be_in_a_container(self) -> None:
+        with engine_errors(f"docker exec of {self._command.argv[0]}"):
+            running = self._api.inspect_container(self._container)["State"]["Running"]
+        if not running:
+            raise EnvironmentLost(f"the container ended while {self._command.argv[0]} ran in it")
+
     def _signal(self, number: int) -> None:
+        """Signal its process group: runc makes every exec the leader of a session."""
         with engine_errors(f"docker exec of {self._command.argv[0]}"):
             pid = int(self._api.exec_inspect(self._id)["Pid"])
         if not pid:
             return
         try:
-            os.kill(pid, number)
+            os.killpg(pid, number)
         except ProcessLookupError:
             return
         except PermissionError:
             self._signal_from_inside(pid, number)
 
     def _signal_from_inside(self, pid: int, number: int) -> None:
-        status = Path(f"/proc/{pid}/status").read_text()
+        try:
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            return
         inner = next(line.split()[-1] for line in status.splitlines() if line.startswith("NSpid:"))
-        with engine_errors("docker exec of kill"):
-            made = self._api.exec_create(self._container, ["kill", f"-{int(number)}", inner], user="root")
-            self._api.exec_start(made["Id"])
+        with engine_errors("docker exec of kill"):  # the shell's own kill: a userland need not have the program
+            kill = ["sh", "-c", f"kill -{int(number)} -- -{inner}"]
+            self._api.exec_start(self._api.exec_create(self._container, kill, user="root")["Id"])

@@ -1,7 +1,7 @@
 """What an engine leaves in the host's packet filter and sysctls after it has gone, and how to take it out again.
 
 dockerd keeps its chains, its FORWARD policy and ip_forward when it stops. A private engine must not: a note of how
-things were is kept in the run's state folder, so that ``weighbridge clean`` can restore them even after a kill.
+things were is kept in a folder, so that ``weighbridge clean`` can restore them even after a kill.
 """
 
 import contextlib
@@ -14,7 +14,8 @@ from weighbridge.process import output
 NOTE = "firewall.json"
 TABLES = ("filter", "nat")
 _SYSCTLS = ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables")
-_OURS = re.compile(r"\bDOCKER|\bwb-[0-9a-f]+|\bdocker0\b")
+_OURS = re.compile(r"\bDOCKER|\bwb-[0-9a-f]+|\bdocker0\b|-s (\S+)/32 -d \1/32 .*-j MASQUERADE$")
+"""What an engine adds: its chains, rules that name our bridges, and a published port's way back to itself."""
 
 
 def rules(table: str) -> list[str]:
@@ -28,17 +29,22 @@ def count() -> int:
     return sum(line.startswith("-A") for table in TABLES for line in rules(table))
 
 
-def remember(state: Path) -> None:
-    """Note the rules and sysctls as they are before an engine starts."""
+def remember(folder: Path) -> None:
+    """Note the rules and sysctls as they are before an engine starts; a note that is there already is kept."""
+    if (folder / NOTE).exists():
+        return
     sysctls = {name: value for name in _SYSCTLS if (value := _sysctl(name)) is not None}
     note = {"rules": {table: rules(table) for table in TABLES}, "sysctls": sysctls}
-    (state / NOTE).write_text(json.dumps(note))
+    part = (folder / NOTE).with_suffix(".part")
+    part.write_text(json.dumps(note))
+    part.replace(folder / NOTE)  # so that no kill leaves half a note
 
 
-def restore(state: Path) -> None:
+def restore(folder: Path) -> None:
     """Take out what the engine added since ``remember``, and only that; does nothing where nothing was noted."""
+    (folder / NOTE).with_suffix(".part").unlink(missing_ok=True)
     try:
-        note = json.loads((state / NOTE).read_text())
+        note = json.loads((folder / NOTE).read_text())
     except FileNotFoundError:
         return
     for table in TABLES:
@@ -49,7 +55,7 @@ def restore(state: Path) -> None:
         if _sysctl(name) != value:
             with contextlib.suppress(OSError):
                 (Path("/proc/sys") / name).write_text(value)
-    (state / NOTE).unlink(missing_ok=True)
+    (folder / NOTE).unlink(missing_ok=True)
 
 
 def undo(before: set[str], now: list[str]) -> list[tuple[str, ...]]:

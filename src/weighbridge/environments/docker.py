@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import itertools
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Literal
 from weighbridge import cgroups
 from weighbridge.engines.docker import Engine, bridge_prefix, engine, engine_errors, readiness
 from weighbridge.engines.exec import Exec
-from weighbridge.errors import EnvironmentLost
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command, Completed, Running, Transport
 from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import Site, SiteRequest
@@ -87,6 +88,8 @@ class DockerSite:
 
         def folder(controller: str) -> Path:
             name = "" if version == 2 else controller
+            if name not in groups:  # its first process has ended: the container was killed
+                return Path("/nonexistent")
             return base[name] / groups[name].lstrip("/")
 
         return cgroups.read_meters(version, folder)
@@ -136,6 +139,7 @@ class Docker(Environment):
             with engine_errors(f"opening {request.name}"):
                 network = _network(stack, made, request) if options.network == "bridge" else None
                 container = _container(stack, made, options, request, network)
+                _must_be_here(container)
                 address, listen = _addresses(container, options, network)
             yield DockerSite(request, made, container, address, listen)
 
@@ -179,7 +183,8 @@ def _container(
         read_only=True,
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
         cgroup_parent=made.cgroup_parent,
-        nano_cpus=round(limits.cpus * 1e9) if limits.cpus is not None else None,
+        cpu_quota=limits.cpu_quota_us,
+        cpu_period=limits.cpu_period_us if limits.cpus is not None else None,
         mem_limit=limits.memory,
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
@@ -189,6 +194,16 @@ def _container(
     container.start()
     container.reload()
     return container
+
+
+def _must_be_here(container: Any) -> None:
+    """Listeners, counters and signals go by /proc: with an engine elsewhere they would be those of strangers."""
+    for _ in range(200):
+        with contextlib.suppress(OSError):
+            if b"sleep\0infinity" in Path(f"/proc/{container.attrs['State']['Pid']}/cmdline").read_bytes():
+                return
+        time.sleep(0.005)  # it may be about to become what it was told to run
+    raise Unavailable("the Docker engine that answers is on another machine: name one of this machine in DOCKER_HOST")
 
 
 def _addresses(container: Any, options: DockerOptions, network: Any) -> tuple[str, str]:

@@ -1,103 +1,24 @@
 """Native: the userland's programs on the host itself, in a chroot, under the same limits as everything else."""
 
-import base64
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
-from weighbridge.cgroups import Cgroup
-from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.model.command import Command, Completed, Running, Transport
+from pydantic import Field
+
+from weighbridge.hosts.chroot import chroot_site
 from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import HostProcess, Site, SiteRequest
+from weighbridge.model.quantity import Share
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options
 from weighbridge.process import output
 
-# The programs see the same bits everywhere, so the root is read-only. The mounts live in a namespace of their own
-# and end with its last process; `cat` holds it until our end of its pipe closes, however we end.
-_HOLD = """set -e
-mount --bind "$1" "$1"
-mount -o remount,bind,ro "$1"
-for d in proc sys dev; do mount --rbind "/$d" "$1/$d"; done
-for d in tmp run; do mount -t tmpfs -o mode=1777 weighbridge "$1/$d"; done
-echo ready
-exec cat
-"""
-# Writes itself into the control groups named before "--", then becomes the program.
-_JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
-_READY_S = 20.0
-
 
 class NativeOptions(Options):
-    """Nothing to choose: native is native."""
+    """``cpu_share`` gives the site less of the study's CPU limit: a known cost, for calibration."""
 
-
-class NativeSite:
-    """A chroot into the userland with the host's network. Implements ``Site``."""
-
-    address = listen = "127.0.0.1"
-
-    def __init__(self, request: SiteRequest, holder: HostProcess, cgroup: Cgroup | None, refused: list[str]) -> None:
-        self.name = request.name
-        self._request = request
-        self._holder = holder
-        self._cgroup = cgroup
-        self._refused = refused
-        join = [str(path) for path in cgroup.procs] if cgroup else []
-        user = () if request.host.root else ("--user", "--preserve-credentials")
-        self._prefix = (
-            "sh", "-c", _JOIN, "join", *join, "--",
-            "nsenter", "--target", str(holder.pid), *user, "--mount", "--",
-            "chroot", str(request.userland.root),
-        )  # fmt: skip
-
-    def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
-        self._check()
-        return self._request.host.run(command.wrapped(*self._prefix))
-
-    def start(self, command: Command) -> Running:
-        """Start and return at once."""
-        self._check()
-        return self._request.host.start(command.wrapped(*self._prefix))
-
-    def _check(self) -> None:
-        if self._holder.poll() is not None:
-            raise EnvironmentLost(f"{self.name}: the process that holds its mounts was killed")
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a file below /tmp or /run of the site."""
-        writer = ("sh", "-c", 'base64 -d > "$1"', "put", path)
-        done = self.run(Command(writer, stdin=base64.b64encode(data)))
-        if done.returncode != 0:
-            raise EnvironmentLost(f"{self.name}: cannot write {path}: {done.last_words}")
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
-        """True when every port has a listener on the host."""
-        return self._request.host.listening(ports)
-
-    def freeze(self) -> None:
-        """Stop every process in the site from running."""
-        if self._cgroup:
-            self._cgroup.freeze()
-
-    def thaw(self) -> None:
-        """Let them run again."""
-        if self._cgroup:
-            self._cgroup.thaw()
-
-    def meters(self) -> Mapping[str, float]:
-        """Counters of its control group."""
-        return self._cgroup.meters() if self._cgroup else {}
-
-    def facts(self) -> Mapping[str, str]:
-        """The userland, the limits, and what could not be honoured."""
-        found = {
-            "userland": self._request.userland.digest,
-            "user": "root" if self._request.host.root else "unprivileged",
-        }
-        return found | {f"not honoured: {sentence.split(':')[0]}": sentence for sentence in self._refused}
+    cpu_share: Annotated[Share, Field(gt=0, le=1, description="Of the study's cpus limit")] | None = None
 
 
 class Native(Environment):
@@ -116,54 +37,11 @@ class Native(Environment):
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A chroot with its own control group."""
-        cgroup, refused = _group(request)
-        try:
-            holder = _hold(request)
-            try:
-                yield NativeSite(request, holder, cgroup, refused)
-            finally:
-                holder.stop()
-        finally:
-            if cgroup:
-                cgroup.kill()
-                cgroup.remove()
-
-
-def _group(request: SiteRequest) -> tuple[Cgroup | None, list[str]]:
-    limits = request.limits
-    try:
-        group = Cgroup(f"{request.run.id}/{request.name}").create()
-    except Unavailable as error:
-        asked = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
-        return None, [f"{what}: {error}" for what, value in asked.items() if value is not None]
-    return group, group.limit(limits)
-
-
-def _hold(request: SiteRequest) -> HostProcess:
-    user = () if request.host.root else ("--map-root-user",)
-    argv = (
-        "unshare",
-        *user,
-        "--mount",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        _HOLD,
-        "hold",
-        str(request.userland.root),
-    )
-    holder = request.host.start(Command(argv), hold=True)
-    with contextlib.ExitStack() as stack:
-        stack.callback(holder.stop)
-        for _ in range(int(_READY_S * 200)):
-            if b"ready" in holder.output_so_far():
-                stack.pop_all()
-                return holder
-            if holder.wait(0.005):
-                break
-        said = holder.stop().last_words
-    raise Unavailable(f"cannot enter the userland for {request.name}: {said}")
+        if options.cpu_share is not None and request.limits.cpus is not None:
+            limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
+            request = replace(request, limits=limits)
+        with chroot_site(request) as site:
+            yield site
 
 
 PLUGIN = Native()

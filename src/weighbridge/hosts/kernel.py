@@ -2,14 +2,17 @@
 
 import contextlib
 import os
+import random
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from weighbridge.errors import Unavailable
 from weighbridge.model.command import Transport
 
 _TCP_LISTEN = "0A"
 _UDP_BOUND = "07"
+_FIRST_PORT, _PORTS = 20_000, 10_000
 
 
 def listening(ports: Iterable[tuple[Transport, int]], pid: int | str = "self") -> bool:
@@ -29,15 +32,19 @@ def _bound(transport: Transport, pid: int | str) -> set[int]:
     return found
 
 
-def free_port() -> int:
-    """A port that nobody listens on now, for TCP and UDP alike, on any address of this machine."""
-    while True:
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
-            port = int(tcp.getsockname()[1])
-            with contextlib.suppress(OSError):
-                udp.bind(("127.0.0.1", port))
-                return port
+def free_port(taken: Collection[int] = ()) -> int:
+    """A port that nobody listens on now, for TCP and UDP alike, on any address of this machine, and not in ``taken``.
+
+    It is below the range from which the kernel gives clients their ports, so that no client can take it later.
+    """
+    candidates = [port for port in range(_FIRST_PORT, _FIRST_PORT + _PORTS) if port not in taken]
+    for port in random.sample(candidates, len(candidates)):
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp, contextlib.suppress(OSError):
+            tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection that lingers is no listener
+            tcp.bind(("", port))
+            udp.bind(("", port))
+            return port
+    raise Unavailable(f"every port from {_FIRST_PORT} to {_FIRST_PORT + _PORTS - 1} is in use")
 
 
 def cpus_online() -> list[int]:

@@ -39,7 +39,7 @@ def analyse(store: RunStore) -> Analysis:
     reports, checks, p_values = _compared(store.values(), plan, labels)
     reports = _judged(reports, p_values, plan)
     context = remarks.Context(
-        trials, confounders, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence
+        trials, confounders, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target
     )
     reports = [_remarked(report, context) for report in reports]
     return Analysis(
@@ -56,6 +56,7 @@ def analyse(store: RunStore) -> Analysis:
         trust=_trust(reports, checks, plan),
         confounders=confounders,
         trials=trials,
+        calibration=tuple(f"{key} {value}" for scope, key, value, _ in store.facts() if scope == "calibration"),
     )
 
 

@@ -137,6 +137,8 @@ class Analysis:
     confounders: tuple[Remark, ...]
     trials: tuple[TrialRow, ...]
     """In the order in which they ran."""
+    calibration: tuple[str, ...] = ()
+    """What the machine's last calibration said when the run began: a line each; empty where there was none."""
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:

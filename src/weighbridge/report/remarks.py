@@ -1,5 +1,6 @@
 """What a reader has to know beside a number. Nothing here changes a number."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
 from weighbridge.report.family import excludes_no_cost
 from weighbridge.report.numbers import difference_interval, percent_interval, plain, share
-from weighbridge.statistics import cost_percent, flags
+from weighbridge.statistics import cost_percent, flags, next_look
 
 CODES = {
     "aa": "the row is the baseline measured a second time",
@@ -16,6 +17,7 @@ CODES = {
     "one-block": "a single block: no interval can be given",
     "exploratory": "fewer than ten blocks: the interval leans on normality",
     "incomplete": "fewer blocks than were planned or tried",
+    "target": "the precision that the study asked for was not reached",
     "difference": "the cost is a difference in the metric's unit: it is a count or a share, or a value was zero",
     "holm": "the interval excludes no cost, but not after correction for the number of comparisons",
     "noise": "the cost is no larger than the noise floor that the A/A arm shows for this metric",
@@ -40,6 +42,7 @@ class Context:
     baseline: str
     planned_blocks: int | None
     tolerance: float | None
+    target: float | None
 
 
 def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Remark, ...]:
@@ -47,6 +50,7 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     here = [t for t in context.trials if (t.workload, t.level) == (report.workload, report.level)]
     found = [Remark("aa", f"this is {context.baseline} itself, measured a second time")] if row.aa else []
     found += _about_blocks(row, here, context)
+    found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
     for environment in (context.baseline, row.environment):
         mine = [trial for trial in here if trial.environment == environment]
@@ -70,6 +74,17 @@ def _about_blocks(row: Comparison, trials: Sequence[TrialRow], context: Context)
     if row.blocks < planned:
         found.append(Remark("incomplete", f"{row.blocks} of {planned} blocks are complete"))
     return found
+
+
+def _about_target(report: MetricReport, row: Comparison, target: float | None) -> list[Remark]:
+    """The target is about each workload's headline metric."""
+    cost = row.cost
+    if target is None or cost is None or row.aa or not report.headline or cost.half_width <= target:
+        return []
+    predicted = next_look(cost.blocks, [cost], target).predicted_blocks
+    needed = f"; about {predicted} blocks would be needed" if predicted else ""
+    width = share(cost.half_width) if math.isfinite(cost.half_width) else "no relative width"
+    return [Remark("target", f"target {share(target)} not reached: {width} after {cost.blocks} blocks{needed}")]
 
 
 def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list[Remark]:

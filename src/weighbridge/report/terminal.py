@@ -56,6 +56,7 @@ def _head(analysis: Analysis) -> list["RenderableType"]:
     parts += [_indented(line, "bold magenta") for line in disagreements(analysis)]
     parts += [_indented(line, STYLES[verdict]) for verdict, line in verdict_sentences(analysis)]
     parts.append(_indented(noise_sentence(analysis)))
+    parts += [_indented(line) for line in analysis.calibration]
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
     return parts
 

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import signal
 import time
@@ -15,10 +16,16 @@ from weighbridge.process import RUN_VARIABLE
 from weighbridge.runner import state
 from weighbridge.userland.build import cache_folder
 
+_RUN_ID = re.compile(r"[0-9a-f]{12}")
+"""Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""
+_LINK = re.compile(r"wb-([0-9a-f]{6})-v?\d+")
+NO_RUN = ""
+"""The run of what belongs to none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """One thing that a run left: which run, what kind of thing, its name."""
+    """One thing that a run left: which run (``NO_RUN``: a build of a userland), what kind of thing, its name."""
 
     run: str
     kind: str
@@ -31,13 +38,15 @@ def find() -> tuple[list[Leftover], set[str]]:
     found += [Leftover(run, "process", f"{pid} {name}") for pid, run, name in _processes()]
     found += [Leftover(run, "state folder", str(state.base() / run)) for run in state.known_runs()]
     found += [Leftover(run, "engine data", str(path)) for run, path in _engine_data()]
-    known = {leftover.run for leftover in found}
-    found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
     client = docker.client_from_environment()
     if client is not None:
         found += [Leftover(*item) for item in docker.labelled(client)]
         client.close()
-    return found, {run for run in {leftover.run for leftover in found} if state.alive(run)}
+    found = [leftover for leftover in found if _RUN_ID.fullmatch(leftover.run)]
+    known = {leftover.run for leftover in found}
+    found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
+    found += [Leftover(NO_RUN, "half-built userland", str(path)) for path in _half_built(cache_folder())]
+    return found, {run for run in known if state.alive(run)}
 
 
 def sweep(run_id: str) -> None:
@@ -54,10 +63,11 @@ def sweep(run_id: str) -> None:
 def clean() -> list[Leftover]:
     """Remove everything of every dead run; gives what could not be removed."""
     found, living = find()
-    for run_id in {leftover.run for leftover in found} - living:
+    for run_id in {leftover.run for leftover in found} - living - {NO_RUN}:
         sweep(run_id)
         state.forget(run_id)
-    _discard_half_built(cache_folder())
+    for path in _half_built(cache_folder()):
+        shutil.rmtree(path, ignore_errors=True)
     cgroups.remove_top()
     left, _ = find()
     return [leftover for leftover in left if leftover.run not in living]
@@ -92,20 +102,23 @@ def _engine_data() -> list[tuple[str, Path]]:
 
 
 def _links() -> list[str]:
-    return [path.name for path in Path("/sys/class/net").glob("wb-*")]
+    return [path.name for path in Path("/sys/class/net").glob("wb-*") if _LINK.fullmatch(path.name)]
 
 
 def _run_of_link(link: str, known: set[str]) -> str:
+    """The run whose id ends as the link says; where nothing else of it is left, an id that ends so."""
     for run in known:
         if link.startswith(docker.bridge_prefix(run)):
             return run
-    return link.removeprefix("wb-").rsplit("-", 1)[0]
+    return link.split("-")[1].zfill(12)
 
 
-def _discard_half_built(cache: Path) -> None:
-    """Remove userlands whose builder was killed: nobody holds their lock."""
+def _half_built(cache: Path) -> list[Path]:
+    """The folders of userlands whose builder was killed: nobody holds their lock."""
+    found = []
     for work in (cache / "userlands").glob(".building-*"):
         lock = work.with_name(work.name.removeprefix(".building-") + ".lock")
         with lock.open("a") as handle, contextlib.suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(work, ignore_errors=True)
+            found.append(work)
+    return found

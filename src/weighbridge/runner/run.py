@@ -1,17 +1,18 @@
 """One `weighbridge run`: userland, fingerprint, session, whatever comes of it; continues an interrupted run."""
 
+import errno
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import RunDirectoryError, Unavailable
+from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, momentary
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study
-from weighbridge.runner import clean, state
+from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.store.run import RunStore
@@ -63,11 +64,22 @@ def run_study(study: Study | None, directory: Path, progress: Progress, after: C
                 clean.sweep(run_id)  # what a killed process of this same run left
                 _session(study, store, run_id, folder, cache, progress)
             finally:
-                with shield():
-                    clean.sweep(run_id)
-                    store.add_facts("after", momentary())
-                    state.forget(run_id)
-                    after(store)
+                with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
+                    ending.callback(_tell, after, store)
+                    ending.callback(state.forget, run_id)
+                    ending.callback(lambda: store.add_facts("after", momentary()))
+                    ending.callback(clean.sweep, run_id)
+
+
+def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
+    try:
+        after(store)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            told = f"no space left in {store.directory}: every finished trial is kept; make room and run again"
+            raise DiskFull(told) from error
+        told = f"the report in {store.directory} cannot be written ({error.strerror}): every finished trial is kept"
+        raise RunDirectoryError(told) from error
 
 
 def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress) -> Study:
@@ -92,6 +104,7 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
     facts = fingerprint()
     store.add_facts("host", {key: value for key, value in facts.items() if value})
     store.add_facts("before", momentary())
+    store.add_facts("calibration", calibration.facts())
     store.add_facts("userland", {"digest": userland.digest})
     store.add_facts("userland packages", userland.versions)
     with ExitStack() as stack:

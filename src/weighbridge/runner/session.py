@@ -1,6 +1,7 @@
 """A session: walks the blocks of a study, saves each trial as it ends, and continues where it was interrupted."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -9,8 +10,9 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext, Userland
-from weighbridge.model.study import Cell, Study
+from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.trial import run_trial
@@ -18,7 +20,7 @@ from weighbridge.store.run import RunStore
 from weighbridge.study import schedule
 
 REPEATS = 2
-"""How often a block with a failed trial is run again, at the end."""
+"""How often a block with a failed trial is run again, before the precision is looked at."""
 
 
 class Progress(Protocol):
@@ -33,6 +35,9 @@ class Progress(Protocol):
     def ended(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""
 
+    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+        """After ``blocks`` blocks the precision was looked at: how far each open comparison is."""
+
 
 @dataclass(slots=True)
 class Session:
@@ -44,6 +49,8 @@ class Session:
     userland: Userland
     progress: Progress
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
+    _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
+    _blocks: int = 0
     _sites: Sites | None = None
 
     def go(self) -> None:
@@ -58,28 +65,41 @@ class Session:
             self._sites.open_all(stack)
             for place, facts in self._sites.facts().items():
                 self.store.add_facts(place, facts)
-            for number in range(1, self.blocks + 1):
-                self._run_all(schedule.block(self.study, number))
-            for attempt in range(1, REPEATS + 1):
-                self._repeat(attempt)
+            self._walk()
         finally:
             with shield():
                 self.progress.say("closing every site")
                 stack.close()
         self._judge()
 
-    @property
-    def blocks(self) -> int:
-        """How many blocks are planned."""
-        repetitions = self.study.file.repetitions
-        return repetitions.blocks or repetitions.min
+    def _walk(self) -> None:
+        """Block after block, until every comparison is as precise as the study wants, or its maximum or budget."""
+        precision, budget = Precision(self.study, self.store), self.study.file.repetitions.budget
+        begun, spent_before = time.monotonic(), self.store.spent_s()
+        for look in precision.looks:
+            while self._blocks < look:
+                self._blocks += 1
+                self._asked[self._blocks] = {_key(cell): precision.arms_of(cell) for cell in self.study.cells}
+                self._run_all(self._block(self._blocks))
+                if budget is not None and spent_before + time.monotonic() - begun > budget:
+                    self.progress.say("the time budget is spent")
+                    self._repeat()
+                    return
+            self._repeat()
+            self.progress.looked(self._blocks, precision.look(self._blocks))
+            if not any(precision.arms_of(cell) for cell in self.study.cells):
+                return
+
+    def _block(self, number: int, attempt: int = 0, cells: Iterable[Cell] | None = None) -> list[Trial]:
+        asked = self._asked[number]
+        trials = schedule.block(self.study, number, attempt=attempt, cells=cells)
+        return [trial for trial in trials if trial.environment in asked.get((trial.workload, trial.level), ())]
 
     def _run_all(self, trials: Iterable[Trial]) -> None:
-        total = self.blocks * len(self.study.cells) * len(self.study.arms)
         for trial in trials:
             if trial in self._finished:
                 continue
-            self.progress.begins(trial, len(self._finished), total)
+            self.progress.begins(trial, len(self._finished), self._planned())
             record = self._run_one(trial)
             with shield():
                 self.store.save(record)
@@ -95,23 +115,38 @@ class Session:
         assert self._sites is not None
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
         cell = next(c for c in self.study.cells if (c.workload, c.level) == (trial.workload, trial.level))
-        stage = self._sites.stage(arm, cell)
+        try:
+            stage = self._sites.stage(arm, cell)
+        except EnvironmentLost as lost:
+            raise EnvironmentLost(
+                f"an environment was lost before {trial.workload} in {trial.environment}: {lost}. "
+                "Every finished trial is kept; run again to continue"
+            ) from lost
         return run_trial(trial, registry.workloads()[cell.kind], cell.options, stage)
 
-    def _repeat(self, attempt: int) -> None:
+    def _planned(self) -> int:
+        """About how many trials there will be: those asked for, and the last block again up to the next look."""
+        so_far = sum(len(arms) for cells in self._asked.values() for arms in cells.values())
+        last = sum(len(arms) for arms in self._asked[self._blocks].values())
+        following = next(look for look in Precision(self.study, self.store).looks if look >= self._blocks)
+        return so_far + (following - self._blocks) * last
+
+    def _repeat(self) -> None:
         """Run the blocks again in which a trial failed, in whole: every environment of that workload and level."""
-        for number in range(1, self.blocks + 1):
-            failed = [cell for cell in self.study.cells if not self._complete(cell, number)]
-            if failed:
-                self.progress.say(f"repeating block {number} of {', '.join(cell.label for cell in failed)}")
-                self._run_all(schedule.block(self.study, number, attempt=attempt, cells=failed))
+        for attempt in range(1, REPEATS + 1):
+            for number in self._asked:
+                failed = [cell for cell in self.study.cells if not self._complete(cell, number)]
+                if failed:
+                    labels = ", ".join(cell.label for cell in failed)
+                    self.progress.say(f"repeating block {number} of {labels}")
+                    self._run_all(self._block(number, attempt, failed))
 
     def _complete(self, cell: Cell, number: int) -> bool:
-        """Whether some attempt of this block has a good trial of every environment."""
+        """Whether some attempt of this block has a good trial of every environment that it asked for."""
         return any(
             all(
-                self._finished.get(Trial(number, attempt, cell.workload, cell.level, arm.name)) is Outcome.OK
-                for arm in self.study.arms
+                self._finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) is Outcome.OK
+                for arm in self._asked[number].get(_key(cell), ())
             )
             for attempt in range(REPEATS + 1)
         )
@@ -120,9 +155,13 @@ class Session:
         hopeless = [
             cell.label
             for cell in self.study.cells
-            if not any(self._complete(cell, number) for number in range(1, self.blocks + 1))
+            if not any(self._asked[number].get(_key(cell)) and self._complete(cell, number) for number in self._asked)
         ]
         if hopeless:
             raise TrialsFailed(
                 f"no block of {', '.join(hopeless)} could be completed: the report lists each failed trial and why"
             )
+
+
+def _key(cell: Cell) -> tuple[str, Level]:
+    return cell.workload, cell.level

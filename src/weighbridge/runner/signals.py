@@ -34,7 +34,8 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # who was interrupted is about to exit: a further signal must not turn that into a traceback
+            signal.signal(number, handler if _State.received is None else signal.SIG_IGN)
 
 
 @contextmanager

@@ -30,7 +30,8 @@ def limits_of(study: Study, role: Role) -> Limits:
     for cpu in _cpus(cpuset):
         if cpu not in online:
             raise Unavailable(f"the study pins {role} to CPU {cpu}, but this machine has only {online}")
-    return Limits(resources.cpus, resources.memory, cpuset)
+    period_us = round((resources.cpu_period or 0.1) * 1e6)
+    return Limits(resources.cpus, resources.memory, cpuset, period_us)
 
 
 def _cpus(cpuset: str | None) -> list[int]:
@@ -55,11 +56,15 @@ class Sites:
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them."""
         host = LocalHost(self.run.id)
+        networked = dict.fromkeys(cell.workload for cell in self.study.cells if _networked(cell))
         for arm in self.study.arms:
             # each environment has ports of its own: a published port takes its number on the whole host
-            self._ports[arm.name] = {cell.workload: free_port() for cell in self.study.cells if _networked(cell)}
+            self._ports[arm.name] = {name: self._port() for name in networked}
             for role in self._roles():
                 self._open_one(stack, host, self._key(arm, role), arm)
+
+    def _port(self) -> int:
+        return free_port({port for ports in self._ports.values() for port in ports.values()})
 
     def _open_one(self, stack: ExitStack, host: Host, key: tuple[str, Role], arm: Arm) -> None:
         if key in self._open:
@@ -116,7 +121,7 @@ class Sites:
         for (place, role), site in self._open.items():
             site.thaw()
             done = site.run(Command(("sha256sum", "/var/lib/dpkg/status")))
-            packages = done.text.split()[0] if done.returncode == 0 else f"unreadable: {done.last_words}"
+            packages = " ".join(done.text.split()[:1]) if done.returncode == 0 else f"unreadable: {done.last_words}"
             found[f"{place}/{role}"] = {**site.facts(), "packages": packages}
             site.freeze()
         self._awake = set()

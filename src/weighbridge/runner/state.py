@@ -28,11 +28,21 @@ def known_runs() -> list[str]:
 
 
 def alive(run_id: str) -> bool:
-    """True while the process of this run lives."""
+    """True while the process of this run lives. Root asks of every user's runs; what may not be read is spared."""
+    return any(_locked(folder / run_id / "lock") for folder in (base(), *_of_others()))
+
+
+def _of_others() -> list[Path]:
+    if os.geteuid() != 0:
+        return [Path("/run/weighbridge")]
+    return [*Path("/run/user").glob("*/weighbridge"), *Path("/tmp").glob("weighbridge-*")]  # noqa: S108
+
+
+def _locked(path: Path) -> bool:
     try:
-        with (base() / run_id / "lock").open("a") as lock:
+        with path.open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except (BlockingIOError, PermissionError):
         return True
     except OSError:
         return False

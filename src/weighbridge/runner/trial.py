@@ -63,6 +63,9 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         outcome, message = failure.outcome, str(failure)
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as fault:
+        # a fault of a plug-in, most likely of its parser: the output is kept, and the run goes on
+        outcome, message = Outcome.UNPARSEABLE, f"{workload.kind} failed with {type(fault).__name__}: {fault}"
     finally:
         _stop_server(course, quietly=True)
     wall = time.monotonic() - start
@@ -100,9 +103,9 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
 
 def _serve(command: Command, site: Site, course: _Course) -> Running:
     """A server that listens; ServerNotReady says why there is none."""
-    if site.listening(command.listens[:1]):
-        transport, port = command.listens[0]
-        raise ServerNotReady(f"{transport} port {port} is in use by another program")
+    for transport, port in command.listens:
+        if site.listening(((transport, port),)):
+            raise ServerNotReady(f"{transport} port {port} is in use by another program")
     server = site.start(command)
     course.server = server
     deadline = time.monotonic() + READY_S

@@ -99,7 +99,8 @@ def _build(packages: list[str], work: Path) -> None:
     # subordinate users can reach
     temporary = {"TMPDIR": str(work)} if os.geteuid() == 0 else {}
     _must(
-        "mmdebstrap", "--variant=apt", f"--include={','.join(packages)}", f"--components={COMPONENTS}",
+        *_dies_with_us(), "mmdebstrap",
+        "--variant=apt", f"--include={','.join(packages)}", f"--components={COMPONENTS}",
         "--aptopt=Apt::Install-Recommends false",
         "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
@@ -117,16 +118,23 @@ def _build(packages: list[str], work: Path) -> None:
     (work / "about.json").write_text(json.dumps(about, indent=1, sort_keys=True))
 
 
+def _dies_with_us() -> tuple[str, ...]:
+    """A launcher: what is behind it is killed when we are, so that no half-done build gets in the next one's way."""
+    alone = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc") if os.geteuid() == 0 else ()
+    return "setpriv", "--pdeathsig", "KILL", "--", *alone
+
+
 def _must(*argv: str, env: Mapping[str, str] | None = None) -> None:
     completed = run(Command(argv, BUILD_DEADLINE_S, env or {}))
+    program = "mmdebstrap" if "mmdebstrap" in argv else argv[0]
     if completed.timed_out:
-        raise UserlandError(f"{argv[0]} did not end within {BUILD_DEADLINE_S / 60:.0f} minutes")
+        raise UserlandError(f"{program} did not end within {BUILD_DEADLINE_S / 60:.0f} minutes")
     if completed.returncode != 0:
         lines = completed.stderr.decode(errors="replace").splitlines()
         told = [line for line in lines if line.startswith("E:")] or lines[-1:] or ["no message"]
         if "No space left" in " ".join(lines):
-            raise DiskFull(f"{argv[0]} ran out of disk space: {told[0]}")
-        raise UserlandError(f"{argv[0]} failed: {told[0]}")
+            raise DiskFull(f"{program} ran out of disk space: {told[0]}")
+        raise UserlandError(f"{program} failed: {told[0]}")
 
 
 def versions_in(dpkg_status: str) -> dict[str, str]:

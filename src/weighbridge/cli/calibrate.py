@@ -1,0 +1,67 @@
+"""`weighbridge calibrate`."""
+
+import json
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from weighbridge.cli.output import JsonFlag, err, out, print_json
+
+STUDIES = ("calibrate-cpu", "calibrate-link")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(epilog="Examples: weighbridge calibrate -- weighbridge calibrate --out calibration/today --json")
+    def calibrate(
+        directory: Path | None = typer.Option(None, "--out", help="Where the runs and calibration.json go."),
+        as_json: bool = JsonFlag,
+    ) -> None:
+        """Put known costs on this machine and read them back: how far can its numbers be trusted?
+
+        CPU time and link rate are cut by 0, 2, 5, 10 and 25 %. The result is kept, and later runs on this machine
+        carry it in their reports.
+        """
+        from weighbridge.cli.progress import show
+        from weighbridge.report.calibration import summary
+        from weighbridge.runner.calibration import keep
+        from weighbridge.runner.run import run_study
+        from weighbridge.runner.signals import interruptible
+        from weighbridge.store.run import RunStore
+        from weighbridge.study.loader import load
+
+        directory = directory or Path("runs") / f"calibration-{time.strftime('%Y%m%d-%H%M%S')}"
+        with interruptible():
+            for name in STUDIES:
+                err().print(f"{name}: results go to {directory / name}", markup=False)
+                with show() as progress:
+                    run_study(load(name), directory / name, progress, lambda store: None)
+        with ExitStack() as stack:
+            found = summary([stack.enter_context(RunStore(directory / name)) for name in STUDIES])
+        found["made"] = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        (directory / "calibration.json").write_text(json.dumps(found, indent=1))
+        keep(found)
+        if as_json:
+            print_json(found)
+        else:
+            _print(found)
+            out().print(f"kept for later reports; also in {directory / 'calibration.json'}", markup=False)
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table("what", "true cost", "read", "95 % interval", "blocks", "inside", box=None, pad_edge=False)
+    for row in found["readings"]:
+        interval = f"[{row['low'] * 100:.2f}, {row['high'] * 100:.2f}] %"
+        read, true = f"{row['read'] * 100:.2f} %", f"{row['true'] * 100:.1f} %"
+        table.add_row(row["what"], true, read, interval, str(row["blocks"]), "yes" if row["inside"] else "NO")
+    out().print(table)
+    out().print(f"{found['inside']} of {len(found['readings'])} true costs are inside their interval")
+    for what, spans in found["smallest_visible"].items():
+        told = ", ".join(f"{cost * 100:.2f} % in {span}" for span, cost in spans.items())
+        out().print(f"smallest cost that one comparison of {what} shows: {told}")

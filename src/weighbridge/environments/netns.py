@@ -1,0 +1,103 @@
+"""A network namespace of one's own, joined to the host by a veth pair, with an optional link rate. No engine."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from weighbridge.engines.docker import bridge_prefix
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.chroot import chroot_site
+from weighbridge.model.command import Command
+from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.quantity import Rate
+from weighbridge.model.site import Host, Site, SiteRequest
+from weighbridge.model.study import Options
+from weighbridge.process import output
+
+NETWORK = (198, 18)
+"""198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
+# Splits every large packet (peakrate, mtu) so that each frame is counted, and counts what an Ethernet adds to it:
+# preamble, FCS and gap. The burst covers timer latency; the limit is the length of the queue in bytes.
+_TBF = ["burst", "32kb", "peakrate", "10gbit", "mtu", "1614", "overhead", "24", "limit", "256kb"]
+
+_numbers = itertools.count()
+_networks = itertools.count()
+
+
+class NetnsOptions(Options):
+    """``rate`` is the rate of the link in each direction, in bits per second of Ethernet; without it none is set."""
+
+    rate: Annotated[Rate, Field(ge=1e6, le=1e10, description="Link rate in each direction")] | None = None
+
+
+class Netns(Environment):
+    """What an own network costs without any engine: the step between host network and a container's bridge."""
+
+    kind = "netns"
+    summary = "native in a network namespace of its own, joined by a veth pair, with an optional link rate"
+    options = NetnsOptions
+
+    def readiness(self) -> Readiness:
+        """Ready for root with iproute2: links can only be made by root."""
+        if output(("unshare", "--net", "true")) is None:
+            return Readiness(False, "only root may make network namespaces and links", "run as root")
+        if output(("tc", "-V")) is None:
+            return Readiness(False, "iproute2 is not installed", "apt-get install iproute2")
+        return Readiness(True)
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A chroot behind a veth pair; the link goes away with the namespace."""
+        name = f"{bridge_prefix(request.run.id)}v{next(_numbers) % 1000}"
+        with chroot_site(request, own_network=True) as site, _link(request.host, name, site.pid) as address:
+            site.address = site.listen = address
+            if options.rate is not None:
+                _limit(request.host, name, site.pid, options.rate)
+            yield site
+
+
+@contextmanager
+def _link(host: Host, name: str, pid: int) -> Iterator[str]:
+    """A veth pair between the host and the namespace of ``pid``; gives the address at the far end."""
+    block = 4 * next(_networks)
+    ours, theirs = (_address(block + offset) for offset in (1, 2))
+    _must(host, "ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+    try:
+        _must(host, "ip", "address", "add", f"{ours}/30", "dev", name)
+        _must(host, "ip", "link", "set", name, "up")
+        _must(host, *_inside(pid), "ip", "address", "add", f"{theirs}/30", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            _must(host, *_inside(pid), "ip", "link", "set", device, "up")
+        yield theirs
+    finally:
+        with contextlib.suppress(Unavailable):
+            _must(host, "ip", "link", "delete", name)
+
+
+def _limit(host: Host, name: str, pid: int, rate: float) -> None:
+    """Limit the link in both directions with a token bucket (tc-tbf(8))."""
+    bucket = ("root", "tbf", "rate", f"{round(rate)}bit", *_TBF)
+    _must(host, "tc", "qdisc", "add", "dev", name, *bucket)
+    _must(host, *_inside(pid), "tc", "qdisc", "add", "dev", "eth0", *bucket)
+
+
+def _inside(pid: int) -> tuple[str, ...]:
+    return "nsenter", "--target", str(pid), "--net", "--"
+
+
+def _address(number: int) -> str:
+    first, second = NETWORK
+    return f"{first}.{second + (number >> 16 & 1)}.{number >> 8 & 255}.{number & 255}"
+
+
+def _must(host: Host, *argv: str) -> None:
+    done = host.run(Command(argv, 10))
+    if done.returncode != 0:
+        raise Unavailable(f"cannot set up a network namespace: {' '.join(argv)}: {done.last_words}")
+
+
+PLUGIN = Netns()

@@ -1,0 +1,98 @@
+"""Which comparisons still need blocks: decided at fixed looks, on precision alone, never on significance."""
+
+from dataclasses import dataclass, field
+
+from weighbridge import registry
+from weighbridge.model.study import Arm, Cell, Study
+from weighbridge.statistics import Cost, compare, next_look, planned_looks
+from weighbridge.store.pairs import pairs
+from weighbridge.store.run import RunStore, level_text
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %)."""
+
+    cell: str
+    environment: str
+    width: float
+    reached: bool
+    predicted_blocks: int | None
+
+
+@dataclass(slots=True)
+class Precision:
+    """The comparisons of a run that are still in its schedule.
+
+    The headline metric of each workload (its first) is what the target is about. The baseline and its A/A arm stay
+    in a workload's blocks for as long as any environment does; a comparison that reached the target leaves for good.
+    Everything is computed from the store, so that a continued run comes to the same schedule.
+    """
+
+    study: Study
+    store: RunStore
+    _left: set[tuple[str, str, str]] = field(default_factory=set)
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """The numbers of blocks after which is looked: a single one, the last, where the blocks are fixed."""
+        repetitions = self.study.file.repetitions
+        if repetitions.blocks is not None:
+            return (repetitions.blocks,)
+        return planned_looks(repetitions.min, repetitions.max)
+
+    def arms_of(self, cell: Cell) -> list[str]:
+        """The environments that the next block measures for a workload and level: none where all is known."""
+        compared = [arm for arm in self.study.arms if self._compared(arm)]
+        open_ = [arm.name for arm in compared if (*_key(cell), arm.name) not in self._left]
+        if compared and not open_:  # with nothing to compare, the baseline alone is measured
+            return []
+        others = [arm.name for arm in self.study.arms if not self._compared(arm)]
+        return [*others, *open_]
+
+    def _compared(self, arm: Arm) -> bool:
+        alone = all(each.aa_of or each.name == self.study.file.baseline for each in self.study.arms)
+        return arm.name != self.study.file.baseline and (alone or arm.aa_of is None)
+
+    def look(self, blocks: int) -> list[Standing]:
+        """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open."""
+        target = self.study.file.repetitions.target
+        if target is None:
+            return []
+        found = []
+        for cell in self.study.cells:
+            for arm in self.arms_of(cell):
+                if self._compared(self._arm(arm)):
+                    found.append(self._standing(cell, arm, blocks, target))
+                    if found[-1].reached:
+                        self._left.add((*_key(cell), arm))
+        return found
+
+    def _arm(self, name: str) -> Arm:
+        return next(arm for arm in self.study.arms if arm.name == name)
+
+    def _standing(self, cell: Cell, arm: str, blocks: int, target: float) -> Standing:
+        cost = self._cost(cell, arm, blocks)
+        if cost is None:
+            return Standing(cell.label, arm, float("inf"), False, None)
+        repetitions = self.study.file.repetitions
+        decision = next_look(blocks, [cost], target, minimum=repetitions.min, maximum=repetitions.max)
+        return Standing(cell.label, arm, cost.half_width, decision.reached[0], decision.predicted_blocks)
+
+    def _cost(self, cell: Cell, arm: str, blocks: int) -> Cost | None:
+        metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
+        workload, level = _key(cell)
+        values = [
+            value
+            for value in self.store.values()
+            if (value.workload, value.level, value.metric) == (workload, level, metric.name) and value.block <= blocks
+        ]
+        found = pairs(values, self.study.file.baseline, arm)
+        if not found:
+            return None
+        sides = [pair.baseline.value for pair in found], [pair.other.value for pair in found]
+        return compare(*sides, better=metric.better, looks=len(self.looks))
+
+
+def _key(cell: Cell) -> tuple[str, str]:
+    return cell.workload, level_text(cell.level)

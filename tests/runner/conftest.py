@@ -1,0 +1,16 @@
+"""The fake world in place of the plug-ins."""
+
+import pytest
+
+from weighbridge import registry
+
+from .world import World, usual
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """A fresh world, whose environments and workloads are the only ones."""
+    made = World(act=usual)
+    monkeypatch.setattr(registry, "environments", lambda: made.environments)
+    monkeypatch.setattr(registry, "workloads", lambda: made.workloads)
+    return made

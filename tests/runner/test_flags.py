@@ -1,0 +1,79 @@
+"""What two readings of the meters say about a trial: pure functions."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weighbridge.meters.host import host_flags, read, site_flags, used
+
+QUIET = {"busy_s": 1.0, "steal_s": 0.0, "load1": 0.5, "psi_cpu_s": 0.0, "psi_memory_s": 0.0, "psi_io_s": 0.0}
+
+
+def test_a_quiet_machine_has_no_flags():
+    assert host_flags(QUIET, 10.0, 2) == []
+    assert host_flags({}, 10.0, 2) == []
+    assert site_flags("server", {"cpu_s": 5.0, "throttled_s": 0.0}, 10.0, 1.0) == []
+    assert site_flags("client", {}, 10.0, 1.0) == []
+
+
+@pytest.mark.parametrize(
+    ("readings", "flag"),
+    [({"steal_s": 1.0}, "steal 5%"), ({"load1": 4.1}, "load 4.1 at the start"),
+     ({"psi_memory_s": 1.0}, "memory pressure 10%"), ({"psi_io_s": 5.0}, "io pressure 50%")],
+)  # fmt: skip
+def test_a_disturbed_machine_is_flagged(readings: dict[str, float], flag: str):
+    assert host_flags(QUIET | readings, 10.0, 2) == [flag]
+
+
+@pytest.mark.parametrize("readings", [{"steal_s": 0.2}, {"load1": 4.0}, {"psi_memory_s": 0.5}, {"psi_cpu_s": 10.0}])
+def test_thresholds(readings: dict[str, float]):
+    assert host_flags(QUIET | readings, 10.0, 2) == []
+
+
+def test_throttling_is_flagged_for_any_role():
+    assert site_flags("server", {"throttled_s": 2.0}, 10.0, 1.0) == ["server throttled 20%"]
+    assert site_flags("client", {"throttled_s": 2.0}, 10.0, None) == ["client throttled 20%"]
+
+
+def test_a_generator_that_was_itself_the_limit():
+    assert site_flags("client", {"cpu_s": 4.8}, 10.0, 0.5) == ["generator saturated"]
+    assert site_flags("client", {"cpu_s": 4.7}, 10.0, 0.5) == []
+    assert site_flags("client", {"cpu_s": 99.0}, 10.0, None) == []
+    assert site_flags("server", {"cpu_s": 10.0}, 10.0, 1.0) == []
+    assert site_flags("solo", {"cpu_s": 10.0}, 10.0, 1.0) == []
+
+
+def test_used_is_the_difference_of_counters_and_the_level_at_the_start():
+    assert used({"busy_s": 1.0, "load1": 3.0, "gone_s": 1.0}, {"busy_s": 1.5, "load1": 9.0, "new_s": 1.0}) == {
+        "busy_s": 0.5, "load1": 3.0}  # fmt: skip
+
+
+def test_meters_are_read_from_proc(tmp_path: Path):
+    (tmp_path / "pressure").mkdir()
+    (tmp_path / "stat").write_text("cpu  100 0 50 1000 10 5 5 40 0 0\ncpu0 1 2 3\n")
+    (tmp_path / "loadavg").write_text("1.25 0.5 0.1 1/200 999\n")
+    (tmp_path / "pressure/io").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull total=9\n")
+    found = read(tmp_path)
+    assert found == {"busy_s": 1.6, "steal_s": 0.4, "load1": 1.25, "psi_io_s": 1.5}
+
+
+@pytest.mark.parametrize("text", ["", "\n", "cpu", "cpu a b c d e f g h", "cpu 1 2 3", "some total=", "garbage"])
+def test_what_cannot_be_read_is_absent(tmp_path: Path, text: str):
+    (tmp_path / "pressure").mkdir()
+    for name in ("stat", "loadavg", "pressure/cpu", "pressure/memory", "pressure/io"):
+        (tmp_path / name).write_text(text)
+    assert read(tmp_path) == {}
+    assert read(tmp_path / "none") == {}
+
+
+NUMBERS = st.floats(0, 1e6)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.dictionaries(st.sampled_from(sorted(QUIET)), NUMBERS), st.floats(0.001, 1e5), st.integers(1, 256))
+def test_flags_are_short_lines(readings: dict[str, float], wall_s: float, cpus: int):
+    for flag in [*host_flags(readings, wall_s, cpus), *site_flags("client", readings, wall_s, float(cpus))]:
+        assert flag.isprintable()
+        assert len(flag) < 60

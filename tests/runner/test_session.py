@@ -1,0 +1,290 @@
+"""A session: every trial saved as it ends, failed ones again, finished ones never; all closed however it ends."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, TrialsFailed, Unavailable
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.study import Study
+from weighbridge.model.trial import Trial
+from weighbridge.runner import sites as sites_module
+from weighbridge.runner.session import Session
+from weighbridge.runner.sites import limits_of
+from weighbridge.store.run import RunStore
+
+from .world import USERLAND, Act, Told, World, context, study, usual
+
+ARMS = ["native", "one", "two", "native-again"]
+
+
+@pytest.fixture(autouse=True)
+def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
+
+
+def go(path: Path, made: Study, told: Told | None = None, act=None) -> Told:
+    """Run a session into a directory, as ``run_study`` does."""
+    told = told or Told()
+    with RunStore(path / "run", writable=True) as store, context(path) as run:
+        if "study" not in store.info():
+            store.begin(made, {"run_id": run.id})
+        if act:
+            act(store)
+        Session(made, store, run, USERLAND, told).go()
+    return told
+
+
+def finished(path: Path) -> dict[Trial, Outcome]:
+    with RunStore(path / "run") as store:
+        return store.finished()
+
+
+def failing(world: World, *failures: tuple[int, str]) -> None:
+    """The client of environment ``name`` fails in its ``number``-th trials."""
+    seen: Counter[str] = Counter()
+
+    def act(site, command) -> Act:
+        if command.argv[0] == "server":
+            return usual(site, command)
+        seen[site.place] += 1
+        return Act(returncode=1, stderr=b"it broke") if (seen[site.place], site.place) in failures else Act()
+
+    world.act = act
+
+
+def test_every_trial_of_every_block_is_run_and_saved(world: World, tmp_path: Path):
+    told = go(tmp_path, study(blocks=3))
+    assert set(finished(tmp_path).values()) == {Outcome.OK}
+    assert Counter((t.block, t.workload, t.environment) for t in finished(tmp_path)) == Counter(
+        (block, workload, arm) for block in (1, 2, 3) for workload in ("net", "cpu") for arm in ARMS
+    )
+    assert told.counts == [(done, 24) for done in range(24)]
+    assert world.left() == []
+    with RunStore(tmp_path / "run") as store:
+        assert len(store.values()) == 24
+        assert {scope for scope, *_ in store.facts()} == {*(f"{arm}/server" for arm in ARMS), "outside/client"} | {
+            f"{arm}/client" for arm in ARMS if f"{arm}/client" in {scope for scope, *_ in store.facts()}
+        }
+
+
+def test_each_trial_has_a_fresh_server_and_a_fresh_client(world: World, tmp_path: Path):
+    go(tmp_path, study("net: {kind: fake}", blocks=2))
+    assert Counter(argv[0] for _, argv, _ in world.started) == {"server": 8, "client": 8}
+
+
+def test_levels_reach_the_command_and_the_store(world: World, tmp_path: Path):
+    go(tmp_path, study("net: {kind: fake, n: [3, 4]}", blocks=1))
+    assert {argv for _, argv, _ in world.started if argv[0] == "client"} == {("client", "3"), ("client", "4")}
+    with RunStore(tmp_path / "run") as store:
+        assert {value.level for value in store.values()} == {'{"n": "3"}', '{"n": "4"}'}
+
+
+# -- failures --------------------------------------------------------------------------------------
+
+
+def test_a_failed_trial_is_recorded_and_its_whole_block_is_run_again(world: World, tmp_path: Path):
+    failing(world, (2, "one"))
+    told = go(tmp_path, study("cpu: {kind: fake-solo}", blocks=3))
+    outcomes = finished(tmp_path)
+    (bad,) = [trial for trial, outcome in outcomes.items() if outcome is not Outcome.OK]
+    assert (bad.environment, bad.attempt, outcomes[bad]) == ("one", 0, Outcome.PROGRAM_FAILED)
+    again = [trial for trial in outcomes if trial.attempt == 1]
+    assert {trial.block for trial in again} == {bad.block}
+    assert sorted(trial.environment for trial in again) == sorted(ARMS)
+    assert len(outcomes) == 12 + 4
+    with RunStore(tmp_path / "run") as store:
+        (row,) = [row for row in store.trials() if row["outcome"] != "ok"]
+        assert "it broke" in str(row["message"])
+        (process,) = [process for process in store.processes() if process["trial"] == row["id"]]
+        assert (tmp_path / "run" / str(process["stderr"])).read_bytes() == b"it broke"
+    assert any("repeating block" in line for line in told.lines)
+
+
+def test_only_the_failed_workload_is_run_again(world: World, tmp_path: Path):
+    world.act = lambda site, command: (
+        Act(stdout=b"x") if command.argv[0] == "solo" and len(world.started) < 12 else usual(site, command)
+    )
+    go(tmp_path, study(blocks=1))
+    assert {trial.workload for trial in finished(tmp_path) if trial.attempt} == {"cpu"}
+
+
+def test_what_always_fails_is_repeated_twice_and_then_told(world: World, tmp_path: Path):
+    failing(world, *((number, "two") for number in range(100)))
+    with pytest.raises(TrialsFailed, match="no block of cpu could be completed"):
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
+    assert Counter(t.attempt for t in finished(tmp_path) if t.environment == "two") == {0: 2, 1: 2, 2: 2}
+    assert world.left() == []
+    runs = len(world.started)
+    with pytest.raises(TrialsFailed):
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
+    assert len(world.started) == runs, "nor is it run again when the run is continued"
+
+
+def test_one_complete_block_is_enough(world: World, tmp_path: Path):
+    failing(world, *((number, "two") for number in range(2, 100)))
+    go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
+
+
+def test_a_lost_environment_ends_the_session_and_is_recorded(world: World, tmp_path: Path):
+    world.act = lambda site, command: Act(lost="stop") if len(world.started) > 5 else usual(site, command)
+    with pytest.raises(EnvironmentLost, match=r"was lost during cpu.*went away at stop.*run again to continue"):
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
+    assert Counter(finished(tmp_path).values()) == {Outcome.OK: 5, Outcome.ENVIRONMENT_LOST: 1}
+    assert [site for site in world.sites if not site.closed] == []
+    world.act = usual
+    go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
+    assert Counter(finished(tmp_path).values()) == {Outcome.OK: 5 + 2 + 4, Outcome.ENVIRONMENT_LOST: 1}
+
+
+def test_an_environment_that_is_lost_between_trials(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from .world import FakeSite
+
+    def thaw(site: FakeSite) -> None:
+        if len(world.started) == 3:
+            raise EnvironmentLost("cannot unpause")
+        site.frozen = False
+
+    monkeypatch.setattr(FakeSite, "thaw", thaw)
+    with pytest.raises(EnvironmentLost, match="cannot unpause"):
+        go(tmp_path, study("cpu: {kind: fake-solo}"))
+    assert len(finished(tmp_path)) == 3
+    assert world.left() == []
+
+
+def test_a_site_that_cannot_be_opened_leaves_none_open(world: World, tmp_path: Path):
+    world.cannot_open = {"two"}
+    with pytest.raises(EnvironmentLost, match="cannot open"):
+        go(tmp_path, study())
+    assert world.left() == []
+    assert world.sites
+
+
+def test_a_full_disk_ends_the_session_and_keeps_what_is_saved(world: World, tmp_path: Path, monkeypatch):
+    def limit(store: RunStore) -> None:
+        save, room = store.save, iter(range(5))
+
+        def full(record):
+            if next(room, None) is None:
+                raise DiskFull("no space left")
+            return save(record)
+
+        monkeypatch.setattr(store, "save", full)
+
+    with pytest.raises(DiskFull):
+        go(tmp_path, study(), act=limit)
+    assert len(finished(tmp_path)) == 5
+    assert world.left() == []
+    go(tmp_path, study())
+    assert set(finished(tmp_path).values()) == {Outcome.OK}
+    assert len(finished(tmp_path)) == 16
+
+
+# -- interruption and continuing -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [0, 1, 7])
+@pytest.mark.parametrize("where", ["begin", "start"])
+def test_an_interrupted_session_closes_all_and_goes_on_where_it_was(world: World, tmp_path: Path, number, where):
+    made = study("cpu: {kind: fake-solo}", blocks=2)
+    told = Told()
+
+    def interrupt(_: object) -> None:
+        if len(told.begun) == number + 1:
+            raise Interrupted(2)
+
+    if where == "begin":
+        told.at_begin = interrupt
+    else:
+        world.act = lambda site, command: (
+            Act(raises=Interrupted(2)) if len(told.begun) > number else usual(site, command)
+        )
+    with pytest.raises(Interrupted):
+        go(tmp_path, made, told)
+    assert len(finished(tmp_path)) == number
+    assert world.left() == []
+    assert told.lines[-1] == "closing every site"
+    world.act = usual
+    before = list(finished(tmp_path))
+    rest = go(tmp_path, made)
+    assert not set(rest.begun) & set(before), "a finished trial is never run again"
+    assert told.begun[:number] + rest.begun == go(tmp_path / "whole", made).begun, "in the order of the schedule"
+    assert rest.counts[0] == (number, 8)
+
+
+def test_a_finished_run_is_not_run_again(world: World, tmp_path: Path):
+    made = study()
+    go(tmp_path, made)
+    runs = len(world.started)
+    assert go(tmp_path, made).begun == []
+    assert len(world.started) == runs
+
+
+def test_a_trial_is_saved_before_the_next_begins(world: World, tmp_path: Path):
+    told = Told()
+    saved: list[int] = []
+    told.at_begin = lambda _: saved.append(len(finished(tmp_path)))
+    go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2), told)
+    assert saved == list(range(8))
+
+
+# -- sites -----------------------------------------------------------------------------------------
+
+
+def _who(names: set[str]) -> set[str]:
+    return {"-".join(name.split("-")[1:]) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("inside", "server", "client"),
+    [("[server]", "{}-server", "outside-client"), ("[client]", "outside-server", "{}-client"),
+     ("[server, client]", "{}-server", "{}-client")],
+)  # fmt: skip
+def test_only_the_measured_sites_are_awake(world: World, tmp_path: Path, inside: str, server: str, client: str):
+    made = study(
+        "net: {kind: fake}, warm: {kind: fake, warm: true}, cpu: {kind: fake-solo}", more=f"inside: {inside}"
+    )
+    told = Told()
+    go(tmp_path, made, told)
+    expected: list[set[str]] = []
+    for trial in told.begun:
+        arm = trial.environment
+        pair = {server.format(arm), client.format(arm)}
+        if trial.workload == "cpu":
+            expected.append({name for name in pair if name.startswith(arm)})
+        else:
+            expected += [pair] * (3 if trial.workload == "warm" else 2)
+    assert len(world.started) == len(expected)
+    for (_, argv, awake), pair in zip(world.started, expected, strict=True):
+        assert _who(awake) <= pair, argv
+        if argv[0] == "solo":
+            assert len(awake) == 1
+        else:
+            assert _who(awake) == pair
+
+
+def test_every_site_is_opened_once_with_its_limits_and_ports(world: World, tmp_path: Path):
+    made = study(more="resources: {cpus: 0.5, memory: 64MiB, pin: spread}")
+    go(tmp_path, made)
+    assert Counter(_who({r.name}).pop() for r in world.requests) == Counter(
+        [*(f"{arm}-server" for arm in ARMS), "outside-client"])  # fmt: skip
+    for request in world.requests:
+        assert (request.limits.cpus, request.limits.memory) == (0.5, 64 * 2**20)
+        assert request.limits.cpuset == ("1" if request.role == "client" else "0")
+        assert bool(request.ports) == (request.role == "server")
+    ports = [port for request in world.requests for _, port in request.ports]
+    assert all(1024 <= port < 65536 for port in ports)
+
+
+def test_pins(world: World, monkeypatch: pytest.MonkeyPatch):
+    pinned = study(more="resources: {pin: {server: 0-1, client: '1'}}")
+    assert limits_of(pinned, "server").cpuset == limits_of(pinned, "solo").cpuset == "0-1"
+    assert limits_of(pinned, "client").cpuset == "1"
+    half = study(more="resources: {pin: {client: '1'}}")
+    assert limits_of(half, "server").cpuset is None
+    with pytest.raises(Unavailable, match=r"pins client to CPU 7, but this machine has only \[0, 1\]"):
+        limits_of(study(more="resources: {pin: {client: '0,7'}}"), "client")
+    monkeypatch.setattr(sites_module, "cpus_online", lambda: [3])
+    spread = study(more="resources: {pin: spread}")
+    assert limits_of(spread, "server").cpuset == limits_of(spread, "client").cpuset == "3"

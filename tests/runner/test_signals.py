@@ -1,0 +1,103 @@
+"""The first signal ends the work in good order; further ones cannot stop the tidying up."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from weighbridge.errors import Interrupted
+from weighbridge.runner import signals
+from weighbridge.runner.signals import SIGNALS, interruptible, shield
+
+
+@pytest.fixture(autouse=True)
+def _handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    signals._State.received, signals._State.shielded = None, False
+
+
+def send(number: int = signal.SIGTERM) -> None:
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_is_raised_at_once(number: int):
+    reached = False
+    with pytest.raises(Interrupted) as caught, interruptible():
+        send(number)
+        reached = True
+    assert not reached
+    assert caught.value.exit_code == 128 + number
+
+
+def test_no_handler_of_failures_swallows_it():
+    with pytest.raises(Interrupted), interruptible():
+        try:
+            send()
+        except Exception:
+            pytest.fail("an interruption is no failure")
+
+
+def test_without_a_signal_the_handlers_are_as_before():
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with interruptible():
+        assert [signal.getsignal(number) for number in SIGNALS] != before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_a_shield_holds_it_back_until_its_end():
+    done = []
+    with pytest.raises(Interrupted), interruptible():
+        with shield():
+            send(signal.SIGINT)
+            done.append("saved")
+        done.append("too far")
+    assert done == ["saved"]
+
+
+def test_an_inner_shield_ends_nothing():
+    done = []
+    with pytest.raises(Interrupted), interruptible(), shield():
+        with shield():
+            send()
+        done.append("still shielded")
+    assert done == ["still shielded"]
+
+
+def test_further_signals_do_not_stop_the_tidying_up(capsys: pytest.CaptureFixture[str]):
+    tidied = []
+    with pytest.raises(Interrupted) as caught, interruptible():
+        try:
+            send(signal.SIGINT)
+        finally:
+            send(signal.SIGTERM)
+            with shield():
+                send(signal.SIGINT)
+                tidied.append("closed")
+            tidied.append("reported")
+    assert tidied == ["closed", "reported"]
+    assert caught.value.exit_code == 128 + signal.SIGINT
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("tidying up, please wait") == 2
+
+
+def test_a_failure_inside_a_shield_is_told_rather_than_the_signal():
+    with pytest.raises(ValueError, match="full"), interruptible(), shield():
+        send()
+        raise ValueError("full")
+
+
+def test_a_shield_outside_of_everything_is_harmless():
+    with shield():
+        pass
+
+
+def test_a_second_session_can_be_interrupted_again():
+    for _ in range(2):
+        with pytest.raises(Interrupted), interruptible():
+            send()

@@ -1,0 +1,275 @@
+"""A world without processes: sites, programs and workloads that do what a test says."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Environment, Readiness, Workload
+from weighbridge.model.site import RunContext, SiteRequest, Userland
+from weighbridge.model.study import Options, Study
+from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+SPEED = Metric("speed", "x/s", "higher")
+
+
+@dataclass
+class Act:
+    """What a program does: its output and code; ``hangs`` for ever; ``lasts`` seconds; never ``listens``."""
+
+    stdout: bytes = b"42"
+    stderr: bytes = b""
+    returncode: int = 0
+    hangs: bool = False
+    lasts: float = 0.0
+    listens: bool = True
+    lost: str = ""
+    """The environment is lost when this happens to the program: start, poll, stop."""
+    raises: BaseException | None = None
+
+
+class Program:
+    """A started program. Implements ``Running``."""
+
+    def __init__(self, site: "FakeSite", command: Command, act: Act) -> None:
+        self.site, self.command, self.act = site, command, act
+        self.begun = time.monotonic()
+        self.stopped: Completed | None = None
+        if act.raises is not None:
+            raise act.raises
+        self._lost("start")
+
+    def _lost(self, when: str) -> None:
+        if self.act.lost == when:
+            raise EnvironmentLost(f"{self.site.name} went away at {when}")
+
+    def _over(self) -> bool:
+        return not self.act.hangs and time.monotonic() >= self.begun + self.act.lasts
+
+    def poll(self) -> int | None:
+        self._lost("poll")
+        return self.act.returncode if self.stopped or self._over() else None
+
+    def wait(self, timeout_s: float) -> bool:
+        if not self._over():
+            time.sleep(min(timeout_s, 0.005))
+        return self._over()
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        self._lost("stop")
+        if self.stopped is None:
+            code = self.act.returncode if self._over() else -15
+            duration = time.monotonic() - self.begun
+            self.stopped = Completed(self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out)
+        return self.stopped
+
+
+@dataclass
+class FakeSite:
+    """Implements ``Site``; it refuses to run anything while it is frozen."""
+
+    world: "World"
+    name: str
+    place: str
+    role: str
+    frozen: bool = False
+    closed: bool = False
+    address: str = "198.51.100.1"
+    listen: str = "0.0.0.0"
+
+    def start(self, command: Command) -> Program:
+        assert not self.frozen, f"{self.name} is frozen"
+        assert not self.closed
+        self.world.started.append((self.place, command.argv, self.world.awake()))
+        program = Program(self, command, self.world.act(self, command))
+        self.world.programs.append(program)
+        return program
+
+    def run(self, command: Command) -> Completed:
+        assert not self.frozen
+        return Completed(command.argv, 0, b"aaaa  /var/lib/dpkg/status", b"", 0.0)
+
+    def put(self, path: str, data: bytes) -> None:
+        raise NotImplementedError
+
+    def listening(self, ports: Sequence[tuple[str, int]]) -> bool:
+        assert not self.frozen
+        mine = [p for p in self.world.programs if p.site is self and p.command.listens and not p.stopped]
+        return self.world.port_in_use or any(p.act.listens and p.poll() is None for p in mine)
+
+    def freeze(self) -> None:
+        self.frozen = True
+
+    def thaw(self) -> None:
+        self.frozen = False
+
+    def meters(self) -> dict[str, float]:
+        return {"cpu_s": 1.0, "memory_bytes": 4096.0}
+
+    def facts(self) -> dict[str, str]:
+        return {"place": self.place}
+
+
+class Layer(Environment):
+    """An environment of the fake world."""
+
+    summary = "a layer that a test made up"
+    options = Options
+
+    def __init__(self, world: "World", kind: str) -> None:
+        self.kind = kind
+        self.world = world
+
+    def readiness(self) -> Readiness:
+        return Readiness(True)
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[FakeSite]:
+        if request.name.split("-")[1] in self.world.cannot_open:
+            raise EnvironmentLost(f"cannot open {request.name}")
+        site = FakeSite(self.world, request.name, "-".join(request.name.split("-")[1:-1]), request.role)
+        self.world.sites.append(site)
+        self.world.requests.append(request)
+        try:
+            yield site
+        finally:
+            site.closed = True
+
+
+class Load(Options):
+    """Options of the fake workloads."""
+
+    n: int = 1
+    warm: bool = False
+
+
+class FakeWorkload(Workload):
+    """Prints a number; an exit code or anything else is a failure."""
+
+    summary = "prints a number"
+    packages = ("fake",)
+    options = Load
+    roles = ("server", "client")
+    transports = ("tcp",)
+    kind = "fake"
+    deadline_s = 5.0
+
+    def metrics(self, options: Load) -> tuple[Metric, ...]:
+        return (SPEED,)
+
+    def command(self, role, options, at) -> Command:
+        listens = (("tcp", at.port),) if role == "server" else ()
+        return Command((role, str(options.n)), deadline_s=self.deadline_s, listens=listens)
+
+    def warm_up(self, options, at) -> Command | None:
+        return Command(("warm-up",), deadline_s=self.deadline_s) if options.warm else None
+
+    def expected_s(self, options: Load) -> float:
+        return 0.0
+
+    def parse(self, options, completed) -> tuple[Measurement, ...]:
+        done = completed[self.roles[-1]]
+        if done.returncode != 0:
+            raise ProgramFailed(f"exit code {done.returncode}: {done.last_words}")
+        try:
+            return (Measurement(SPEED, float(done.stdout)),)
+        except ValueError:
+            raise Unparseable(f"not a number: {done.text!r}") from None
+
+
+class FakeSolo(FakeWorkload):
+    """The same alone."""
+
+    roles = ("solo",)
+    transports = ()
+    kind = "fake-solo"
+
+
+@dataclass
+class World:
+    """What there is, and what happens in it: ``act`` says what each started program does."""
+
+    act: Callable[[FakeSite, Command], Act] = lambda *_: Act(hangs=False)
+    sites: list[FakeSite] = field(default_factory=list)
+    requests: list[SiteRequest] = field(default_factory=list)
+    programs: list[Program] = field(default_factory=list)
+    started: list[tuple[str, tuple[str, ...], set[str]]] = field(default_factory=list)
+    port_in_use: bool = False
+    cannot_open: set[str] = field(default_factory=set)
+    solo: FakeSolo = field(default_factory=FakeSolo)
+    network: FakeWorkload = field(default_factory=FakeWorkload)
+
+    def __post_init__(self) -> None:
+        self.environments = {kind: Layer(self, kind) for kind in ("native", "fake")}
+        self.workloads = {"fake": self.network, "fake-solo": self.solo}
+
+    def awake(self) -> set[str]:
+        """The sites that are not frozen."""
+        return {site.name for site in self.sites if not site.frozen}
+
+    def left(self) -> list[object]:
+        """What still runs or is open."""
+        return [p for p in self.programs if p.stopped is None] + [site for site in self.sites if not site.closed]
+
+
+def usual(site: FakeSite, command: Command) -> Act:
+    """A server that stays until it is stopped, clients that print 42."""
+    return Act(stdout=b"", hangs=True) if command.argv[0] == "server" else Act()
+
+
+TEXT = """\
+study: made-up
+question: What does it cost?
+{more}
+baseline: native
+environments: {{native: {{kind: native}}, one: {{kind: fake}}, two: {{kind: fake}}}}
+workloads: {{{workloads}}}
+repetitions: {{blocks: {blocks}}}
+"""
+
+
+def study(workloads: str = "net: {kind: fake}, cpu: {kind: fake-solo}", *, blocks: int = 2, more: str = "") -> Study:
+    """A study of three environments in the fake world (whose registry must be in place)."""
+    return check(parse(TEXT.format(workloads=workloads, blocks=blocks, more=more), "made-up.yaml"))
+
+
+@contextmanager
+def context(tmp_path: Path) -> Iterator[RunContext]:
+    """What the sites of a run share."""
+    with ExitStack() as stack:
+        yield RunContext("0123456789ab", tmp_path, tmp_path, stack)
+
+
+USERLAND = Userland("d" * 64, Path("/nonexistent/root"), Path("/nonexistent/root.tar"), {})
+
+
+@dataclass
+class Told:
+    """Progress that is noted."""
+
+    lines: list[str] = field(default_factory=list)
+    begun: list[Trial] = field(default_factory=list)
+    records: list[TrialRecord] = field(default_factory=list)
+    counts: list[tuple[int, int]] = field(default_factory=list)
+    at_begin: Callable[[Trial], None] = lambda _: None
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def begins(self, trial: Trial, done: int, total: int) -> None:
+        self.begun.append(trial)
+        self.counts.append((done, total))
+        self.at_begin(trial)
+
+    def ended(self, record: TrialRecord) -> None:
+        self.records.append(record)
+
+    def looked(self, blocks: int, standings: Sequence[object]) -> None:
+        self.lines.append(f"looked after {blocks}")

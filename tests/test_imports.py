@@ -1,0 +1,140 @@
+"""Who may use whom (docs/design.md, section 5), read from the imports; and the size of modules."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import weighbridge
+
+SOURCE = Path(weighbridge.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+PLUGINS = {"environments", "workloads", "storage"}
+PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
+
+ONLY: dict[str, set[str]] = {
+    "errors": set(),
+    "model": {"errors"},
+    "statistics": set(),
+    "workloads": {"model", "errors"},
+    "store": {"model", "errors"},
+    "report": {"store", "statistics", "model", "errors"},
+    "hosts": {"model", "errors", "process", "cgroups"},
+    "meters": {"model", "errors", "cgroups"},
+    "study": {"model", "errors", "registry"},
+    "process": {"model", "errors"},
+    "cgroups": {"model", "errors"},
+    "registry": {"model", "errors"},
+}
+"""What a part may use beside itself."""
+NEVER: dict[str, set[str]] = {
+    "environments": {"workloads", "storage", "runner", "store", "report", "cli", "statistics"},
+    "storage": {"environments", "workloads", "runner", "store", "report", "cli", "statistics"},
+    "engines": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
+    "userland": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
+    "facts": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
+    "runner": {"report", "cli"},
+}
+
+
+def imported(text: str, package: str = "weighbridge") -> set[str]:
+    """The full names of everything that a module imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, *([base] if base else [])])
+            found.add(base)
+            found.update(f"{base}.{alias.name}" for alias in node.names)
+    return found
+
+
+def _package(path: Path) -> str:
+    return ".".join(["weighbridge", *path.relative_to(SOURCE).parts[:-1]])
+
+
+def _part(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def _parts_used(path: Path) -> set[str]:
+    names = imported(path.read_text(), _package(path))
+    used = {name.split(".")[1] for name in names if name.startswith("weighbridge.")}
+    return (used & PARTS) - {_part(path)}
+
+
+def test_imports_are_read_right():
+    text = (
+        "import os.path\nfrom weighbridge import registry\ndef f():\n from . import a\n from ..model.site import Site"
+    )
+    assert imported(text, "weighbridge.study") == {
+        "os.path", "weighbridge", "weighbridge.registry", "weighbridge.study", "weighbridge.study.a",
+        "weighbridge.model.site", "weighbridge.model.site.Site",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_uses_only_what_it_may(path: Path):
+    part, used = _part(path), _parts_used(path)
+    if part in ONLY:
+        assert used <= ONLY[part]
+    assert not used & NEVER.get(part, set())
+    if part != "cli" and path.name != "__main__.py":
+        assert "cli" not in used
+
+
+@pytest.mark.parametrize("part", sorted(PLUGINS & PARTS))
+def test_plug_ins_use_no_other_plug_in_nor_the_registry(part: str):
+    for path in (SOURCE / part).glob("*.py"):
+        assert not _parts_used(path) & ((PLUGINS - {part}) | {"registry"}), path
+        if path.name.startswith("_"):
+            continue
+        own = {
+            name.split(".")[2]
+            for name in imported(path.read_text(), _package(path))
+            if name.startswith(f"weighbridge.{part}.")
+        }
+        siblings = {other.stem for other in (SOURCE / part).glob("*.py") if not other.stem.startswith("_")}
+        assert not own & siblings - {path.stem}, f"{path} uses another plug-in: what they share begins with _"
+
+
+def test_only_process_starts_processes():
+    using = {
+        path.name
+        for path in MODULES
+        if {name.split(".")[0] for name in imported(path.read_text())} & {"subprocess", "pty", "multiprocessing"}
+    }
+    assert using == {"process.py"}
+    for path in MODULES:
+        for call in ("os.system(", "os.fork(", "os.popen(", "os.posix_spawn", "os.exec", "os.spawn"):
+            assert call not in path.read_text(), path
+
+
+def test_only_the_cli_catches_every_failure():
+    for path in MODULES:
+        if _part(path) == "cli":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ExceptHandler):
+                assert "WeighbridgeError" not in (ast.unparse(node.type) if node.type else ""), path
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_is_short(path: Path):
+    assert len(path.read_text().splitlines()) <= 300
+
+
+def test_model_does_no_input_or_output():
+    for path in (SOURCE / "model").glob("*.py"):
+        roots = {name.split(".")[0] for name in imported(path.read_text())}
+        assert not roots & {"os", "socket", "sqlite3", "shutil", "subprocess", "tempfile", "io"}, path
+        calls = [
+            ast.unparse(node.func) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        ]
+        assert not [name for name in calls if name.split(".")[-1] in {"open", "read_text", "write_text", "print"}], (
+            path
+        )
