@@ -25,12 +25,17 @@ def data(name: str) -> bytes:
 
 @dataclass(frozen=True)
 class Case:
-    """A captured output of one kind under some options, and the values that stand in it."""
+    """A captured output of one kind under some options, and the values that stand in it.
+
+    ``file`` is what the role that reports them printed (by default the measured one), ``beside`` what the others did.
+    """
 
     kind: str
     file: str
     values: dict[str, float]
     options: dict[str, Any] = field(default_factory=dict)
+    role: str = ""
+    beside: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.file
@@ -46,23 +51,178 @@ class Case:
         return data(self.file)
 
     def parse(self, stdout: bytes, stderr: bytes = b"", returncode: int = 0) -> tuple[Measurement, ...]:
-        """What the plug-in makes of an output under this case's options."""
-        return parse(self.kind, self.options, stdout, stderr, returncode)
+        """What the plug-in makes of an output under this case's options; the code is the measured role's."""
+        printed = {role: data(file) for role, file in self.beside.items()} | {self.role: stdout}
+        measured = printed.pop("", b"") or printed.pop(self.workload.roles[-1], b"")
+        return parse(self.kind, self.options, measured, stderr, returncode, printed)
 
 
 def parse(
-    kind: str, options: dict[str, Any], stdout: bytes, stderr: bytes = b"", returncode: int = 0
+    kind: str,
+    options: dict[str, Any],
+    stdout: bytes,
+    stderr: bytes = b"",
+    returncode: int = 0,
+    others: dict[str, bytes] | None = None,
 ) -> tuple[Measurement, ...]:
-    """Measurements from the output of the measured role; the other roles printed nothing."""
+    """Measurements from the output of the measured role; the other roles printed ``others``, or nothing."""
     workload = registry.workloads()[kind]
-    completed = {role: ended() for role in workload.roles}
+    completed = {role: ended((others or {}).get(role, b"")) for role in workload.roles}
     completed[workload.roles[-1]] = ended(stdout, stderr, returncode)
     return workload.parse(workload.options.model_validate(options), completed)
 
 
 UDP = {"protocol": "udp", "bitrate": "10Mbit/s"}
+TWO = {"duration": "2s"}
+
+
+def iperf(name: str, values: dict[str, float], options: dict[str, Any]) -> Case:
+    """What both ends of iperf 2 printed; the server's report is the one that counts."""
+    return Case("iperf", f"{name}.server.csv", values, TWO | options, "server", {"client": f"{name}.client.csv"})
+
 
 GOOD = [
+    Case(
+        "iperf3",
+        "iperf3-tcp-bidirectional.json",
+        {
+            "throughput": 9332.118510395683,
+            "retransmits": 52,
+            "throughput_back": 7562.557199105252,
+            "retransmits_back": 50,
+        },
+        {"bidirectional": True},
+    ),
+    Case(
+        "iperf3",
+        "iperf3-udp-bidirectional.json",
+        {
+            "throughput": 353.86896882494,
+            "jitter": 0.00570337691641997,
+            "loss": 82.0992332775183,
+            "throughput_back": 346.7225899280576,
+            "jitter_back": 0.0005295671213680256,
+            "loss_back": 82.4494043769183,
+        },
+        UDP | {"bidirectional": True, "bitrate": "2Gbit/s"},
+    ),
+    iperf("iperf-tcp", {"throughput": 18226.394954}, {}),
+    iperf("iperf-tcp-parallel", {"throughput": 19369.502921 + 18633.639610}, {"parallel": 2}),
+    iperf("iperf-udp", {"jitter": 0, "loss": 0, "out_of_order": 0, "throughput": 10.011399}, UDP),
+    iperf("iperf-udp-loss", {"jitter": 0, "loss": 7800 / 1706, "out_of_order": 0, "throughput": 9.553033}, UDP),
+    iperf(
+        "iperf-udp-parallel",
+        {
+            "jitter": 0,
+            "loss": 100 * (78223 + 40705) / (252202 + 255446),
+            "out_of_order": 39,
+            "throughput": 1022.457929 + 1262.201157,
+        },
+        UDP | {"parallel": 2},
+    ),
+    Case(
+        "netperf",
+        "netperf-tcp-rr.txt",
+        {
+            "rate": 132548.746,
+            "latency_mean": 7.51,
+            "latency_p50": 7,
+            "latency_p90": 7,
+            "latency_p99": 30,
+            "latency_stddev": 34.27,
+            "one_way_latency": 500 / 132548.746,
+        },
+    ),
+    Case(
+        "netperf",
+        "netperf-udp-rr.txt",
+        {
+            "rate": 164382.399,
+            "latency_mean": 6.04,
+            "latency_p50": 6,
+            "latency_p90": 6,
+            "latency_p99": 7,
+            "latency_stddev": 10.98,
+            "one_way_latency": 500 / 164382.399,
+        },
+        {"test": "UDP_RR"},
+    ),
+    Case("netperf", "netperf-tcp-stream.txt", {"throughput": 15203.35}, {"test": "TCP_STREAM"}),
+    Case("netperf", "netperf-udp-stream.txt", {"throughput": 6391.92}, {"test": "UDP_STREAM"}),
+    Case("netperf", "netperf-udp-stream-blocked.txt", {"throughput": 0}, {"test": "UDP_STREAM"}),
+    Case(
+        "nuttcp",
+        "nuttcp-tcp.txt",
+        {"throughput": 17937.1472, "sender_cpu": 22, "receiver_cpu": 76, "retransmits": 0},
+    ),
+    Case(
+        "nuttcp",
+        "nuttcp-tcp-reverse.txt",
+        {"throughput": 19550.4089, "sender_cpu": 17, "receiver_cpu": 80, "retransmits": 0},
+        {"reverse": True},
+    ),
+    Case(
+        "nuttcp",
+        "nuttcp-udp-loss.txt",
+        {"throughput": 2955.4416, "sender_cpu": 98, "receiver_cpu": 23, "loss": 1.48249},
+        TWO | UDP | {"bitrate": "3Gbit/s"},
+    ),
+    Case(
+        "nuttcp",
+        "nuttcp-udp-blocked.txt",
+        {"throughput": 0, "sender_cpu": 89, "receiver_cpu": 0, "loss": 100},
+        TWO | UDP,
+    ),
+    Case(
+        "sockperf",
+        "sockperf-ping-pong-tcp.txt",
+        {
+            "latency_mean": 7.359,
+            "latency_p50": 6.883,
+            "latency_p90": 7.670,
+            "latency_p99": 11.076,
+            "latency_p99_9": 47.236,
+        },
+        {"protocol": "tcp"},
+    ),
+    Case(
+        "sockperf",
+        "sockperf-ping-pong-udp.txt",
+        {
+            "latency_mean": 6.450,
+            "latency_p50": 5.825,
+            "latency_p90": 6.423,
+            "latency_p99": 21.778,
+            "latency_p99_9": 56.926,
+        },
+    ),
+    Case(
+        "sockperf",
+        "sockperf-under-load-tcp.txt",
+        {
+            "latency_mean": 914.253,
+            "latency_p50": 58.702,
+            "latency_p90": 1251.321,
+            "latency_p99": 22260.541,
+            "latency_p99_9": 33238.978,
+            "rate": 7721 / 1.544,
+        },
+        {"protocol": "tcp", "test": "under-load", "rate": 5000},
+    ),
+    Case(
+        "sockperf",
+        "sockperf-under-load-loss.txt",
+        {
+            "latency_mean": 814.343,
+            "latency_p50": 35.865,
+            "latency_p90": 918.998,
+            "latency_p99": 24978.678,
+            "latency_p99_9": 36569.800,
+            "rate": 7751 / 1.550,
+            "loss": 100 * 159 / (7592 + 159),
+        },
+        {"test": "under-load", "rate": 5000, "reply_every": 1},
+    ),
     Case("iperf3", "iperf3-tcp.json", {"throughput": 8662.6287189106846, "retransmits": 16}),
     Case(
         "iperf3", "iperf3-tcp-reverse.json", {"throughput": 17828.519047590492, "retransmits": 8}, {"reverse": True}

@@ -33,6 +33,14 @@ def test_the_client_of_udp_never_leaves_the_length_to_iperf3():
     assert _client(**UDP, length="512B").endswith("-u -b 10000000 -l 512")
 
 
+def test_both_directions():
+    assert _client(bidirectional=True).endswith("-t 10 -P 1 --bidir")
+    with pytest.raises(Unparseable, match="sum_received_bidir_reverse"):
+        parse("iperf3", {"bidirectional": True}, data("iperf3-tcp.json"))
+    one_way = parse("iperf3", {}, data("iperf3-tcp-bidirectional.json"))
+    assert one_way == parse("iperf3", {"bidirectional": True}, data("iperf3-tcp-bidirectional.json"))[:2]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -42,6 +50,7 @@ def test_the_client_of_udp_never_leaves_the_length_to_iperf3():
         ({"duration": 10}, "has no unit"),
         ({"omit": "61s"}, "less than or equal to 60"),
         ({"bitrate": "0bit/s"}, "greater than or equal to 1"),
+        ({"reverse": True, "bidirectional": True}, "exclude each other"),
         ({"parallel": 129}, "less than or equal to 128"),
         ({"length": "2MiB"}, "tcp takes a length of 1 to 1048576 B, not 2097152 B"),
         (UDP | {"length": "70000B"}, "udp takes a length of 16 to 65507 B, not 70000 B"),

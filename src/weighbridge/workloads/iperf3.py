@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -18,6 +19,10 @@ THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
 RETRANSMITS = Metric("retransmits", "count", "lower")
 JITTER = Metric("jitter", "ms", "lower")
 LOSS = Metric("loss", "%", "lower")
+BACK = {metric: replace(metric, name=f"{metric.name}_back") for metric in (THROUGHPUT, RETRANSMITS, JITTER, LOSS)}
+"""The same of what the server sends in a bidirectional test."""
+_BACK = "_bidir_reverse"
+"""What iperf3 adds to a key for that direction."""
 
 _UDP_LENGTH = 1468
 """Bytes; fits an Ethernet frame. Left to itself iperf3 takes 32 768 on a loopback interface, 1448 elsewhere."""
@@ -40,11 +45,14 @@ class Iperf3Options(Options):
     length: Annotated[Size | None, Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B)")] = None
     parallel: Annotated[int, Field(ge=1, le=128, description="Streams at the same time")] = 1
     reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
+    bidirectional: Annotated[bool, Field(description="Both send at the same time; not with reverse")] = False
 
     @model_validator(mode="after")
     def _what_iperf3_takes(self) -> "Iperf3Options":
         if self.protocol == "udp" and self.bitrate is None:
             raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf3 reports false rates without one")
+        if self.reverse and self.bidirectional:
+            raise ValueError("reverse and bidirectional exclude each other: bidirectional measures both ways")
         least, most = _LENGTHS[self.protocol]
         if self.length is not None and not least <= self.length <= most:
             raise ValueError(f"{self.protocol} takes a length of {least} to {most} B, not {self.length} B")
@@ -62,8 +70,9 @@ class Iperf3(Workload):
     transports = ("tcp", "udp")
 
     def metrics(self, options: Iperf3Options) -> tuple[Metric, ...]:
-        """Throughput in Mbit/s (10^6), and what the protocol adds to it."""
-        return (THROUGHPUT, RETRANSMITS) if options.protocol == "tcp" else (THROUGHPUT, JITTER, LOSS)
+        """Throughput in Mbit/s (10^6), and what the protocol adds to it; ``_back`` is from server to client."""
+        metrics = (THROUGHPUT, RETRANSMITS) if options.protocol == "tcp" else (THROUGHPUT, JITTER, LOSS)
+        return (*metrics, *(BACK[metric] for metric in metrics)) if options.bidirectional else metrics
 
     def command(self, role: Role, options: Iperf3Options, at: Endpoint) -> Command:
         """Server: listens on TCP at once, on UDP only during a test. Client: prints one JSON document."""
@@ -83,12 +92,11 @@ class Iperf3(Workload):
         ``retransmits`` is absent where the sender's kernel does not count them, ``jitter`` where no datagram arrived.
         """
         document = _document(completed["client"])
-        throughput = Measurement(THROUGHPUT, _number(document, "sum_received", "bits_per_second") / 1e6)
-        if options.protocol == "udp":
-            return (throughput, *_udp(document))
-        if "retransmits" not in _sum(document, "sum_sent"):
-            return (throughput,)
-        return (throughput, Measurement(RETRANSMITS, _number(document, "sum_sent", "retransmits")))
+        found = _direction(document, options)
+        if options.bidirectional:
+            back = _direction(document, options, _BACK)
+            found += tuple(replace(measured, metric=BACK[measured.metric]) for measured in back)
+        return found
 
 
 def _arguments(options: Iperf3Options) -> tuple[str, ...]:
@@ -100,6 +108,7 @@ def _arguments(options: Iperf3Options) -> tuple[str, ...]:
     arguments += ["-b", f"{options.bitrate:.0f}"] if options.bitrate is not None else []
     arguments += ["-l", str(length)] if length is not None else []
     arguments += ["-R"] if options.reverse else []
+    arguments += ["--bidir"] if options.bidirectional else []
     return tuple(arguments)
 
 
@@ -134,18 +143,29 @@ def _number(document: dict[str, Any], side: str, key: str) -> float:
     return value
 
 
-def _udp(document: dict[str, Any]) -> tuple[Measurement, ...]:
+def _direction(document: dict[str, Any], options: Iperf3Options, way: str = "") -> tuple[Measurement, ...]:
+    """The measurements of what was sent one ``way``: iperf3's ending of the keys."""
+    sent, received = f"sum_sent{way}", f"sum_received{way}"
+    throughput = Measurement(THROUGHPUT, _number(document, received, "bits_per_second") / 1e6)
+    if options.protocol == "udp":
+        return (throughput, *_udp(document, sent, received))
+    if "retransmits" not in _sum(document, sent):
+        return (throughput,)
+    return (throughput, Measurement(RETRANSMITS, _number(document, sent, "retransmits")))
+
+
+def _udp(document: dict[str, Any], sender: str, receiver: str) -> tuple[Measurement, ...]:
     """Jitter in ms and loss in %.
 
     iperf3 sees a loss only as a gap before a later datagram: where all were lost, or all from some moment on, it
     says 0 %. Where the receiver can account for less than nine tenths of what was sent, the loss is therefore
     counted as sent less received. A smaller difference is the datagrams on their way when the test ended.
     """
-    sent = _number(document, "sum_sent", "packets")
-    seen = _number(document, "sum_received", "packets")
-    lost = _number(document, "sum_received", "lost_packets")
-    percent = _number(document, "sum_received", "lost_percent")
-    jitter = _number(document, "sum_received", "jitter_ms")
+    sent = _number(document, sender, "packets")
+    seen = _number(document, receiver, "packets")
+    lost = _number(document, receiver, "lost_packets")
+    percent = _number(document, receiver, "lost_percent")
+    jitter = _number(document, receiver, "jitter_ms")
     if seen < _ACCOUNTED * sent:
         percent = 100 * (sent - seen + lost) / sent
     found = [Measurement(JITTER, jitter)] if seen > 0 else []

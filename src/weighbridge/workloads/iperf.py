@@ -1,0 +1,179 @@
+"""iperf (version 2): TCP throughput, or UDP jitter and loss at a fixed rate, as the receiving server saw them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Rate, Size
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads._seconds import WholeSeconds
+
+THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
+JITTER = Metric("jitter", "ms", "lower")
+LOSS = Metric("loss", "%", "lower")
+OUT_OF_ORDER = Metric("out_of_order", "count", "lower")
+
+_UDP_LENGTH = 1468
+"""Bytes; fits an Ethernet frame, and what the study of Docker networks used."""
+_LENGTHS = {"tcp": (1, 2**20), "udp": (64, 65507)}
+_LATE_S, _LATE_SHARE = 0.5, 0.05
+"""How much longer than the client a server may have received: it waits when the end of the test is lost."""
+
+Bitrate = Annotated[Rate, Field(ge=1000)]
+"""Bits per second."""
+
+
+class IperfOptions(Options):
+    """What a study file may say about an iperf workload: seconds, bits per second, bytes."""
+
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None
+    length: Annotated[Size | None, Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B)")] = None
+    parallel: Annotated[int, Field(ge=1, le=64, description="Streams at the same time")] = 1
+
+    @model_validator(mode="after")
+    def _what_iperf_takes(self) -> "IperfOptions":
+        if self.protocol == "udp" and self.bitrate is None:
+            raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf would take 1 Mbit/s")
+        least, most = _LENGTHS[self.protocol]
+        if self.length is not None and not least <= self.length <= most:
+            raise ValueError(f"{self.protocol} takes a length of {least} to {most} B, not {self.length} B")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """One row of a report: its end in seconds, bit/s, and of UDP jitter in ms and datagrams."""
+
+    end: float
+    rate: float
+    jitter: float = 0.0
+    lost: float = 0.0
+    total: float = 0.0
+    out_of_order: float = 0.0
+
+
+class Iperf(Workload):
+    """One connection test per trial, from its first byte: iperf leaves no warm-up out.
+
+    A warm-up of ours would spoil it: a UDP server of iperf 2.1.8 hangs on its second client, or hears it too late.
+    """
+
+    kind = "iperf"
+    summary = "iperf 2: TCP throughput; UDP jitter, loss and reordering at a fixed rate"
+    options = IperfOptions
+    packages = ("iperf",)
+    roles = ("server", "client")
+    transports = ("tcp", "udp")
+
+    def metrics(self, options: IperfOptions) -> tuple[Metric, ...]:
+        """TCP: throughput. UDP, whose rate is given: jitter first, then loss, reordered datagrams, throughput."""
+        return (THROUGHPUT,) if options.protocol == "tcp" else (JITTER, LOSS, OUT_OF_ORDER, THROUGHPUT)
+
+    def command(self, role: Role, options: IperfOptions, at: Endpoint) -> Command:
+        """Both print CSV. The server writes each stream's row when the stream ends, and completes it on SIGTERM."""
+        deadline_s = options.duration + 30
+        udp = options.protocol == "udp"
+        length = options.length or (_UDP_LENGTH if udp else None)
+        sizes = ("-l", str(length)) if length is not None else ()  # the server's too: it cuts longer datagrams off
+        common = ("-p", str(at.port), "-y", "C", *(("-u",) if udp else ()), *sizes)
+        if role == "server":
+            listens = ((options.protocol, at.port),)
+            return Command(("iperf", "-s", "-B", at.listen, *common), deadline_s + 60, listens=listens)
+        rate = ("-b", f"{options.bitrate:.0f}") if options.bitrate is not None else ()
+        load = ("-t", f"{options.duration:.0f}", "-P", str(options.parallel), *rate)
+        return Command(("iperf", "-c", at.address, *common, *load), deadline_s)
+
+    def expected_s(self, options: IperfOptions) -> float:
+        """Seconds."""
+        return options.duration + 0.1
+
+    def parse(self, options: IperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """The server's report, all streams together. Raises ProgramFailed or Unparseable.
+
+        ``jitter`` is the mean of the streams', in steps of 0.001 ms; ``loss`` and ``out_of_order`` are counted over
+        all datagrams.
+        """
+        sent = _sent(completed["client"], options)
+        streams = _received(completed["server"], options)
+        _without_a_lost_end(sent, streams)
+        throughput = Measurement(THROUGHPUT, sum(stream.rate for stream in streams) / 1e6)
+        if options.protocol == "tcp":
+            return (throughput,)
+        total = sum(stream.total for stream in streams)
+        if any(stream.total <= 0 for stream in streams):
+            raise Unparseable("iperf's server did not count the datagrams of each stream")
+        return (
+            Measurement(JITTER, sum(stream.jitter for stream in streams) / len(streams)),
+            Measurement(LOSS, 100 * sum(stream.lost for stream in streams) / total),
+            Measurement(OUT_OF_ORDER, sum(stream.out_of_order for stream in streams)),
+            throughput,
+        )
+
+
+_FLOW = r"^[0-9.]{14,20},[^,\n]{1,60},[0-9]{1,5},[^,\n]{1,60},[0-9]{1,5},[0-9]{1,6}"
+_FIGURES = r",[0-9]{1,6}\.[0-9]-(?P<end>[0-9]{1,6}\.[0-9]),[0-9]{1,18},(?P<rate>[0-9]{1,15})"
+_DATAGRAMS = r",(?P<jitter>[0-9]{1,9}\.[0-9]{3}),(?P<lost>[0-9]{1,15}),(?P<total>-1|[0-9]{1,15})"
+_ORDER = r",-?[0-9]{1,3}\.[0-9]{3},(?P<out_of_order>[0-9]{1,15})"
+_ROWS = {
+    "tcp": re.compile(f"{_FLOW}{_FIGURES}\n", re.MULTILINE),
+    "udp": re.compile(f"{_FLOW}{_FIGURES}{_DATAGRAMS}{_ORDER}\n", re.MULTILINE),
+}
+"""A row of iperf's CSV. A client's UDP row has no jitter and a total of -1: only the server knows."""
+_COMPLAINT = re.compile(r"^.*\b(?:connect|read|write) failed: .+$", re.MULTILINE)
+
+
+def _streams(text: str, options: IperfOptions) -> list[_Stream]:
+    """Every whole row; a row that was cut off lacks its line feed."""
+    return [
+        _Stream(**{name: float(value) for name, value in row.groupdict().items()})
+        for row in _ROWS[options.protocol].finditer(text)
+    ]
+
+
+def _sent(client: Completed, options: IperfOptions) -> list[_Stream]:
+    """The client's rows. iperf ends with code 0 when it failed, and prints a row beside its complaint."""
+    complaint = _COMPLAINT.search(client.stderr.decode(errors="replace"))
+    if client.returncode != 0 or complaint:
+        said = complaint[0].strip()[:300] if complaint else client.last_words
+        raise ProgramFailed(f"iperf ended with code {client.returncode}: {said}")
+    rows = _streams(client.text, options)
+    if not rows and client.stderr.strip():
+        raise ProgramFailed(f"iperf measured nothing: {client.last_words}")
+    return _all(rows, options, "client")
+
+
+def _received(server: Completed, options: IperfOptions) -> list[_Stream]:
+    """The server's rows, which it ends with when it is stopped."""
+    if not server.stdout.strip():
+        raise ProgramFailed("nothing that iperf sent arrived: its server reports no stream")
+    return _all(_streams(server.text, options), options, "server")
+
+
+def _all(rows: list[_Stream], options: IperfOptions, role: str) -> list[_Stream]:
+    if len(rows) != options.parallel:
+        raise Unparseable(f"iperf's {role} reports {len(rows)} whole streams of {options.parallel}")
+    return rows
+
+
+def _without_a_lost_end(sent: list[_Stream], received: list[_Stream]) -> None:
+    """ProgramFailed where the server went on waiting after the client had ended.
+
+    Then the last datagrams are lost, and its rate, jitter and loss are all wrong: seen with half of them lost are a
+    loss of 0 % and a jitter of 266 ms.
+    """
+    for there, here in zip(received, sent, strict=True):
+        if there.end > here.end * (1 + _LATE_SHARE) + _LATE_S:
+            raise ProgramFailed(
+                f"the end of the test did not reach iperf's server: it received for {there.end} s, not {here.end} s"
+            )
+
+
+PLUGIN = Iperf()

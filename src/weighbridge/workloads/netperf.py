@@ -1,0 +1,177 @@
+"""netperf: transactions per second and their latency, or throughput of one stream."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads._ports import data_port
+from weighbridge.workloads._seconds import WholeSeconds
+
+RATE = Metric("rate", "1/s", "higher")
+THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
+ONE_WAY_LATENCY = Metric("one_way_latency", "ms", "lower")
+"""Derived, as the study of Docker networks published it: half of the time of one transaction, 1 / rate / 2."""
+LATENCIES = {
+    "MEAN_LATENCY": Metric("latency_mean", "us", "lower"),
+    "P50_LATENCY": Metric("latency_p50", "us", "lower"),
+    "P90_LATENCY": Metric("latency_p90", "us", "lower"),
+    "P99_LATENCY": Metric("latency_p99", "us", "lower"),
+    "STDDEV_LATENCY": Metric("latency_stddev", "us", "lower"),
+}
+"""netperf's selectors of round-trip latency, in microseconds; the percentiles are whole ones."""
+
+_TRANSACTIONS = ("TRANSACTION_RATE", *LATENCIES, "ELAPSED_TIME")
+_STREAM = ("REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME")
+_UDP_MESSAGE = 1468
+"""Bytes; fits an Ethernet frame. Left to itself netperf sends the largest datagrams that there are."""
+_UDP_MOST = 65507
+_BUSY = 0.95
+"""The share of the time that transactions must fill: those of a healthy run fill 99 %."""
+
+MessageSize = Annotated[Size, Field(ge=1, le=2**20)]
+"""Bytes of one message."""
+
+
+class NetperfOptions(Options):
+    """What a study file may say about a netperf workload. Sizes are in bytes."""
+
+    test: Annotated[
+        Literal["TCP_RR", "UDP_RR", "TCP_STREAM", "UDP_STREAM"],
+        Field(description="Request and response, one at a time, or a stream to the server"),
+    ] = "TCP_RR"
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    request_size: Annotated[MessageSize | None, Field(description="Bytes of a request (RR: 1 B)")] = None
+    response_size: Annotated[MessageSize | None, Field(description="Bytes of a response (RR: as the request)")] = None
+    message_size: Annotated[
+        MessageSize | None,
+        Field(description="Bytes of a message of a stream (UDP: 1468 B; TCP: the socket's buffer)"),
+    ] = None
+
+    @property
+    def transactions(self) -> bool:
+        """Whether the test is request and response."""
+        return self.test.endswith("_RR")
+
+    @property
+    def udp(self) -> bool:
+        """Whether datagrams carry the data."""
+        return self.test.startswith("UDP_")
+
+    @model_validator(mode="after")
+    def _sizes_of_this_test(self) -> "NetperfOptions":
+        sizes = {name: getattr(self, name) for name in ("request_size", "response_size", "message_size")}
+        for name, size in sizes.items():
+            if size is not None and self.transactions == (name == "message_size"):
+                takes = "request_size and response_size" if self.transactions else "message_size"
+                raise ValueError(f"{self.test} has no {name}: it takes {takes}")
+            if self.udp and size is not None and size > _UDP_MOST:
+                raise ValueError(f"a datagram carries at most {_UDP_MOST} B, not {size} B ({name})")
+        return self
+
+
+class Netperf(Workload):
+    """One netperf test per trial, after a second of the same that is thrown away.
+
+    The server's data port is fixed. A UDP test shares the number of the control port, as the two protocols may. A TCP
+    test cannot (netserver would take a port of its own choice and say nothing): its data goes to the next port, which
+    has to be reachable, as it is on a direct address.
+    """
+
+    kind = "netperf"
+    summary = "TCP or UDP request and response: transactions and latency; or throughput of a stream"
+    options = NetperfOptions
+    packages = ("netperf", "netbase")  # netbase: /etc/protocols, without which UDP_STREAM complains
+    roles = ("server", "client")
+    transports = ("tcp", "udp")
+
+    def metrics(self, options: NetperfOptions) -> tuple[Metric, ...]:
+        """RR: ``rate`` in 1/s, round-trip latency in microseconds, ``one_way_latency`` (derived). STREAM: Mbit/s."""
+        return (RATE, *LATENCIES.values(), ONE_WAY_LATENCY) if options.transactions else (THROUGHPUT,)
+
+    def command(self, role: Role, options: NetperfOptions, at: Endpoint) -> Command:
+        """Server: one child per test. Client: prints KEY=VALUE lines."""
+        if role == "client":
+            return _client(options, at, options.duration)
+        argv = ("netserver", "-D", "-N", "-4", "-L", at.listen, "-p", str(at.port))
+        return Command(argv, deadline_s=options.duration + 150, listens=(("tcp", at.port),))
+
+    def warm_up(self, options: NetperfOptions, at: Endpoint) -> Command:
+        """One second of the same test."""
+        return _client(options, at, 1)
+
+    def expected_s(self, options: NetperfOptions) -> float:
+        """Seconds."""
+        return options.duration + 0.1
+
+    def parse(self, options: NetperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """What netperf printed, and ``one_way_latency`` from its rate. Raises ProgramFailed or Unparseable.
+
+        Throughput is what arrived at the server. Its zero is a value; without transactions there is no latency.
+        """
+        client = completed["client"]
+        if client.returncode != 0:
+            raise ProgramFailed(f"netperf ended with code {client.returncode}: {client.last_words}")
+        if not options.transactions:
+            return (Measurement(THROUGHPUT, _stream(client.text)),)
+        found = {key: _number(client.text, key) for key in _TRANSACTIONS}
+        rate = found["TRANSACTION_RATE"]
+        _without_a_stall(rate, found["MEAN_LATENCY"])
+        latencies = (Measurement(metric, found[key]) for key, metric in LATENCIES.items())
+        return (Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2))
+
+
+def _client(options: NetperfOptions, at: Endpoint, duration: float) -> Command:
+    """netperf for ``duration`` seconds; ``-j`` keeps the latencies, test options come after the ``--``."""
+    argv = ["netperf", "-4", "-H", at.address, "-p", str(at.port), "-t", options.test, "-l", f"{duration:.0f}"]
+    argv += ["-j", "--", "-P", f",{at.port if options.udp else data_port(at)}"]
+    if options.transactions:
+        request = options.request_size or 1
+        argv += ["-r", f"{request},{options.response_size or request}", "-k", ",".join(_TRANSACTIONS)]
+    else:
+        message = options.message_size or (_UDP_MESSAGE if options.udp else None)
+        argv += ["-m", str(message)] if message is not None else []
+        argv += ["-R", "1"]  # netperf keeps the datagrams of UDP_STREAM from every router, unless told
+        argv += ["-k", ",".join(_STREAM)]
+    return Command(tuple(argv), deadline_s=duration + 30)
+
+
+def _value(text: str, key: str, pattern: str) -> str:
+    """The value of one whole line KEY=VALUE."""
+    match = re.search(rf"^{key}=({pattern})\n", text, re.MULTILINE)
+    if match is None:
+        raise Unparseable(f"netperf's output has no usable {key}")
+    return match[1]
+
+
+def _number(text: str, key: str) -> float:
+    return float(_value(text, key, r"[0-9]{1,15}(?:\.[0-9]{1,9})?"))
+
+
+def _stream(text: str) -> float:
+    """What the server received, in Mbit/s."""
+    _value(text, "THROUGHPUT_UNITS", re.escape("10^6bits/s"))
+    _number(text, "ELAPSED_TIME")  # the last that netperf prints
+    return _number(text, "REMOTE_RECV_THROUGHPUT")
+
+
+def _without_a_stall(rate: float, mean_us: float) -> None:
+    """ProgramFailed where transactions did not fill the time.
+
+    netperf sends no request again: after one lost datagram UDP_RR waits until its time is over, says nothing and
+    ends with code 0, with a rate that is too low by any amount and latencies that look healthy.
+    """
+    busy = rate * mean_us / 1e6
+    if rate == 0:
+        raise ProgramFailed("netperf made no transaction: nothing came back from the server")
+    if busy < _BUSY:
+        raise ProgramFailed(f"netperf waited for a lost message: transactions filled {busy:.1%} of its time")
+
+
+PLUGIN = Netperf()

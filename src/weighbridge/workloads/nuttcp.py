@@ -1,0 +1,155 @@
+"""nuttcp: TCP or UDP throughput with the CPU that it took at both ends."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Rate, Size
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads._ports import data_port
+from weighbridge.workloads._seconds import WholeSeconds
+
+THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
+SENDER_CPU = Metric("sender_cpu", "%", "lower")
+RECEIVER_CPU = Metric("receiver_cpu", "%", "lower")
+RETRANSMITS = Metric("retransmits", "count", "lower")
+LOSS = Metric("loss", "%", "lower")
+
+_UDP_LENGTH = 1468
+"""Bytes; fits an Ethernet frame. Left to itself nuttcp takes what its control connection would, or 8 KiB."""
+_LENGTHS = {"tcp": (1, 2**24), "udp": (64, 65507)}
+_UDP_OVERHEAD_S = 2.4
+"""nuttcp waits before it believes that the last datagram has arrived."""
+_LATE_S = 1.0
+"""How much longer than it was sent UDP may be received: the rest is the server waiting, which lowers its rate."""
+
+
+def _whole_kilobits(rate: float) -> float:
+    if not (rate / 1000).is_integer():
+        raise ValueError(f"{rate:g} bit/s is not a whole number of kbit/s, and nuttcp takes nothing finer")
+    return rate
+
+
+Bitrate = Annotated[Rate, AfterValidator(_whole_kilobits), Field(ge=1000)]
+"""Bits per second; whole kbit/s."""
+
+
+class NuttcpOptions(Options):
+    """What a study file may say about a nuttcp workload: seconds, bits per second, bytes."""
+
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    bitrate: Annotated[Bitrate | None, Field(description="What is sent at most; udp needs it")] = None
+    length: Annotated[Size | None, Field(description="Bytes of a buffer (tcp: 64 KiB) or datagram (udp: 1468 B)")] = (
+        None
+    )
+    reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
+
+    @model_validator(mode="after")
+    def _what_nuttcp_takes(self) -> "NuttcpOptions":
+        if self.protocol == "udp" and self.bitrate is None:
+            raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): without one nuttcp floods the network")
+        least, most = _LENGTHS[self.protocol]
+        if self.length is not None and not least <= self.length <= most:
+            raise ValueError(f"{self.protocol} takes a length of {least} to {most} B, not {self.length} B")
+        return self
+
+
+class Nuttcp(Workload):
+    """One transfer per trial, from its first byte. Its data goes to the port after the control port.
+
+    That port has to be reachable, as it is on a direct address. The server binds to every address: nuttcp 6 has no
+    option for one. CPU is of one CPU, in whole per cent, as each process counts itself; a sender that paces UDP
+    spins, so its figure says little.
+    """
+
+    kind = "nuttcp"
+    summary = "TCP or UDP throughput with the CPU of sender and receiver"
+    options = NuttcpOptions
+    packages = ("nuttcp",)
+    roles = ("server", "client")
+    transports = ("tcp", "udp")
+
+    def metrics(self, options: NuttcpOptions) -> tuple[Metric, ...]:
+        """Throughput in Mbit/s (10^6), CPU of both ends in %, retransmits (TCP) or loss in % (UDP)."""
+        return (THROUGHPUT, SENDER_CPU, RECEIVER_CPU, RETRANSMITS if options.protocol == "tcp" else LOSS)
+
+    def command(self, role: Role, options: NuttcpOptions, at: Endpoint) -> Command:
+        """The server stays in the foreground; the client prints one line of KEY=VALUE pairs."""
+        deadline_s = options.duration + 40
+        if role == "server":
+            argv = ("nuttcp", "-S", "-4", "--nofork", "-P", str(at.port))
+            return Command(argv, deadline_s=deadline_s + 60, listens=(("tcp", at.port),))
+        ports = ("-P", str(at.port), "-p", str(data_port(at)))
+        seconds = f"{options.duration:.0f}"
+        return Command(("nuttcp", "-4", "-fparse", *ports, "-T", seconds, *_load(options), at.address), deadline_s)
+
+    def expected_s(self, options: NuttcpOptions) -> float:
+        """Seconds."""
+        return options.duration + (_UDP_OVERHEAD_S if options.protocol == "udp" else 0.2)
+
+    def parse(self, options: NuttcpOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """The client's line, whose throughput is the receiver's. Raises ProgramFailed or Unparseable.
+
+        ``retransmits`` is absent where nuttcp does not print it (the sender's kernel does not count them).
+        """
+        found = _line(completed["client"], options)
+        values = {THROUGHPUT: found["rate"], SENDER_CPU: found["tx"], RECEIVER_CPU: found["rx"]}
+        last = (RETRANSMITS, found["retrans"]) if options.protocol == "tcp" else (LOSS, found["loss"])
+        return tuple(
+            Measurement(metric, float(value)) for metric, value in (*values.items(), last) if value is not None
+        )
+
+
+def _load(options: NuttcpOptions) -> tuple[str, ...]:
+    """What is sent, as nuttcp writes it: a rate without a unit is in kbit/s."""
+    udp = options.protocol == "udp"
+    length = options.length or (_UDP_LENGTH if udp else None)
+    load = ["-u"] if udp else []
+    load += ["-r"] if options.reverse else []
+    load += [f"-l{length}"] if length is not None else []
+    load += [f"-R{options.bitrate / 1000:.0f}"] if options.bitrate is not None else []
+    return tuple(load)
+
+
+_NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
+_START = rf"^megabytes= *{_NUMBER} real_seconds= *(?P<seconds>{_NUMBER}) rate_Mbps= *(?P<rate>{_NUMBER})"
+_CPU = r" tx_cpu=(?P<tx>[0-9]{1,6}) rx_cpu=(?P<rx>[0-9]{1,6})"
+_LINES = {
+    "tcp": re.compile(
+        rf"{_START}{_CPU}(?: retrans=(?P<retrans>[0-9]{{1,12}}))?(?: rtt_ms={_NUMBER})?\n", re.MULTILINE
+    ),
+    "udp": re.compile(rf"{_START}{_CPU} drop=[0-9]+ pkt=[0-9]+ data_loss=(?P<loss>{_NUMBER})\n", re.MULTILINE),
+}
+
+
+def _line(client: Completed, options: NuttcpOptions) -> dict[str, str | None]:
+    """The figures of the last line.
+
+    A port for the data that is taken, or a server that ends, gives zeros over zero seconds and code 0; a control
+    port that is closed makes nuttcp guess at a server without one, and count at the sender.
+    """
+    complaint = "; ".join(client.stderr.decode(errors="replace").split("\n")).strip("; ")[-300:]
+    if client.returncode != 0:
+        raise ProgramFailed(f"nuttcp ended with code {client.returncode}: {complaint or client.last_words}")
+    if "classic_mode" in complaint:
+        raise ProgramFailed(f"nuttcp found no server at its control port: {complaint}")
+    found = _LINES[options.protocol].search(client.text)
+    if found is None:
+        raise Unparseable(f"nuttcp's output has no whole line of results ({len(client.stdout)} bytes)")
+    seconds = float(found["seconds"])
+    if seconds == 0:
+        raise ProgramFailed("nuttcp transferred nothing: its data port is taken, or its server ended")
+    if options.protocol == "udp" and float(found["rate"]) > 0 and seconds > options.duration + _LATE_S:
+        raise ProgramFailed(
+            f"the end of the test did not reach nuttcp's server: it waited until {seconds} s were over"
+        )
+    return found.groupdict()
+
+
+PLUGIN = Nuttcp()

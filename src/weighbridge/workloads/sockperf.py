@@ -1,0 +1,154 @@
+"""sockperf: round-trip latency of small messages, one at a time or at a given rate."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads._seconds import WholeSeconds
+
+MEAN = Metric("latency_mean", "us", "lower")
+PERCENTILES = {
+    "50.000": Metric("latency_p50", "us", "lower"),
+    "90.000": Metric("latency_p90", "us", "lower"),
+    "99.000": Metric("latency_p99", "us", "lower"),
+    "99.900": Metric("latency_p99_9", "us", "lower"),
+}
+RATE = Metric("rate", "1/s", "higher")
+LOSS = Metric("loss", "%", "lower")
+
+_NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_FAILED = re.compile(r"^sockperf: *((?:ERROR|No |'-).*)$", re.MULTILINE)
+_OVERHEAD_S = 2.3
+"""sockperf measures the CPU's clock before and its results after the test."""
+
+
+class SockperfOptions(Options):
+    """What a study file may say about a sockperf workload. Sizes are in bytes."""
+
+    test: Annotated[
+        Literal["ping-pong", "under-load"],
+        Field(description="One message at a time, or messages at a rate"),
+    ] = "ping-pong"
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the messages")] = "udp"
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it sends, in whole seconds")] = 10.0
+    message_size: Annotated[Size, Field(ge=14, le=65507, description="Bytes of each message")] = 64
+    rate: Annotated[
+        int | None, Field(ge=10, le=10**7, description="Messages per second of under-load, which needs it")
+    ] = None
+    reply_every: Annotated[
+        int | None, Field(ge=1, le=10**6, description="under-load: every how many messages one is answered (10)")
+    ] = None
+
+    @model_validator(mode="after")
+    def _a_rate_for_a_load(self) -> "SockperfOptions":
+        if self.test == "under-load" and self.rate is None:
+            raise ValueError("under-load needs a rate in messages per second (rate: 10000)")
+        if self.test == "ping-pong" and (self.rate is not None or self.reply_every is not None):
+            raise ValueError("ping-pong has no rate and no reply_every: it waits for each answer (test: under-load)")
+        return self
+
+
+class Sockperf(Workload):
+    """Latency is that of the whole round trip, as in the other workloads; sockperf by itself prints half of it.
+
+    Its first 0.4 s are its warm-up, which it leaves out. ``under-load`` sends at its rate whether or not answers
+    come; what is answered is timed from when it was really sent. In ``ping-pong`` a lost datagram ends the
+    measurement early: the latencies stand, from fewer messages.
+    """
+
+    kind = "sockperf"
+    summary = "round-trip latency of small messages, one at a time or at a given rate"
+    options = SockperfOptions
+    packages = ("sockperf",)
+    roles = ("server", "client")
+    transports = ("tcp", "udp")
+
+    def metrics(self, options: SockperfOptions) -> tuple[Metric, ...]:
+        """Mean and percentiles in microseconds; under load the rate that was sent, and of UDP the loss in %."""
+        latencies = (MEAN, *PERCENTILES.values())
+        if options.test == "ping-pong":
+            return latencies
+        return (*latencies, RATE, LOSS) if options.protocol == "udp" else (*latencies, RATE)
+
+    def command(self, role: Role, options: SockperfOptions, at: Endpoint) -> Command:
+        """Both need to be told of TCP."""
+        deadline_s = options.duration + 30
+        protocol = ("--tcp",) if options.protocol == "tcp" else ()
+        if role == "server":
+            argv = ("sockperf", "server", "-i", at.listen, "-p", str(at.port), *protocol)
+            return Command(argv, deadline_s=deadline_s + 60, listens=((options.protocol, at.port),))
+        argv = ("sockperf", options.test, "--full-rtt", "-i", at.address, "-p", str(at.port), *protocol)
+        argv += ("-m", str(options.message_size), "-t", f"{options.duration:.0f}")
+        if options.test == "under-load":
+            argv += ("--mps", str(options.rate), "--reply-every", str(options.reply_every or 10))
+        return Command(argv, deadline_s)
+
+    def expected_s(self, options: SockperfOptions) -> float:
+        """Seconds."""
+        return options.duration + _OVERHEAD_S
+
+    def parse(self, options: SockperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """What sockperf printed of its valid duration. Raises ProgramFailed or Unparseable.
+
+        ``loss`` is the answers that never came as a share of those that should have. Failures end with code 0.
+        """
+        text = _report(completed["client"])
+        found = [Measurement(MEAN, _figure(text, rf"====> avg-rtt= *{_NUMBER} \(std-dev=", "mean"))]
+        for level, metric in PERCENTILES.items():
+            pattern = rf"^sockperf: ---> percentile {re.escape(level)} = *{_NUMBER}\n"
+            found.append(Measurement(metric, _figure(text, pattern, f"percentile {level}")))
+        if options.test == "under-load":
+            found.append(Measurement(RATE, _rate(text)))
+        if options.test == "under-load" and options.protocol == "udp":
+            found.append(Measurement(LOSS, _loss(text)))
+        return tuple(found)
+
+
+_VALID = r"^sockperf: \[Valid Duration\] RunTime="
+
+
+def _report(client: Completed) -> str:
+    """The whole report, without colours. Its last line is the fastest observation."""
+    text = _COLOUR.sub("", client.text)
+    if client.returncode != 0:
+        raise ProgramFailed(f"sockperf ended with code {client.returncode}: {client.last_words}")
+    if failed := _FAILED.search(text):
+        raise ProgramFailed(f"sockperf: {failed[1].strip()[:300]}")
+    if re.search(rf"^sockperf: ---> <MIN> observation = *{_NUMBER}\n", text, re.MULTILINE) is None:
+        raise Unparseable(f"sockperf's report has no end ({len(client.stdout)} bytes)")
+    return text
+
+
+def _figure(text: str, pattern: str, what: str) -> float:
+    match = re.search(pattern, text, re.MULTILINE)
+    if match is None:
+        raise Unparseable(f"sockperf's report has no {what}")
+    return float(match[1])
+
+
+def _rate(text: str) -> float:
+    """Messages sent per second of the valid duration."""
+    seconds = _figure(text, rf"{_VALID}{_NUMBER} sec;", "valid duration")
+    if seconds == 0:
+        raise ProgramFailed("sockperf had no valid duration: it ran too short")
+    return _figure(text, rf"{_VALID}[0-9.]+ sec; SentMessages={_NUMBER};", "sent messages") / seconds
+
+
+def _loss(text: str) -> float:
+    """In %."""
+    came = _figure(text, rf"{_VALID}[0-9.]+ sec; SentMessages=[0-9]+; ReceivedMessages={_NUMBER}\n", "answers")
+    lost = _figure(text, rf"^sockperf: # dropped messages = {_NUMBER};", "dropped messages")
+    if came + lost == 0:
+        raise ProgramFailed("sockperf got no answer")
+    return 100 * lost / (came + lost)
+
+
+PLUGIN = Sockperf()

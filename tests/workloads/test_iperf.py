@@ -1,0 +1,119 @@
+"""iperf 2: the server's report counts, and failures end with code 0."""
+
+import signal
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.workloads.iperf import JITTER, PLUGIN, IperfOptions
+
+from .captured import AT, TWO, UDP, data, parse
+
+
+def _options(**options: Any) -> IperfOptions:
+    return PLUGIN.options.model_validate(options)
+
+
+def _both(name: str, options: dict[str, Any], client: bytes | None = None, server: bytes | None = None) -> Any:
+    client = data(f"{name}.client.csv") if client is None else client
+    server = data(f"{name}.server.csv") if server is None else server
+    return parse("iperf", TWO | options, client, others={"server": server})
+
+
+def test_both_ends_of_tcp():
+    server = PLUGIN.command("server", _options(), AT)
+    assert " ".join(server.argv) == "iperf -s -B 0.0.0.0 -p 15201 -y C"
+    assert server.listens == (("tcp", 15201),)
+    assert server.stop_signal == signal.SIGTERM, "KILL would lose the report of a stream that has just ended"
+    client = "iperf -c 192.0.2.7 -p 15201 -y C"
+    assert " ".join(PLUGIN.command("client", _options(), AT).argv) == f"{client} -t 10 -P 1"
+    options = _options(duration="1min", bitrate="1Gbit/s", length="64KiB", parallel=4)
+    assert " ".join(PLUGIN.command("client", options, AT).argv) == f"{client} -l 65536 -t 60 -P 4 -b 1000000000"
+
+
+def test_both_ends_of_udp_have_the_same_length():
+    server = PLUGIN.command("server", _options(**UDP), AT)
+    assert " ".join(server.argv) == "iperf -s -B 0.0.0.0 -p 15201 -y C -u -l 1468"
+    assert server.listens == (("udp", 15201),)
+    client = PLUGIN.command("client", _options(**UDP, length="8KiB"), AT)
+    assert " ".join(client.argv) == "iperf -c 192.0.2.7 -p 15201 -y C -u -l 8192 -t 10 -P 1 -b 10000000"
+    assert "8192" in PLUGIN.command("server", _options(**UDP, length="8KiB"), AT).argv
+
+
+def test_nothing_is_sent_before_the_measurement():
+    assert PLUGIN.warm_up(_options(**UDP), AT) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"protocol": "udp"}, "udp needs a bitrate"),
+        (UDP | {"length": "70000B"}, "udp takes a length of 64 to 65507 B, not 70000 B"),
+        ({"length": "2MiB"}, "tcp takes a length of 1 to 1048576 B"),
+        ({"bitrate": "10bit/s"}, "greater than or equal to 1000"),
+        ({"parallel": 65}, "less than or equal to 64"),
+        ({"duration": "100ms"}, "not a whole number of seconds"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], words: str):
+    with pytest.raises(ValidationError, match=words):
+        _options(**options)
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "options", "words"),
+    [
+        (None, "iperf-no-route.stderr", {}, "tcp connect failed: Network is unreachable"),
+        ("iperf-tcp-killed.client.csv", "iperf-tcp-killed.stderr", {}, "tcp write failed: Connection reset by peer"),
+        ("iperf-udp.client.csv", "iperf-udp-killed.stderr", UDP, "read failed: Connection refused"),
+    ],
+)
+def test_a_complaint_with_code_0_is_a_failure_even_beside_a_row(
+    stdout: str | None, stderr: str, options: dict[str, Any], words: str
+):
+    with pytest.raises(ProgramFailed, match=words):
+        parse("iperf", options, data(stdout) if stdout else b"", data(stderr))
+
+
+def test_a_warning_is_no_failure():
+    warning = b"WARNING: TCP window size set to 4096 bytes.\n"
+    server = {"server": data("iperf-udp.server.csv")}
+    assert parse("iperf", TWO | UDP, data("iperf-udp.client.csv"), warning, others=server)
+
+
+def test_when_no_datagram_arrived_the_server_reports_nothing():
+    with pytest.raises(ProgramFailed, match="nothing that iperf sent arrived"):
+        _both("iperf-udp", UDP, server=b"")
+
+
+def test_a_server_that_waited_for_the_end_reports_nonsense():
+    assert b",255.835,0,852,0.000," in data("iperf-udp-tail-lost.server.csv"), "half was lost"
+    with pytest.raises(ProgramFailed, match=r"it received for 5.1 s, not 2.0 s"):
+        _both("iperf-udp-tail-lost", UDP)
+
+
+def test_the_clients_own_row_is_never_taken_for_the_servers():
+    with pytest.raises(Unparseable, match="did not count"):
+        _both("iperf-udp", UDP, server=data("iperf-udp.client.csv"))
+
+
+def test_jitter_is_the_mean_of_the_streams():
+    server = data("iperf-udp-parallel.server.csv").replace(b",0.000,78223", b",0.004,78223")
+    found = {
+        measured.metric: measured.value
+        for measured in _both("iperf-udp-parallel", UDP | {"parallel": 2}, None, server)
+    }
+    assert found[JITTER] == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize("options", [{}, {"parallel": 3}, UDP])
+def test_other_streams_than_were_asked_for_are_unparseable(options: dict[str, Any]):
+    with pytest.raises(Unparseable, match="whole streams of"):
+        _both("iperf-tcp-parallel", options)
+
+
+def test_a_stream_of_zero_bits_is_a_value():
+    server = data("iperf-tcp.server.csv").replace(b"18226394954", b"0")
+    assert _both("iperf-tcp", {}, None, server)[0].value == 0.0
