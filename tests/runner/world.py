@@ -231,13 +231,20 @@ question: What does it cost?
 baseline: native
 environments: {{native: {{kind: native}}, one: {{kind: fake}}, two: {{kind: fake}}}}
 workloads: {{{workloads}}}
-repetitions: {{blocks: {blocks}}}
+repetitions: {{{repetitions}}}
 """
 
 
-def study(workloads: str = "net: {kind: fake}, cpu: {kind: fake-solo}", *, blocks: int = 2, more: str = "") -> Study:
+def study(
+    workloads: str = "net: {kind: fake}, cpu: {kind: fake-solo}",
+    *,
+    blocks: int = 2,
+    more: str = "",
+    repetitions: str = "",
+) -> Study:
     """A study of three environments in the fake world (whose registry must be in place)."""
-    return check(parse(TEXT.format(workloads=workloads, blocks=blocks, more=more), "made-up.yaml"))
+    repetitions = repetitions or f"blocks: {blocks}"
+    return check(parse(TEXT.format(workloads=workloads, repetitions=repetitions, more=more), "made-up.yaml"))
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import pytest
 from pydantic import ValidationError
 
 from weighbridge.model.measurement import Measurement, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint
 from weighbridge.workloads.netperf import ONE_WAY_LATENCY, PLUGIN, RATE, NetperfOptions
 
 from .captured import AT, data, parse
@@ -37,11 +36,6 @@ def test_the_data_of_tcp_has_the_next_port_and_that_of_udp_the_same():
         f"{client} UDP_RR -l 120 -j -- -P ,15201 -r 1468,1468 {RR}"
     )
     assert _client(test="UDP_STREAM") == f"{client} UDP_STREAM -l 10 -j -- -P ,15201 -m 1468 -R 1 {STREAM}"
-
-
-def test_the_last_port_has_none_after_it():
-    argv = PLUGIN.command("client", _options(), Endpoint("127.0.0.1", "127.0.0.1", 65535)).argv
-    assert argv[argv.index("-P") + 1] == ",65534"
 
 
 def test_sizes_are_those_that_were_asked_for():

@@ -35,16 +35,25 @@ def _bound(transport: Transport, pid: int | str) -> set[int]:
 def free_port(taken: Collection[int] = ()) -> int:
     """A port that nobody listens on now, for TCP and UDP alike, on any address of this machine, and not in ``taken``.
 
-    It is below the range from which the kernel gives clients their ports, so that no client can take it later.
+    The next number is free too. Both are below the range from which the kernel gives clients their ports, so that
+    no client can take them later. Raises Unavailable where there is none.
     """
-    candidates = [port for port in range(_FIRST_PORT, _FIRST_PORT + _PORTS) if port not in taken]
+    candidates = [port for port in range(_FIRST_PORT, _FIRST_PORT + _PORTS, 2) if port not in taken]
     for port in random.sample(candidates, len(candidates)):
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp, contextlib.suppress(OSError):
-            tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection that lingers is no listener
-            tcp.bind(("", port))
-            udp.bind(("", port))
+        if _is_free(port) and _is_free(port + 1):
             return port
     raise Unavailable(f"every port from {_FIRST_PORT} to {_FIRST_PORT + _PORTS - 1} is in use")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection that lingers is no listener
+        try:
+            tcp.bind(("", port))
+            udp.bind(("", port))
+        except OSError:
+            return False
+        return True
 
 
 def cpus_online() -> list[int]:

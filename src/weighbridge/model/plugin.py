@@ -23,11 +23,19 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a workload's server is: it binds to ``listen``, its client connects to ``address``."""
+    """Where a workload's server is: it binds to ``listen``, its client connects to ``address``.
+
+    The next number, ``data_port``, is the workload's too, for programs whose data has a connection of its own.
+    """
 
     listen: str
     address: str
     port: int
+
+    @property
+    def data_port(self) -> int:
+        """The second port; it is published only where the workload says ``has_data_port``."""
+        return self.port + 1
 
 
 class Plugin(ABC):
@@ -62,7 +70,9 @@ class Workload(Plugin):
     roles: ClassVar[tuple[Role, ...]]
     """("server", "client") in the order in which they start, or ("solo",). The last one is measured."""
     transports: ClassVar[tuple[Transport, ...]] = ()
-    """What its one port carries; empty where it needs no network."""
+    """What its port carries; empty where it needs no network."""
+    has_data_port: ClassVar[bool] = False
+    """Whether it needs the endpoint's second port too."""
 
     @abstractmethod
     def metrics(self, options: Any) -> tuple[Metric, ...]:

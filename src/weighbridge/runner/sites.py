@@ -9,7 +9,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kernel import cpus_online, free_port
 from weighbridge.hosts.local import LocalHost
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, Transport
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, Limits, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
@@ -66,6 +66,17 @@ class Sites:
     def _port(self) -> int:
         return free_port({port for ports in self._ports.values() for port in ports.values()})
 
+    def _published(self, arm: Arm) -> tuple[tuple[Transport, int], ...]:
+        """Every port on which clients reach the servers of an environment."""
+        found: dict[tuple[Transport, int], None] = {}
+        for cell in self.study.cells:
+            workload, port = registry.workloads()[cell.kind], self._ports[arm.name].get(cell.workload, 0)
+            for transport in workload.transports:
+                found[transport, port] = None
+                if workload.has_data_port:
+                    found[transport, port + 1] = None
+        return tuple(found)
+
     def _open_one(self, stack: ExitStack, host: Host, key: tuple[str, Role], arm: Arm) -> None:
         if key in self._open:
             return
@@ -73,7 +84,6 @@ class Sites:
         inside = place != OUTSIDE
         kind = arm.kind if inside else "native"
         environment = registry.environments()[kind]
-        transports = {t for cell in self.study.cells for t in registry.workloads()[cell.kind].transports}
         request = SiteRequest(
             run=self.run,
             host=host,
@@ -81,9 +91,7 @@ class Sites:
             role=role,
             userland=self.userland,
             limits=limits_of(self.study, role),
-            ports=tuple((t, port) for port in self._ports[arm.name].values() for t in sorted(transports))
-            if inside and role == "server"
-            else (),
+            ports=self._published(arm) if inside and role == "server" else (),
         )
         self.run.say(f"opening {place} ({role})")
         options = arm.options if inside else environment.options()

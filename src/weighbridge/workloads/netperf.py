@@ -11,7 +11,6 @@ from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Un
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.study import Options, Role
-from weighbridge.workloads._ports import data_port
 from weighbridge.workloads._seconds import WholeSeconds
 
 RATE = Metric("rate", "1/s", "higher")
@@ -80,8 +79,7 @@ class Netperf(Workload):
     """One netperf test per trial, after a second of the same that is thrown away.
 
     The server's data port is fixed. A UDP test shares the number of the control port, as the two protocols may. A TCP
-    test cannot (netserver would take a port of its own choice and say nothing): its data goes to the next port, which
-    has to be reachable, as it is on a direct address.
+    test cannot (netserver would take a port of its own choice and say nothing): its data goes to the second port.
     """
 
     kind = "netperf"
@@ -90,6 +88,7 @@ class Netperf(Workload):
     packages = ("netperf", "netbase")  # netbase: /etc/protocols, without which UDP_STREAM complains
     roles = ("server", "client")
     transports = ("tcp", "udp")
+    has_data_port = True
 
     def metrics(self, options: NetperfOptions) -> tuple[Metric, ...]:
         """RR: ``rate`` in 1/s, round-trip latency in microseconds, ``one_way_latency`` (derived). STREAM: Mbit/s."""
@@ -130,7 +129,7 @@ class Netperf(Workload):
 def _client(options: NetperfOptions, at: Endpoint, duration: float) -> Command:
     """netperf for ``duration`` seconds; ``-j`` keeps the latencies, test options come after the ``--``."""
     argv = ["netperf", "-4", "-H", at.address, "-p", str(at.port), "-t", options.test, "-l", f"{duration:.0f}"]
-    argv += ["-j", "--", "-P", f",{at.port if options.udp else data_port(at)}"]
+    argv += ["-j", "--", "-P", f",{at.port if options.udp else at.data_port}"]
     if options.transactions:
         request = options.request_size or 1
         argv += ["-r", f"{request},{options.response_size or request}", "-k", ",".join(_TRANSACTIONS)]

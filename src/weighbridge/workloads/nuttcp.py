@@ -11,7 +11,6 @@ from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Un
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Rate, Size
 from weighbridge.model.study import Options, Role
-from weighbridge.workloads._ports import data_port
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -61,10 +60,9 @@ class NuttcpOptions(Options):
 
 
 class Nuttcp(Workload):
-    """One transfer per trial, from its first byte. Its data goes to the port after the control port.
+    """One transfer per trial, from its first byte. Its data goes to the endpoint's second port.
 
-    That port has to be reachable, as it is on a direct address. The server binds to every address: nuttcp 6 has no
-    option for one. CPU is of one CPU, in whole per cent, as each process counts itself; a sender that paces UDP
+    The server binds to every address while a trial runs: nuttcp 6 has no option for one. CPU is of one CPU, in whole per cent, as each process counts itself; a sender that paces UDP
     spins, so its figure says little.
     """
 
@@ -74,6 +72,7 @@ class Nuttcp(Workload):
     packages = ("nuttcp",)
     roles = ("server", "client")
     transports = ("tcp", "udp")
+    has_data_port = True
 
     def metrics(self, options: NuttcpOptions) -> tuple[Metric, ...]:
         """Throughput in Mbit/s (10^6), CPU of both ends in %, retransmits (TCP) or loss in % (UDP)."""
@@ -85,7 +84,7 @@ class Nuttcp(Workload):
         if role == "server":
             argv = ("nuttcp", "-S", "-4", "--nofork", "-P", str(at.port))
             return Command(argv, deadline_s=deadline_s + 60, listens=(("tcp", at.port),))
-        ports = ("-P", str(at.port), "-p", str(data_port(at)))
+        ports = ("-P", str(at.port), "-p", str(at.data_port))
         seconds = f"{options.duration:.0f}"
         return Command(("nuttcp", "-4", "-fparse", *ports, "-T", seconds, *_load(options), at.address), deadline_s)
 

@@ -1,0 +1,129 @@
+"""Blocks until every comparison is precise enough: precision alone decides, at looks that are fixed beforehand."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import Interrupted
+from weighbridge.runner import sites as sites_module
+from weighbridge.runner.session import Session
+from weighbridge.store.run import RunStore
+
+from .world import USERLAND, Act, Told, World, context, study, usual
+
+SOLO = "cpu: {kind: fake-solo}"
+
+
+@pytest.fixture(autouse=True)
+def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
+
+
+def noisy(world: World, **noise: float) -> None:
+    """Each environment prints 100 with its own relative noise."""
+    chance = random.Random(1)
+
+    def act(site, command) -> Act:
+        if command.argv[0] == "server":
+            return usual(site, command)
+        return Act(stdout=repr(100 * chance.lognormvariate(0, noise.get(site.place, 0.0001))).encode())
+
+    world.act = act
+
+
+def go(path: Path, made, told: Told | None = None) -> Counter[str]:
+    """Run a session; gives how many good trials each environment has."""
+    with RunStore(path / "run", writable=True) as store, context(path) as run:
+        if "study" not in store.info():
+            store.begin(made, {"run_id": run.id})
+        Session(made, store, run, USERLAND, told or Told()).go()
+    return counted(path)
+
+
+def counted(path: Path) -> Counter[str]:
+    with RunStore(path / "run") as store:
+        return Counter(str(trial["environment"]) for trial in store.trials())
+
+
+def test_a_precise_comparison_stops_at_the_first_look(world: World, tmp_path: Path):
+    noisy(world)
+    told = Told()
+    assert set(go(tmp_path, study(SOLO, repetitions="target: 2%"), told).values()) == {10}
+    assert "looked after 10" in told.lines and "looked after 13" not in told.lines
+
+
+def test_what_reached_the_target_leaves_and_the_rest_goes_on_with_its_baseline(world: World, tmp_path: Path):
+    noisy(world, two=0.2)
+    trials = go(tmp_path, study(SOLO, repetitions="target: 2%, max: 17"))
+    assert trials == {"native": 17, "native-again": 17, "two": 17, "one": 10}
+
+
+def test_a_large_effect_does_not_stop_a_run(world: World, tmp_path: Path):
+    chance = random.Random(2)
+    world.act = lambda site, command: Act(
+        stdout=repr((10 if site.place == "one" else 100) * chance.lognormvariate(0, 0.2)).encode()
+    )
+    assert go(tmp_path, study(SOLO, repetitions="target: 1%, max: 13"))["one"] == 13
+
+
+def test_each_workload_has_its_own_end(world: World, tmp_path: Path):
+    chance = random.Random(3)
+
+    def act(site, command) -> Act:
+        if command.argv[0] == "server":
+            return usual(site, command)
+        noise = 0.3 if command.argv[0] == "client" else 0.0001
+        return Act(stdout=repr(100 * chance.lognormvariate(0, noise)).encode())
+
+    world.act = act
+    go(tmp_path, study("net: {kind: fake}, cpu: {kind: fake-solo}", repetitions="target: 2%, max: 13"))
+    with RunStore(tmp_path / "run") as store:
+        assert Counter(str(trial["workload"]) for trial in store.trials()) == {"net": 4 * 13, "cpu": 4 * 10}
+
+
+def test_a_continued_run_comes_to_the_same_schedule(world: World, tmp_path: Path):
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    made = study(SOLO, repetitions="target: 2%, max: 17")
+
+    def values(path: Path) -> list[tuple[object, ...]]:
+        with RunStore(path / "run") as store:
+            return [(trial["block"], trial["environment"]) for trial in store.trials()]
+
+    def interrupt(trial) -> None:
+        if trial.block == 12:
+            raise Interrupted(2)
+
+    world.act = lambda site, command: Act(
+        stdout=b"%d" % (100 + 40 * (site.place == "two") * (len(world.started) % 3))
+    )
+    go(whole, made)
+    world.started.clear()
+    with pytest.raises(Interrupted):
+        go(part, made, Told(at_begin=interrupt))
+    go(part, made)
+    assert [block for block, _ in values(part)] == sorted(block for block, _ in values(part))
+    assert Counter(values(part)) == Counter(values(whole)), "nothing is measured twice, and nothing is left out"
+
+
+def test_a_spent_budget_ends_the_run_after_a_block(world: World, tmp_path: Path):
+    noisy(world, one=0.5, two=0.5)
+    told = Told()
+    trials = go(tmp_path, study(SOLO, repetitions="target: 0.1%, budget: 1us"), told)
+    assert set(trials.values()) == {1} and "the time budget is spent" in told.lines
+
+
+def test_failed_blocks_are_repeated_before_a_look(world: World, tmp_path: Path):
+    noisy(world)
+    inner, failed = world.act, []
+
+    def act(site, command) -> Act:
+        if site.place == "one" and not failed:
+            failed.append(1)
+            return Act(returncode=1)
+        return inner(site, command)
+
+    world.act = act
+    trials = go(tmp_path, study(SOLO, repetitions="target: 2%"))
+    assert set(trials.values()) == {11}, "ten good blocks and the one that failed"
