@@ -62,8 +62,8 @@ class NuttcpOptions(Options):
 class Nuttcp(Workload):
     """One transfer per trial, from its first byte. Its data goes to the endpoint's second port.
 
-    The server binds to every address while a trial runs: nuttcp 6 has no option for one. CPU is of one CPU, in whole per cent, as each process counts itself; a sender that paces UDP
-    spins, so its figure says little.
+    The server binds to every address while a trial runs: nuttcp 6 has no option for one. CPU is of one CPU, in whole
+    per cent, as each process counts itself; a sender that paces UDP spins, so its figure says little.
     """
 
     kind = "nuttcp"
