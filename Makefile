@@ -1,5 +1,6 @@
 # make demo: set up and measure this machine (at most ten minutes). make test: set up and run the whole test suite.
-.PHONY: demo test check unit real setup
+# make calibrate: put known costs on this machine and read them back.
+.PHONY: demo test check unit real setup calibrate
 
 demo:
 	@scripts/setup.sh
@@ -21,3 +22,8 @@ unit: setup
 # One at a time: they start engines and measure.
 real: setup
 	.venv/bin/pytest -m real -rs
+
+# Known costs put on this machine and read back; a few minutes.
+calibrate:
+	@scripts/setup.sh
+	.venv/bin/weighbridge calibrate

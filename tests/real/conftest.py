@@ -1,0 +1,82 @@
+"""Tests with real engines: each is marked ``real``, and skipped with the reason where it cannot be made."""
+
+import itertools
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.model.site import RunContext, Userland
+from weighbridge.runner import clean, state
+from weighbridge.userland.build import cache_folder, ensure, key_of
+
+from .machine import Machine
+
+HERE = Path(__file__).parent
+
+
+def _missing() -> str:
+    if os.geteuid() != 0:
+        return "needs root"
+    missing = [program for program in ("dockerd", "mmdebstrap", "iptables") if shutil.which(program) is None]
+    return f"needs {', '.join(missing)}" if missing else ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    missing = _missing()
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.real)
+            if hasattr(pytest.mark, "xdist_group"):
+                item.add_marker(pytest.mark.xdist_group("real"))  # they watch the whole machine: one at a time
+            if missing:
+                item.add_marker(pytest.mark.skip(reason=missing))
+
+
+@pytest.fixture(scope="session")
+def userland() -> Userland:
+    """The userland that holds the programs of every workload, from the user's own cache."""
+    packages = {package for workload in registry.workloads().values() for package in workload.packages}
+    return ensure(packages, Path.home() / ".cache/weighbridge", print)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache in which every study finds that one userland, whichever of the workloads it needs."""
+    folder: Path = tmp_path_factory.mktemp("cache")
+    (folder / "userlands").mkdir()
+    workloads = list(registry.workloads().values())
+    few = [some for number in (1, 2, 3) for some in itertools.combinations(workloads, number)]
+    for some in (*few, workloads):
+        link = folder / "userlands" / key_of(package for workload in some for package in workload.packages)
+        if not link.exists():
+            link.symlink_to(userland.root.parent)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then what was opened is closed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEIGHBRIDGE_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture
+def machine(userland: Userland) -> Iterator[Machine]:
+    """The machine as it was before the test; afterwards it must be the same."""
+    watched = Machine.as_it_is()
+    yield watched
+    watched.must_be_unchanged()
+
+
+@contextmanager
+def open_run(run_id: str) -> Iterator[RunContext]:
+    """What sites are opened in, and everything of it closed and swept at the end."""
+    with state.claim(run_id, cache_folder()) as folder:
+        try:
+            with ExitStack() as stack:
+                yield RunContext(run_id, folder, cache_folder(), stack)
+        finally:
+            clean.sweep(run_id)
+            state.forget(run_id)

@@ -1,0 +1,104 @@
+"""The machine as a run finds it, to be compared with what it leaves."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge import cgroups
+from weighbridge.process import RUN_VARIABLE
+from weighbridge.runner import state
+from weighbridge.userland.build import cache_folder
+
+PROGRAMS = {"dockerd", "containerd", "docker-proxy", "redis-server", "redis-benchmar", "iperf3", "sysbench"}
+FOLDERS = tuple(Path(path) for path in ("/run/docker", "/run/containerd", "/etc/docker", "/run/netns"))
+MOUNTS = ("weighbridge", "userlands", "docker", "containerd", "netns", "overlay", "cgroup", "loop")
+SYSCTLS = ("ip_forward", "conf/all/forwarding")
+SETTLE_S = 10.0
+OTHERS_S = 240.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Everything on the machine that a run may change, as lines of text."""
+
+    lines: frozenset[str]
+
+    @classmethod
+    def as_it_is(cls) -> "Machine":
+        """Now; waits for runs that are not ours (another terminal's) to end, as they change it under our hands."""
+        deadline = time.monotonic() + OTHERS_S
+        while _living() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return cls(frozenset(_lines()))
+
+    def must_be_unchanged(self) -> None:
+        """Fail with a list of every difference. Links and mounts of a namespace that ended vanish a moment later."""
+        began = time.monotonic()
+        while (now := frozenset(_lines())) != self.lines:
+            waited = time.monotonic() - began
+            if waited > (OTHERS_S if _living() else SETTLE_S):
+                break
+            time.sleep(0.1)
+        appeared, vanished = sorted(now - self.lines), sorted(self.lines - now)
+        assert not appeared and not vanished, "left behind: " + "; ".join(appeared) + " vanished: " + str(vanished)
+
+
+def _living() -> set[str]:
+    return {run for run in state.known_runs() if state.alive(run)}
+
+
+def _lines() -> Iterator[str]:
+    living = _living()
+    for line in (*_kernel(), *_files()):
+        if not any(run in line or f"wb-{run[-6:]}-" in line for run in living):
+            yield line
+    for pid, run, name in processes():
+        if run not in living:
+            yield f"process {pid} {name} of run {run or '?'}"
+
+
+def _kernel() -> Iterator[str]:
+    for link in Path("/sys/class/net").iterdir():
+        yield f"link {link.name}"
+    for mount in Path("/proc/self/mounts").read_text().splitlines():
+        if any(word in mount for word in MOUNTS):
+            yield f"mount {mount}"
+    for hierarchy in cgroups.hierarchies():
+        for top in ("weighbridge", "docker"):
+            for group in (hierarchy / top, *(hierarchy / top).rglob("*/")):
+                if group.is_dir():
+                    yield f"control group {group}"
+    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
+    for number, rule in enumerate(line for line in rules.splitlines() if line[:1] in "-:"):
+        yield f"packet filter {number} {re.sub(r' .[0-9]+:[0-9]+.$', '', rule)}"
+    for name in SYSCTLS:
+        yield f"sysctl {name} {(Path('/proc/sys/net/ipv4') / name).read_text().strip()}"
+
+
+def _files() -> Iterator[str]:
+    for folder in (*FOLDERS, state.base(), cache_folder() / "engines"):
+        for path in (folder, *folder.rglob("*")):
+            if path.exists() or path.is_symlink():
+                yield f"file {path}"
+    for path in (cache_folder() / "userlands").glob(".building-*"):
+        yield f"file {path}"
+
+
+def processes() -> Iterator[tuple[int, str, str]]:
+    """Every process that carries a run's id, or is a program that runs start: (pid, run id or "", name)."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (folder / "comm").read_text().strip()
+            if (folder / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                continue  # it has ended; whoever started it has yet to ask how
+            entries = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        marker = f"{RUN_VARIABLE}=".encode()
+        runs = [entry[len(marker) :].decode() for entry in entries if entry.startswith(marker)]
+        if int(folder.name) != os.getpid() and (runs or name in PROGRAMS):
+            yield int(folder.name), runs[0] if runs else "", name

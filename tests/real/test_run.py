@@ -1,0 +1,78 @@
+"""A complete run of every workload in every environment, from the command line, and a clean machine after it."""
+
+import csv
+import json
+from pathlib import Path
+
+from weighbridge import registry
+
+from .machine import Machine
+from .weighing import facts, trials, weighbridge, write_study
+
+ENVIRONMENTS = (
+    "native: {kind: native}",
+    "host: {kind: docker, network: host}",
+    "bridge: {kind: docker, network: bridge}",
+    "gateway: {kind: docker, network: bridge, publish: true}",
+    "loopback: {kind: docker, network: bridge, publish: true, publish_on: loopback}",
+)
+SMALL = {
+    "iperf3": "protocol: udp, bitrate: 20Mbit/s, duration: 1s",
+    "redis-benchmark": "requests: 2000, clients: 5",
+}
+"""What makes a workload short, where it is not ``duration: 1s``."""
+
+
+def small(kind: str) -> str:
+    """The workload as a line of a study file."""
+    return f"{kind}: {{kind: {kind}, {SMALL.get(kind, 'duration: 1s')}}}"
+
+
+def test_every_workload_in_every_environment(machine: Machine, tmp_path: Path):
+    workloads = ("tcp: {kind: iperf3, duration: 1s}", *(small(kind) for kind in registry.workloads()))
+    study = write_study(
+        tmp_path, environments=ENVIRONMENTS, workloads=workloads, blocks=1,
+        resources="{cpus: 1, memory: 512MiB, pin: spread}",
+    )  # fmt: skip
+    run = tmp_path / "run"
+    done = weighbridge("run", study, "--out", run, "--yes")
+    assert done.code == 0, done
+    assert "Traceback" not in done.stderr
+    assert done.stdout.splitlines()[-1] == f"report: {run / 'report.html'}"
+    machine.must_be_unchanged()
+
+    saved = trials(run)
+    assert len(saved) == len(ENVIRONMENTS) * len(workloads)
+    assert {row["outcome"] for row in saved} == {"ok"}
+    known = facts(run)
+    packages = {value for (_, key), value in known.items() if key == "packages"}
+    assert len(packages) == 1 and len(packages.pop()) == 64
+    assert not [key for _, key in known if key.startswith("not honoured")]
+    _reports(run, tmp_path / "tables")
+    checked = weighbridge("clean", "--check")
+    assert (checked.code, checked.stdout) == (0, "nothing is left\n")
+
+
+def _reports(run: Path, tables: Path) -> None:
+    page = (run / "report.html").read_text()
+    assert "tiny" in page and "</html>" in page
+    done = weighbridge("report", run, "--json")
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    assert {cost["environment"] for cost in told["costs"]} >= {"host", "bridge", "gateway", "loopback"}
+    assert weighbridge("export", run, "--csv", tables).code == 0
+    for name in ("measurements.csv", "costs.csv"):
+        with (tables / name).open(newline="") as file:
+            assert len(list(csv.DictReader(file))) > 10
+    for raw in (run / "raw").iterdir():
+        assert raw.name.endswith((".stdout", ".stderr"))
+
+
+def test_without_a_network(machine: Machine, tmp_path: Path):
+    study = write_study(
+        tmp_path, environments=("native: {kind: native}", "none: {kind: docker, network: none}"),
+        workloads=("cpu: {kind: sysbench-cpu, duration: 1s}",), blocks=1, aa=True,
+    )  # fmt: skip
+    done = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
+    assert done.code == 0, done
+    assert sorted(row["environment"] for row in trials(tmp_path / "run")) == ["native", "native-again", "none"]

@@ -1,0 +1,129 @@
+"""Without root: what works, what cannot be honoured, and that both are said."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import weighbridge as package
+from weighbridge import registry
+from weighbridge.model.site import Userland
+from weighbridge.userland.build import key_of
+
+from .machine import Machine
+from .users_engine import own_engine, socket_of
+from .weighing import DOCKER, NATIVE, REDIS, Ended, facts, trials, write_study
+
+USER = 54321
+PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture
+def home(userland: Userland) -> Iterator[Path]:
+    """A home that belongs to the user, with the userland in its cache. Pytest's own folders are root's alone."""
+    folder = Path("/tmp") / f"weighbridge-test-home-{os.getpid()}"
+    userlands = folder / ".cache/weighbridge/userlands"
+    userlands.mkdir(parents=True)
+    target = userlands / "all"
+    # links where it can be: the same file system, and nobody writes into a userland
+    how = "-al" if folder.stat().st_dev == userland.root.stat().st_dev else "-a"
+    subprocess.run(["cp", how, userland.root.parent, target], check=True)
+    workloads = registry.workloads()
+    for kinds in (("iperf3", "sysbench-cpu"), ("sysbench-cpu",), ("redis-benchmark",)):
+        key = key_of(name for kind in kinds for name in workloads[kind].packages)
+        (userlands / key).symlink_to(target)
+    for path in (folder, folder / ".cache", folder / ".cache/weighbridge", userlands, target):
+        os.chown(path, USER, USER)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def as_user(home: Path, *arguments: object, env: Mapping[str, str] | None = None) -> Ended:
+    """Run a command of Weighbridge as the user, with an interpreter that the user can read."""
+    code = Path(package.__file__).parent.parent
+    libraries = next(path for path in sys.path if path.endswith("site-packages"))
+    environment = {
+        "HOME": str(home), "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PYTHONPATH": f"{code}:{libraries}", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
+        **(env or {}),
+    }  # fmt: skip
+    drop = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups"]
+    done = subprocess.run(
+        [*drop, PYTHON, "-m", "weighbridge", *(str(argument) for argument in arguments)],
+        capture_output=True, text=True, timeout=200, env=environment, cwd=home, check=False,
+    )  # fmt: skip
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def user(home: Path) -> Path:
+    """The home, where the user can run Weighbridge at all."""
+    tried = as_user(home, "--help")
+    if tried.code != 0:
+        pytest.skip(f"no interpreter that another user can read: {tried.stderr.splitlines()[-1:]}")
+    return home
+
+
+def test_doctor_says_what_needs_root(machine: Machine, user: Path):
+    done = as_user(user, "doctor", "--json")
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    rows = {row["name"]: row for section in told.values() for row in section}
+    assert rows["native"]["ready"]
+    assert not rows["root"]["ready"] and "limits may not be honoured" in rows["root"]["detail"]
+    assert not rows["docker"]["ready"] and "root" in rows["docker"]["remedy"]
+    assert as_user(user, "doctor").code == 0
+
+
+def test_native_through_a_user_namespace(machine: Machine, user: Path, tmp_path: Path):
+    workloads = ("tcp: {kind: iperf3, duration: 1s}", "cpu: {kind: sysbench-cpu, duration: 1s}")
+    study = user / "study.yaml"
+    shutil.copy(write_study(tmp_path, workloads=workloads, blocks=2, aa=True), study)
+    run = user / "run"
+    done = as_user(user, "run", study, "--out", run, "--yes")
+    assert done.code == 0, done
+    assert "Traceback" not in done.stderr
+    assert {row["outcome"] for row in trials(run)} == {"ok"} and len(trials(run)) == 8
+    known = facts(run)
+    for scope in ("native/server", "native-again/server", "outside/client"):
+        assert known[scope, "user"] == "unprivileged"
+        assert {key for place, key in known if place == scope and key.startswith("not honoured")} == {
+            "not honoured: cpus", "not honoured: memory",
+        }  # fmt: skip
+    assert len({value for (_, key), value in known.items() if key == "packages"}) == 1
+    told = as_user(user, "report", run)
+    assert "not honoured" in told.stdout, told
+    assert "not honoured" in json.dumps(json.loads(as_user(user, "report", run, "--json").stdout))
+    checked = as_user(user, "clean", "--check")
+    assert (checked.code, checked.stdout) == (0, "nothing is left\n"), checked
+    assert not Path(f"/tmp/weighbridge-{USER}").exists()
+
+
+def test_docker_needs_root_or_an_engine(machine: Machine, user: Path, tmp_path: Path):
+    environments = ("native: {kind: native}", "none: {kind: docker, network: none}")
+    study = user / "study.yaml"
+    shutil.copy(write_study(tmp_path, environments=environments, workloads=("cpu: {kind: sysbench-cpu}",)), study)
+    done = as_user(user, "run", study, "--out", user / "run", "--yes")
+    done.must_fail(4, "none", "only root may start a private one")
+    assert not (user / "run").exists()
+
+
+def test_docker_through_an_engine_that_lets_the_user_in(user: Path, userland: Userland, tmp_path: Path):
+    """As one in the group `docker`: signals to what runs as root in a container go through the engine."""
+    study, run = user / "study.yaml", user / "run"
+    shutil.copy(write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(REDIS,), blocks=1), study)
+    (user / "engine").mkdir()
+    with own_engine(userland, user / "engine") as engine:
+        before = {container.name for container in engine.containers.list(all=True)}
+        os.chown(socket_of(engine), USER, USER)
+        done = as_user(user, "run", study, "--out", run, "--yes", env={"DOCKER_HOST": f"unix://{socket_of(engine)}"})
+        assert done.code == 0, done
+        assert {row["outcome"] for row in trials(run)} == {"ok"} and len(trials(run)) == 2
+        assert {container.name for container in engine.containers.list(all=True)} == before

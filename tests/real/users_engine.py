@@ -1,0 +1,109 @@
+"""A Docker engine as a user has one, with things of the user's in it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import docker
+
+from weighbridge.cgroups import Cgroup, hierarchies, remove_top
+from weighbridge.engines import firewall
+from weighbridge.engines.docker import _START, _alone
+from weighbridge.model.site import Userland
+from weighbridge.runner import state
+
+from .machine import Machine
+
+GROUP = "/weighbridge/own-engine-of-a-test"
+FOLDERS = (Path("/etc/docker"), Path("/run/docker"), Path("/run/containerd"))
+
+
+@contextmanager
+def own_engine(userland: Userland, folder: Path, *inside: str) -> Iterator[docker.DockerClient]:
+    """An engine that is not Weighbridge's, with a container, a network and an image that are not either.
+
+    ``inside`` is a launcher for the engine. One at a time: it changes the host's packet filter.
+    """
+    Machine.as_it_is()  # when another run has ended
+    with ExitStack() as stack:
+        _prepare(stack, folder)
+        _start(stack, folder, *inside)
+        client = stack.enter_context(contextlib.closing(_await(f"unix://{folder}/d.sock")))
+        with userland.tar.open("rb") as data:
+            chunks = iter(lambda: data.read(2**20), b"")
+            client.api.import_image_from_stream(chunks, repository="foreign", tag="1")
+        network = client.networks.create("foreign", driver="bridge")
+        stack.callback(network.remove)
+        container = client.containers.run(
+            "foreign:1", ["sleep", "infinity"], name="foreign", network="foreign", detach=True, cgroup_parent=GROUP
+        )
+        stack.callback(container.remove, force=True)
+        yield client
+
+
+def _prepare(stack: ExitStack, folder: Path) -> None:
+    """The folders that an engine needs, and everything as it was when the stack ends."""
+    state.base().mkdir(exist_ok=True)
+    stack.callback(lambda: state.known_runs() or state.base().rmdir())
+    (state.base() / "own-engine").mkdir()  # so that no run removes the folder, which is what engines lock
+    stack.callback((state.base() / "own-engine").rmdir)
+    stack.enter_context(_alone(state.base(), print))
+    for path in FOLDERS:
+        if not path.exists():
+            path.mkdir()
+            stack.callback(path.rmdir)
+    for name in ("etc", "run", "containerd"):
+        (folder / name).mkdir()
+    (folder / "daemon.json").write_text("{}")
+    for hierarchy in hierarchies():
+        if not (hierarchy / "docker").exists():  # the engine would make it for our containers, and keep it
+            (hierarchy / "docker").mkdir()
+            stack.callback((hierarchy / "docker").rmdir)
+    firewall.remember(folder)
+    stack.callback(firewall.restore, folder)
+
+
+def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
+    """dockerd by the product's own way in: a mount namespace and a control group, so that nothing can be left."""
+    group = Cgroup(GROUP.removeprefix("/weighbridge/")).create()
+    stack.callback(remove_top)
+    stack.callback(group.remove)
+    engine = subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start",
+         " ".join(str(path) for path in group.procs), str(folder),
+         *inside, "dockerd", "--data-root", folder / "data", "--exec-root", folder / "exec", "--host",
+         f"unix://{folder}/d.sock", "--pidfile", folder / "pid", "--bridge", "none", "--config-file",
+         folder / "daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    stack.callback(engine.wait)
+    stack.callback(group.kill)
+
+    def ask_it_to_end() -> None:
+        os.killpg(engine.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            engine.wait(10)
+
+    stack.callback(ask_it_to_end)
+
+
+def _await(address: str) -> docker.DockerClient:
+    deadline = time.monotonic() + 40
+    while True:
+        try:
+            client = docker.DockerClient(base_url=address, timeout=60)
+            client.ping()
+            return client
+        except (docker.errors.DockerException, OSError):
+            assert time.monotonic() < deadline, "the test's own dockerd did not start"
+            time.sleep(0.05)
+
+
+def socket_of(client: docker.DockerClient) -> str:
+    """The path of the engine's socket."""
+    return str(client.api.get_adapter(client.api.base_url).socket_path)

@@ -1,0 +1,157 @@
+"""The command line as a user calls it, small studies, and a run directory read back."""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = (sys.executable, "-m", "weighbridge")
+PATIENCE_S = 120.0
+NATIVE = "native: {kind: native}"
+DOCKER = "bridge: {kind: docker, network: bridge}"
+CPU = "cpu: {kind: sysbench-cpu, duration: 1s}"
+REDIS = "redis: {kind: redis-benchmark, requests: 2000, clients: 5, tests: set}"
+
+
+def write_study(
+    folder: Path,
+    *,
+    environments: tuple[str, ...] = (NATIVE,),
+    workloads: tuple[str, ...] = (REDIS,),
+    blocks: int = 2,
+    aa: bool = False,
+    resources: str = "{cpus: 1, memory: 512MiB}",
+) -> Path:
+    """A study file in the folder."""
+    path = folder / "study.yaml"
+    lines = [
+        "study: tiny", "question: Does it run?", f"resources: {resources}", "baseline: native",
+        f"aa: {str(aa).lower()}", "environments:", *(f"  {line}" for line in environments),
+        "workloads:", *(f"  {line}" for line in workloads), f"repetitions: {{blocks: {blocks}}}", "seed: 3",
+    ]  # fmt: skip
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    def must_fail(self, code: int, *words: str) -> None:
+        """It failed with this code and with one sentence that has these words; no traceback."""
+        assert self.code == code, self
+        assert "Traceback" not in self.stderr and "Traceback" not in self.stdout, self
+        told = [line for line in self.stderr.splitlines() if line.startswith("weighbridge: ")]
+        assert len(told) == 1, self
+        for word in words:
+            assert word in told[0], (word, told[0])
+
+
+def weighbridge(*arguments: object, env: Mapping[str, str] | None = None, prefix: tuple[str, ...] = ()) -> Ended:
+    """Run a command to its end."""
+    argv = [*prefix, *PROGRAM, *(str(argument) for argument in arguments)]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, timeout=PATIENCE_S * 2, env={**os.environ, **(env or {})}, check=False
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+class Going:
+    """A `weighbridge run` that goes on while the test looks at it."""
+
+    def __init__(self, *arguments: object, env: Mapping[str, str] | None = None, files: Path) -> None:
+        self._out, self._err = files / "stdout", files / "stderr"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [*PROGRAM, *(str(argument) for argument in arguments)],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **(env or {})},
+            )  # fmt: skip
+
+    def await_text(self, text: str) -> None:
+        """Wait until it has said this."""
+        self.await_that(lambda: text in self._err.read_text(errors="replace"), f"it says '{text}'")
+
+    def await_that(self, condition: Callable[[], Any], what: str = "the condition") -> None:
+        """Wait until something is the case while the run goes on."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                pytest.fail(f"the run ended ({self.process.returncode}) or time ran out before {what}: {self.told()}")
+            time.sleep(0.005)
+
+    def told(self) -> str:
+        """What it has written to standard error."""
+        return self._err.read_text(errors="replace")
+
+    def end(self, number: int | None = None) -> Ended:
+        """Send a signal, if one is given, and wait for the end."""
+        if number is not None:
+            self.process.send_signal(number)
+        code = self.process.wait(PATIENCE_S)
+        return Ended(code, self._out.read_text(errors="replace"), self.told())
+
+
+@contextmanager
+def going(*arguments: object, env: Mapping[str, str] | None = None, files: Path) -> Iterator[Going]:
+    """A run that goes on; ended in good order where the test fails."""
+    run = Going(*arguments, env=env, files=files)
+    try:
+        yield run
+    finally:
+        if run.process.poll() is None:
+            run.process.send_signal(signal.SIGTERM)
+            try:
+                run.process.wait(60)
+            except subprocess.TimeoutExpired:
+                run.process.kill()
+                run.process.wait()
+
+
+Row = dict[str, Any]
+
+
+def trials(directory: Path) -> list[Row]:
+    """The rows of the trials that are saved so far; none where there is no store yet."""
+    database = directory / "run.sqlite"
+    if not database.exists():
+        return []
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)
+    connection.row_factory = sqlite3.Row
+    try:
+        return [dict(row) for row in connection.execute("SELECT * FROM trial ORDER BY id")]
+    except sqlite3.OperationalError:
+        return []  # its tables are being made
+    finally:
+        connection.close()
+
+
+def run_id(directory: Path) -> str:
+    """The id of the run in a directory, "-" where there is none yet."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{directory / 'run.sqlite'}?mode=ro", uri=True)) as connection:
+            return str(connection.execute("SELECT value FROM run WHERE key = 'run_id'").fetchone()[0])
+    except (sqlite3.OperationalError, TypeError):
+        return "-"
+
+
+def facts(directory: Path) -> dict[tuple[str, str], str]:
+    """(scope, key) -> value of every fact."""
+    connection = sqlite3.connect(f"file:{directory / 'run.sqlite'}?mode=ro", uri=True, timeout=10)
+    try:
+        return {(scope, key): value for scope, key, value in connection.execute("SELECT scope, key, value FROM fact")}
+    finally:
+        connection.close()
