@@ -23,8 +23,13 @@ OUTPUT_LIMIT = 64 * 2**20
 class Process:
     """A started process in its own group. Implements ``Running``."""
 
-    def __init__(self, command: Command, *, env: Mapping[str, str] | None = None, hold: bool = False) -> None:
-        """Start it. With ``hold`` it gets a pipe as standard input that closes when we end, however we end."""
+    def __init__(
+        self, command: Command, *, env: Mapping[str, str] | None = None, hold: bool = False, inherit: bool = True
+    ) -> None:
+        """Start it. With ``hold`` it gets a pipe as standard input that closes when we end, however we end.
+
+        Without ``inherit`` its variables are those of ``env`` and the command alone, not also our own.
+        """
         self.command = command
         self._stdout: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - read back after the process ended
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
@@ -39,7 +44,7 @@ class Process:
         try:
             self._popen = subprocess.Popen(
                 command.argv,
-                env={**os.environ, **(env or {}), **command.env},
+                env={**(os.environ if inherit else {}), **(env or {}), **command.env},
                 stdin=stdin,
                 stdout=self._stdout,
                 stderr=self._stderr,

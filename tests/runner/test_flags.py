@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from weighbridge.meters.host import host_flags, read, site_flags, used
 
+SITES = [{"cpu_s": 0.5}, {"cpu_s": 0.2}]
 QUIET = {"busy_s": 1.0, "steal_s": 0.0, "load1": 0.5, "psi_cpu_s": 0.0, "psi_memory_s": 0.0, "psi_io_s": 0.0}
 
 
 def test_a_quiet_machine_has_no_flags():
-    assert host_flags(QUIET, 10.0, 2) == []
-    assert host_flags({}, 10.0, 2) == []
-    assert site_flags("server", {"cpu_s": 5.0, "throttled_s": 0.0}, 10.0, 1.0) == []
-    assert site_flags("client", {}, 10.0, 1.0) == []
+    assert host_flags(QUIET, SITES, 10.0, 2) == []
+    assert host_flags({}, SITES, 10.0, 2) == []
+    assert site_flags("server", {"cpu_s": 5.0, "throttled_s": 0.0}, 10.0) == []
+    assert site_flags("client", {}, 10.0) == []
 
 
 @pytest.mark.parametrize(
@@ -24,25 +25,34 @@ def test_a_quiet_machine_has_no_flags():
      ({"psi_memory_s": 1.0}, "memory pressure 10%"), ({"psi_io_s": 5.0}, "io pressure 50%")],
 )  # fmt: skip
 def test_a_disturbed_machine_is_flagged(readings: dict[str, float], flag: str):
-    assert host_flags(QUIET | readings, 10.0, 2) == [flag]
+    assert host_flags(QUIET | readings, SITES, 10.0, 2) == [flag]
 
 
 @pytest.mark.parametrize("readings", [{"steal_s": 0.2}, {"load1": 4.0}, {"psi_memory_s": 0.5}, {"psi_cpu_s": 10.0}])
 def test_thresholds(readings: dict[str, float]):
-    assert host_flags(QUIET | readings, 10.0, 2) == []
+    assert host_flags(QUIET | readings, SITES, 10.0, 2) == []
+
+
+def test_work_of_others_is_what_the_sites_did_not_do():
+    busy = QUIET | {"busy_s": 9.0}
+    assert host_flags(busy, SITES, 10.0, 2) == ["work outside the sites 83% of a CPU"]
+    assert host_flags(busy, [{"cpu_s": 8.0}], 10.0, 2) == []
+    assert host_flags(busy, [{}], 10.0, 2) == [], "a site whose use is not known says nothing about others"
 
 
 def test_throttling_is_flagged_for_any_role():
-    assert site_flags("server", {"throttled_s": 2.0}, 10.0, 1.0) == ["server throttled 20%"]
-    assert site_flags("client", {"throttled_s": 2.0}, 10.0, None) == ["client throttled 20%"]
+    assert site_flags("server", {"throttled_s": 2.0}, 10.0) == ["server throttled 20%"]
+    assert site_flags("solo", {"throttled_s": 2.0}, 10.0) == ["solo throttled 20%"]
 
 
 def test_a_generator_that_was_itself_the_limit():
-    assert site_flags("client", {"cpu_s": 4.8}, 10.0, 0.5) == ["generator saturated"]
-    assert site_flags("client", {"cpu_s": 4.7}, 10.0, 0.5) == []
-    assert site_flags("client", {"cpu_s": 99.0}, 10.0, None) == []
-    assert site_flags("server", {"cpu_s": 10.0}, 10.0, 1.0) == []
-    assert site_flags("solo", {"cpu_s": 10.0}, 10.0, 1.0) == []
+    assert site_flags("client", {"cpu_s": 9.4}, 10.0) == ["generator saturated"], "a thread has one CPU, limit or not"
+    assert site_flags("client", {"cpu_s": 9.2}, 10.0) == []
+    assert site_flags("client", {"cpu_s": 4.8, "throttled_s": 2.0}, 10.0) == [
+        "client throttled 20%", "generator saturated",
+    ]  # fmt: skip
+    assert site_flags("server", {"cpu_s": 10.0}, 10.0) == []
+    assert site_flags("solo", {"cpu_s": 10.0}, 10.0) == []
 
 
 def test_used_is_the_difference_of_counters_and_the_level_at_the_start():
@@ -74,6 +84,6 @@ NUMBERS = st.floats(0, 1e6)
 @settings(derandomize=True, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(QUIET)), NUMBERS), st.floats(0.001, 1e5), st.integers(1, 256))
 def test_flags_are_short_lines(readings: dict[str, float], wall_s: float, cpus: int):
-    for flag in [*host_flags(readings, wall_s, cpus), *site_flags("client", readings, wall_s, float(cpus))]:
+    for flag in [*host_flags(readings, [readings], wall_s, cpus), *site_flags("client", readings, wall_s)]:
         assert flag.isprintable()
         assert len(flag) < 60

@@ -36,7 +36,7 @@ def measure(world: World, *, warm: bool = False, solo: bool = False, **acts: Act
     workload = FakeSolo() if solo else FakeWorkload()
     world.sites = [FakeSite(world, role, "one", role) for role in workload.roles]
     sites = {site.role: site for site in world.sites}
-    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), 1.0, 2)
+    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), 2)
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
     return record
@@ -140,7 +140,7 @@ def test_an_environment_that_goes_away(world: World, role: str, when: str):
     usually = world.act
     world.act = lambda site, command: acts.get(command.argv[0]) or usually(site, command)
     world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]
-    stage = Stage({s.role: s for s in world.sites}, Endpoint("", "", 5201), 1.0, 2)
+    stage = Stage({s.role: s for s in world.sites}, Endpoint("", "", 5201), 2)
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     failed(record, Outcome.ENVIRONMENT_LOST, f"{role} went away at {when}")
 
@@ -169,7 +169,7 @@ def test_a_lost_environment_while_tidying_up_does_not_hide_an_interruption(world
 
 
 def test_flags_stand_beside_the_number(world: World, monkeypatch: pytest.MonkeyPatch):
-    readings = iter([{"cpu_s": 0.0, "throttled_s": 0.0}] * 2 + [{"cpu_s": 100.0, "throttled_s": 50.0}] * 2)
+    readings = iter([{"cpu_s": 0.0, "throttled_s": 0.0}] * 4 + [{"cpu_s": 100.0, "throttled_s": 50.0}] * 4)
     monkeypatch.setattr(FakeSite, "meters", lambda _: next(readings))
     record = measure(world, client=Act(lasts=0.01))
     assert "generator saturated" in record.flags
@@ -178,7 +178,7 @@ def test_flags_stand_beside_the_number(world: World, monkeypatch: pytest.MonkeyP
 
 
 def test_meters_that_vanish_are_absent(world: World, monkeypatch: pytest.MonkeyPatch):
-    readings = iter([{"cpu_s": 0.0}] * 2 + [{}] * 2)
+    readings = iter([{"cpu_s": 0.0}] * 2 + [{}] * 6)
     monkeypatch.setattr(FakeSite, "meters", lambda _: next(readings))
     record = measure(world)
     assert record.outcome is Outcome.OK

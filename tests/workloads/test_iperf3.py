@@ -110,7 +110,7 @@ def test_a_missing_key_is_unparseable_and_never_zero(key: bytes):
 def test_when_no_datagram_arrives_all_are_lost_whatever_iperf3_says():
     assert b'"lost_percent":\t0' in data("iperf3-udp-all-lost.json")
     measured = parse("iperf3", UDP, data("iperf3-udp-all-lost.json"))
-    assert measured == (Measurement(THROUGHPUT, 0.0), Measurement(LOSS, 100.0))
+    assert measured == (Measurement(LOSS, 100.0), Measurement(THROUGHPUT, 0.0))
 
 
 def test_a_loss_that_nothing_came_after_is_counted_too():

@@ -16,7 +16,7 @@ from weighbridge.engines import firewall
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import HostProcess, RunContext, Userland
+from weighbridge.model.site import SITE_ENV, HostProcess, RunContext, Userland
 
 LABEL = "weighbridge.run"
 START_S = 40.0
@@ -77,7 +77,7 @@ def readiness() -> Readiness:
         return Readiness(True, f"the engine that answers, Docker {version}")
     if host := os.environ.get("DOCKER_HOST"):
         return Readiness(False, f"no engine answers at DOCKER_HOST={host}", "start it, or unset DOCKER_HOST")
-    if shutil.which("dockerd") is None:
+    if shutil.which("dockerd", path=SITE_ENV["PATH"] + os.pathsep + os.environ.get("PATH", "")) is None:
         return Readiness(False, "no Docker engine is installed", INSTALL)
     if os.geteuid() != 0:
         remedy = "run as root, or ask for membership in the group 'docker'"
@@ -186,7 +186,8 @@ def _private(run: RunContext) -> Iterator[Any]:
                 "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
                 "--shutdown-timeout", "5", "--log-level", "warn",
             )  # fmt: skip
-            daemon = process.Process(Command(argv), env={process.RUN_VARIABLE: run.id})
+            # the user's variables (LD_PRELOAD, locale, ...) are no part of the engine that is measured
+            daemon = process.Process(Command(argv), env={**SITE_ENV, process.RUN_VARIABLE: run.id}, inherit=False)
             try:
                 yield _await_answer(socket, daemon)
             finally:

@@ -59,7 +59,7 @@ class Exec:
 
     def poll(self) -> int | None:
         """Its return code, or None while it runs."""
-        return self._inspect()["ExitCode"] if self._done.is_set() else None
+        return _as_in_subprocess(self._inspect()["ExitCode"]) if self._done.is_set() else None
 
     def wait(self, timeout_s: float) -> bool:
         """Wait at most ``timeout_s`` seconds; True once its output has ended."""
@@ -83,7 +83,7 @@ class Exec:
             with contextlib.suppress(OSError):
                 self._raw.close()
                 self._socket.close()
-        code = int(state["ExitCode"] if state["ExitCode"] is not None else -1)
+        code = _as_in_subprocess(state["ExitCode"])
         streams = [bytes(stream) for stream in self._streams]
         duration = self._ended - self._started
         self._completed = Completed(self._command.argv, code, streams[0], streams[1], duration, timed_out)
@@ -126,3 +126,10 @@ class Exec:
         with engine_errors("docker exec of kill"):  # the shell's own kill: a userland need not have the program
             kill = ["sh", "-c", f"kill -{int(number)} -- -{inner}"]
             self._api.exec_start(self._api.exec_create(self._container, kill, user="root")["Id"])
+
+
+def _as_in_subprocess(code: int | None) -> int:
+    """Docker's 128 + n of a process that was ended by signal n as -n; -1 where the engine knows no code."""
+    if code is None:
+        return -1
+    return 128 - code if 128 < code <= 128 + signal.NSIG else code

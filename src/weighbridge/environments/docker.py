@@ -15,7 +15,7 @@ from weighbridge.engines.exec import Exec
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command, Completed, Running, Transport
 from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.site import SITE_ENV, Site, SiteRequest
 from weighbridge.model.study import Options
 from weighbridge.process import RUN_VARIABLE
 
@@ -36,14 +36,16 @@ class DockerOptions(Options):
 class DockerSite:
     """A running container. Implements ``Site``."""
 
-    def __init__(self, request: SiteRequest, made: Engine, container: Any, address: str, listen: str) -> None:
+    def __init__(
+        self, request: SiteRequest, made: Engine, container: Any, addresses: tuple[str, str], *, proxied: bool
+    ) -> None:
         self.name = request.name
-        self.address = address
-        self.listen = listen
+        self.address, self.listen = addresses
+        self._proxied = proxied
         self._host = request.host
         self._engine = made
         self._container = container
-        self._env = {RUN_VARIABLE: request.run.id}
+        self._env = {**SITE_ENV, RUN_VARIABLE: request.run.id}
         self._pid = int(container.attrs["State"]["Pid"])
         self._userland = request.userland
 
@@ -99,6 +101,9 @@ class DockerSite:
         with engine_errors(f"{self.name}: inspect"):
             info = self._engine.client.info()
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
+        if self._proxied:
+            what = "limits of docker-proxy"
+            warnings[f"not honoured: {what}"] = f"{what}: it carries this environment's traffic outside of all limits"
         return {
             "userland": self._userland.digest,
             "user": "root",
@@ -140,8 +145,9 @@ class Docker(Environment):
                 network = _network(stack, made, request) if options.network == "bridge" else None
                 container = _container(stack, made, options, request, network)
                 _must_be_here(container)
-                address, listen = _addresses(container, options, network)
-            yield DockerSite(request, made, container, address, listen)
+                addresses = _addresses(container, options, network)
+            proxied = options.publish and options.publish_on == "loopback"
+            yield DockerSite(request, made, container, addresses, proxied=proxied)
 
 
 _numbers = itertools.count()
@@ -188,7 +194,7 @@ def _container(
         mem_limit=limits.memory,
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
-        environment={RUN_VARIABLE: request.run.id},
+        environment={**SITE_ENV, RUN_VARIABLE: request.run.id},
     )
     stack.callback(_quietly, container.remove, force=True, v=True)
     container.start()

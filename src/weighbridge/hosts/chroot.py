@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from weighbridge.cgroups import Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command, Completed, Running, Transport
-from weighbridge.model.site import HostProcess, SiteRequest
+from weighbridge.model.site import SITE_ENV, HostProcess, SiteRequest
+from weighbridge.process import RUN_VARIABLE
 
 # The programs see the same bits everywhere, so the root is read-only. The mounts live in a namespace of their own
 # and end with its last process; `cat` holds it until our end of its pipe closes, however we end.
@@ -51,18 +52,22 @@ class ChrootSite:
         self._prefix = (
             "sh", "-c", _JOIN, "join", *join, "--",
             "nsenter", "--target", str(holder.pid), *user, "--mount", *network, "--",
-            "chroot", str(request.userland.root),
+            "setpriv", "--pdeathsig", "KILL", "chroot", str(request.userland.root), "env", "-i",
+            *(f"{key}={value}" for key, value in {**SITE_ENV, RUN_VARIABLE: request.run.id}.items()),
         )  # fmt: skip
+
+    def _wrapped(self, command: Command) -> Command:
+        """Behind the launcher; it dies with us (in a user namespace nothing else would find it)."""
+        self._check()
+        return command.wrapped(*self._prefix, *(f"{key}={value}" for key, value in command.env.items()))
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
-        self._check()
-        return self._request.host.run(command.wrapped(*self._prefix))
+        return self._request.host.run(self._wrapped(command))
 
     def start(self, command: Command) -> Running:
         """Start and return at once."""
-        self._check()
-        return self._request.host.start(command.wrapped(*self._prefix))
+        return self._request.host.start(self._wrapped(command))
 
     def _check(self) -> None:
         if self._holder.poll() is not None:

@@ -2,9 +2,13 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+FOREIGN = 0.75
+"""CPUs that may be busy outside of the sites during a trial without a flag."""
+SATURATED = 0.93
+"""Share of one CPU from which a generator counts as being the limit: it also starts, connects and ends."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -35,14 +39,23 @@ def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, f
     }
 
 
-def host_flags(used_by_host: Mapping[str, float], wall_s: float, cpus: int) -> list[str]:
-    """What a reader has to know about the machine during a trial of ``wall_s`` seconds."""
+def host_flags(
+    used_by_host: Mapping[str, float], used_by_sites: Sequence[Mapping[str, float]], wall_s: float, cpus: int
+) -> list[str]:
+    """What a reader has to know about the machine during a trial of ``wall_s`` seconds.
+
+    The kernel's network path, the engine and Weighbridge itself work outside the sites too: FOREIGN leaves room.
+    """
     found = []
     steal = used_by_host.get("steal_s", 0.0) / (wall_s * cpus)
     if steal > 0.01:
         found.append(f"steal {steal:.0%}")
     if used_by_host.get("load1", 0.0) > 2 * cpus:
         found.append(f"load {used_by_host['load1']:.1f} at the start")
+    if "busy_s" in used_by_host and all("cpu_s" in site for site in used_by_sites):
+        foreign = (used_by_host["busy_s"] - sum(site["cpu_s"] for site in used_by_sites)) / wall_s
+        if foreign > FOREIGN:
+            found.append(f"work outside the sites {foreign:.0%} of a CPU")
     for what in ("memory", "io"):
         share = used_by_host.get(f"psi_{what}_s", 0.0) / wall_s
         if share > 0.05:
@@ -50,12 +63,17 @@ def host_flags(used_by_host: Mapping[str, float], wall_s: float, cpus: int) -> l
     return found
 
 
-def site_flags(role: str, used_by_site: Mapping[str, float], wall_s: float, cpus: float | None) -> list[str]:
-    """What a reader has to know about one role: throttled by its limit, or a generator that was itself the limit."""
+def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float) -> list[str]:
+    """What a reader has to know about one role while the measured process ran: throttled, or itself the limit.
+
+    A generator has one busy thread (iperf3 3.12, redis-benchmark, netperf), so one CPU is its limit whatever the
+    site's limit is; one that is throttled is limited too.
+    """
     found = []
-    throttled = used_by_site.get("throttled_s", 0.0) / wall_s
+    measured_s = max(measured_s, 1e-9)
+    throttled = used_by_site.get("throttled_s", 0.0) / measured_s
     if throttled > 0.05:
         found.append(f"{role} throttled {throttled:.0%}")
-    if role == "client" and cpus is not None and used_by_site.get("cpu_s", 0.0) > 0.95 * cpus * wall_s:
+    if role == "client" and (throttled > 0.05 or used_by_site.get("cpu_s", 0.0) > SATURATED * measured_s):
         found.append("generator saturated")
     return found

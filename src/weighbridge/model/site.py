@@ -11,6 +11,14 @@ from weighbridge.model.command import Command, Completed, Running, Transport
 T = TypeVar("T")
 
 
+SITE_ENV: Mapping[str, str] = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LANG": "C.UTF-8",
+}
+"""The environment variables of every program in every site: the user's own must not reach some of them only."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list.

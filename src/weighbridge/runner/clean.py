@@ -64,8 +64,10 @@ def clean() -> list[Leftover]:
     """Remove everything of every dead run; gives what could not be removed."""
     found, living = find()
     for run_id in {leftover.run for leftover in found} - living - {NO_RUN}:
-        sweep(run_id)
-        state.forget(run_id)
+        with state.held(run_id) as folder:
+            if folder is not None:  # else it is being continued: it lives again
+                sweep(run_id)
+                state.forget(run_id)
     for path in _half_built(cache_folder()):
         shutil.rmtree(path, ignore_errors=True)
     cgroups.remove_top()
@@ -74,12 +76,14 @@ def clean() -> list[Leftover]:
 
 
 def _processes() -> list[tuple[int, str, str]]:
-    """Processes that carry a run's id in their environment: (pid, run id, name)."""
+    """This user's processes that carry a run's id in their environment: (pid, run id, name)."""
     found = []
     marker = f"{RUN_VARIABLE}=".encode()
     for environ in Path("/proc").glob("[0-9]*/environ"):
         pid = int(environ.parent.name)
         with contextlib.suppress(OSError, ValueError):
+            if environ.stat().st_uid != os.geteuid():
+                continue  # whoever started it cleans it up: only they know whether their run is alive
             for entry in environ.read_bytes().split(b"\0"):
                 if entry.startswith(marker) and pid != os.getpid():
                     found.append((pid, entry[len(marker) :].decode(), (environ.parent / "comm").read_text().strip()))

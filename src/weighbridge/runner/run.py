@@ -13,6 +13,7 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study
 from weighbridge.runner import calibration, clean, state
+from weighbridge.runner.continuity import require_same
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.store.run import RunStore
@@ -102,6 +103,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress)
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
     userland = ensure(packages_of(study), cache, progress.say)
     facts = fingerprint()
+    require_same(store, facts, userland.versions)
     store.add_facts("host", {key: value for key, value in facts.items() if value})
     store.add_facts("before", momentary())
     store.add_facts("calibration", calibration.facts())
@@ -109,4 +111,4 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
     store.add_facts("userland packages", userland.versions)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
-        Session(study, store, run, userland, progress).go()
+        Session(study, store, run, userland, progress, momentary).go()

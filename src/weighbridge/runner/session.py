@@ -1,7 +1,7 @@
 """A session: walks the blocks of a study, saves each trial as it ends, and continues where it was interrupted."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -48,6 +48,8 @@ class Session:
     run: RunContext
     userland: Userland
     progress: Progress
+    look_around: Callable[[], Mapping[str, str]] = dict
+    """Facts about the host, taken once every site is open: an engine's firewall rules are in force then."""
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
@@ -65,6 +67,7 @@ class Session:
             self._sites.open_all(stack)
             for place, facts in self._sites.facts().items():
                 self.store.add_facts(place, facts)
+            self.store.add_facts("during", self.look_around())
             self._walk()
         finally:
             with shield():

@@ -121,7 +121,7 @@ class Sites:
         sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
         server = sites.get("server", next(iter(sites.values())))
         endpoint = Endpoint(server.listen, server.address, self._ports[arm.name].get(cell.workload, 0))
-        return Stage(sites, endpoint, self.study.file.resources.cpus, len(cpus_online()))
+        return Stage(sites, endpoint, len(cpus_online()))
 
     def facts(self) -> dict[str, dict[str, str]]:
         """What is in force in each site, by "environment/role"; the package database is compared between them."""

@@ -5,11 +5,15 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from weighbridge.errors import RunDirectoryError
+
+_TRIES, _PAUSE_S = 20, 0.02
 
 
 def base() -> Path:
@@ -41,7 +45,7 @@ def _of_others() -> list[Path]:
 def _locked(path: Path) -> bool:
     try:
         with path.open("r") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return True
     except OSError:
@@ -60,15 +64,32 @@ def cache_of(run_id: str, default: Path) -> Path:
 @contextmanager
 def claim(run_id: str, cache: Path) -> Iterator[Path]:
     """The run's folder, locked for as long as the context lasts. RunDirectoryError where the run is alive."""
+    with held(run_id) as folder:
+        if folder is None:
+            raise RunDirectoryError(f"the run {run_id} is being continued by another process: wait for it")
+        (folder / "owner.json").write_text(json.dumps({"cache": str(cache), "pid": os.getpid()}))
+        yield folder
+
+
+@contextmanager
+def held(run_id: str) -> Iterator[Path | None]:
+    """The run's folder, locked so that nobody else continues or cleans it; None where the run is alive."""
     folder = base() / run_id
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (folder / "lock").open("a") as lock:
+        yield folder if _take(lock) else None
+
+
+def _take(lock: IO[str]) -> bool:
+    """Lock it; somebody who only looks whether the run is alive holds it for a moment."""
+    for _ in range(_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunDirectoryError(f"the run {run_id} is being continued by another process: wait for it") from None
-        (folder / "owner.json").write_text(json.dumps({"cache": str(cache), "pid": os.getpid()}))
-        yield folder
+            time.sleep(_PAUSE_S)
+        else:
+            return True
+    return False
 
 
 def forget(run_id: str) -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost
@@ -32,11 +32,10 @@ _WATCH_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where the roles of one workload are in one environment. ``cpus`` is the CPU limit of each site."""
+    """Where the roles of one workload are in one environment."""
 
     sites: Mapping[Role, Site]
     endpoint: Endpoint
-    cpus: float | None
     cpus_online: int
 
 
@@ -47,6 +46,8 @@ class _Course:
     completed: dict[str, Completed]
     server: Running | None = None
     measured_s: float = 0.0
+    measured_use: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    """What each site used while the measured process ran: not the warm-up, nor the start of the server."""
 
 
 def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> TrialRecord:
@@ -83,7 +84,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         measurements=measurements,
         roles=tuple(_record(role, completed) for role, completed in course.completed.items()),
         samples=tuple((site, name, value) for site, readings in used.items() for name, value in readings.items()),
-        flags=_flags(used, wall, course.measured_s or wall, stage),
+        flags=_flags(used, wall, course, stage),
     )
 
 
@@ -97,8 +98,10 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
         if completed.returncode != 0:
             raise ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
     command = workload.command(measured, options, stage.endpoint)
+    before = {role: each.meters() for role, each in stage.sites.items()}
     completed = _watched(site.start(command), command, course, measured)
     course.measured_s = completed.duration_s
+    course.measured_use = {role: host.used(before[role], each.meters()) for role, each in stage.sites.items()}
 
 
 def _serve(command: Command, site: Site, course: _Course) -> Running:
@@ -160,12 +163,10 @@ def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, 
     return [values for _, values in readings]
 
 
-def _flags(
-    used: Mapping[str, Mapping[str, float]], wall_s: float, measured_s: float, stage: Stage
-) -> tuple[str, ...]:
-    found = host.host_flags(used["host"], wall_s, stage.cpus_online)
-    for role in stage.sites:
-        found += host.site_flags(role, used[role], measured_s, stage.cpus)
+def _flags(used: Mapping[str, Mapping[str, float]], wall_s: float, course: _Course, stage: Stage) -> tuple[str, ...]:
+    found = host.host_flags(used["host"], [used[role] for role in stage.sites], wall_s, stage.cpus_online)
+    for role, use in course.measured_use.items():
+        found += host.site_flags(role, use, course.measured_s)
     return tuple(found)
 
 

@@ -23,13 +23,14 @@ def metrics(values: Iterable[Value]) -> list[tuple[str, str, str]]:
 def pairs(values: Iterable[Value], baseline: str, environment: str) -> list[Pair]:
     """The pairs of one (workload, level, metric), by block.
 
-    A block that was run again counts once: with its latest attempt in which both sides have a value.
+    A block that was run again counts once: with its first attempt in which both sides have a value. What another
+    environment's failure made run again does not replace what was measured.
     """
     by_attempt: dict[tuple[int, int], dict[str, Value]] = {}
     for value in values:
         by_attempt.setdefault((value.block, value.attempt), {})[value.environment] = value
-    latest: dict[int, Pair] = {}
+    first: dict[int, Pair] = {}
     for (block, _), sides in sorted(by_attempt.items()):
         if baseline in sides and environment in sides:
-            latest[block] = Pair(block, sides[baseline], sides[environment])
-    return list(latest.values())
+            first.setdefault(block, Pair(block, sides[baseline], sides[environment]))
+    return list(first.values())

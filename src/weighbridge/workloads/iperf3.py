@@ -71,7 +71,7 @@ class Iperf3(Workload):
 
     def metrics(self, options: Iperf3Options) -> tuple[Metric, ...]:
         """Throughput in Mbit/s (10^6), and what the protocol adds to it; ``_back`` is from server to client."""
-        metrics = (THROUGHPUT, RETRANSMITS) if options.protocol == "tcp" else (THROUGHPUT, JITTER, LOSS)
+        metrics = (THROUGHPUT, RETRANSMITS) if options.protocol == "tcp" else (JITTER, LOSS, THROUGHPUT)
         return (*metrics, *(BACK[metric] for metric in metrics)) if options.bidirectional else metrics
 
     def command(self, role: Role, options: Iperf3Options, at: Endpoint) -> Command:
@@ -148,7 +148,7 @@ def _direction(document: dict[str, Any], options: Iperf3Options, way: str = "") 
     sent, received = f"sum_sent{way}", f"sum_received{way}"
     throughput = Measurement(THROUGHPUT, _number(document, received, "bits_per_second") / 1e6)
     if options.protocol == "udp":
-        return (throughput, *_udp(document, sent, received))
+        return (*_udp(document, sent, received), throughput)  # its rate is given: it is no headline
     if "retransmits" not in _sum(document, sent):
         return (throughput,)
     return (throughput, Measurement(RETRANSMITS, _number(document, sent, "retransmits")))

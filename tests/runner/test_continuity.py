@@ -1,0 +1,47 @@
+"""A run is not continued where its numbers would be others."""
+
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import RunDirectoryError
+from weighbridge.runner.continuity import require_same
+from weighbridge.store.run import RunStore
+
+HOST = {"CPU": "a", "kernel": "Linux 6.1", "memory": "4 GiB"}
+PACKAGES = {"iperf3": "3.12-1", "redis-server": "7.0"}
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with RunStore(tmp_path / "run", writable=True) as made:
+        yield made
+
+
+def begun(store: RunStore) -> None:
+    store.add_facts("host", HOST)
+    store.add_facts("userland packages", PACKAGES)
+
+
+def test_a_new_run_and_an_unchanged_machine_pass(store: RunStore):
+    require_same(store, HOST, PACKAGES)
+    begun(store)
+    require_same(store, HOST | {"memory": "8 GiB"}, PACKAGES)
+
+
+def test_another_kernel_is_refused_by_name(store: RunStore):
+    begun(store)
+    with pytest.raises(RunDirectoryError, match=r"kernel was Linux 6.1 and is Linux 6.2.*--out"):
+        require_same(store, HOST | {"kernel": "Linux 6.2"}, PACKAGES)
+
+
+def test_it_is_the_first_session_that_counts(store: RunStore):
+    begun(store)
+    store.add_facts("host", HOST | {"kernel": "Linux 6.2"})
+    require_same(store, HOST, PACKAGES)
+
+
+def test_other_programs_are_refused_by_name(store: RunStore):
+    begun(store)
+    with pytest.raises(RunDirectoryError, match="other versions of iperf3, netperf"):
+        require_same(store, HOST, PACKAGES | {"iperf3": "3.13-1", "netperf": "2.7"})
