@@ -1,7 +1,7 @@
 """Runs made through the real RunStore with synthetic numbers."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -52,6 +52,8 @@ class Recipe:
     repetitions: Repetitions | None = None
     flags: dict[tuple[int, str], tuple[str, ...]] = field(default_factory=dict)
     slowed: dict[tuple[int, str], float] = field(default_factory=dict)
+    again: tuple[int, ...] = ()
+    """Blocks that are run a second time at the end, with every value half as large."""
     seed: int = 7
 
     def arms(self) -> list[Arm]:
@@ -95,6 +97,12 @@ def make_run(directory: Path, recipe: Recipe) -> RunStore:
                     store.save(
                         _record(recipe, workload, block, environment, clock=clock, shared=shared, chance=chance)
                     )
+        for block in recipe.again:
+            for workload in recipe.workloads:
+                for arm in recipe.arms():
+                    clock += 2.0
+                    record = _record(recipe, workload, block, arm.name, clock=clock, shared=-0.5, chance=chance)
+                    store.save(replace(record, trial=replace(record.trial, attempt=1)))
     return RunStore(directory)
 
 

@@ -1,9 +1,18 @@
+import pytest
+
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.report.analysis import analyse
-from weighbridge.report.family import adjusted, family_p_value
+from weighbridge.report.family import adjusted, excludes_no_cost, family_p_value
 from weighbridge.report.remarks import CODES, confounders
-from weighbridge.report.sentences import disagreements, trust_sentence, verdict_sentences
+from weighbridge.report.sentences import (
+    disagreements,
+    exploratory_sentence,
+    imprecise,
+    noise_sentence,
+    trust_sentence,
+    verdict_sentences,
+)
 from weighbridge.statistics import compare
 
 from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
@@ -93,8 +102,140 @@ def test_one_block_gives_no_interval(run):
 
 
 def test_three_blocks_are_exploratory_and_still_see_a_large_cost(run):
-    bridge = row(analyse(run(costs={"bridge": 1.5}, blocks=3)), "bridge")
+    analysis = analyse(run(costs={"bridge": 1.5}, blocks=3))
+    bridge = row(analysis, "bridge")
     assert "exploratory" in codes(bridge) and bridge.verdict == "different"
+    assert analysis.exploratory and bridge.verdict_words == "different (exploratory)"
+    assert exploratory_sentence(analysis) == "Only 3 blocks: every verdict here is exploratory (10 are needed)"
+
+
+def test_ten_blocks_are_not_exploratory(run):
+    analysis = analyse(run(costs={"bridge": 1.5}))
+    assert row(analysis, "bridge").verdict_words == "different" and exploratory_sentence(analysis) == ""
+
+
+def test_only_some_exploratory_verdicts_are_said_one_by_one(run):
+    analysis = analyse(run(costs={"a": 1.0, "b": 1.0}, failing={(4, "a"): Outcome.DEADLINE}))
+    assert exploratory_sentence(analysis) == "" and row(analysis, "a").verdict_words.endswith("(exploratory)")
+    lines = [line for _, line in verdict_sentences(analysis)]
+    assert any(line.startswith("a ") and line.endswith("(9 blocks, exploratory)") for line in lines)
+    assert any(line.startswith("b ") and line.endswith("(10 blocks)") for line in lines)
+
+
+@pytest.mark.parametrize(("blocks", "least"), [(2, 0.5), (3, 0.25), (10, 2**-9)])
+def test_identical_differences_get_the_sign_test(blocks, least):
+    """A latency in histogram steps of 8 us: 55 -> 63 in every block."""
+    sides = ([55.0] * blocks, [63.0] * blocks)
+    assert family_p_value(sides, compare(*sides, better="lower"), 1) == least
+    assert family_p_value(sides, compare(*sides, better="lower"), 8) == min(1, least / 0.7)
+    rounded = ([55.0 * n for n in range(1, blocks + 1)], [63.0 * n for n in range(1, blocks + 1)])
+    assert family_p_value(rounded, compare(*rounded, better="lower"), 1) == least
+    counts = ([0.0] * blocks, [8.0] * blocks)
+    assert family_p_value(counts, compare(*counts, better="lower"), 1) == least
+
+
+def test_differences_that_vary_have_no_floor():
+    sides = ([100.0, 101.0, 102.0], [200.0, 202.1, 203.9])
+    assert 0 < family_p_value(sides, compare(*sides, better="lower"), 1) < 0.001
+
+
+def test_three_identical_differences_are_never_different(run):
+    stepped = Workload("redis", [(LATENCY, 0.055, 0.0)])
+    bridge = row(analyse(run(costs={"bridge": 63 / 55}, workloads=[stepped], blocks=3)), "bridge")
+    assert excludes_no_cost(bridge.cost) and bridge.adjusted_p == 0.25
+    assert bridge.verdict == "inconclusive" and "holm" in codes(bridge)
+
+
+def test_a_cost_within_the_noise_floor_is_never_different(run):
+    analysis = analyse(run(costs={"small": 1.05, "large": 1.5}, aa_factor=1.08))
+    small, large = row(analysis, "small"), row(analysis, "large")
+    assert small.cost.verdict == "different" and small.adjusted_p < 0.05
+    assert small.verdict == "inconclusive" and "noise" in codes(small) and "holm" not in codes(small)
+    assert any(remark.text.startswith("no larger than this metric's noise floor of ±") for remark in small.remarks)
+    assert large.verdict == "different" and "noise" not in codes(large)
+
+
+def test_the_noise_floor_holds_for_differences_too(run):
+    share = Workload("cpu", [(LOSS, 50.0, 0.01)])
+    analysis = analyse(run(costs={"small": 1.05, "large": 1.5}, workloads=[share], aa_factor=1.08))
+    small = row(analysis, "small")
+    assert small.cost.scale == "difference" and excludes_no_cost(small.cost)
+    assert small.verdict == "inconclusive" and "noise" in codes(small)
+    assert row(analysis, "large").verdict == "different"
+
+
+def test_a_failing_arm_is_never_equivalent(run):
+    failing = {(block, "host"): Outcome.DEADLINE for block in (3, 7)}
+    analysis = analyse(run(costs={"host": 1.0, "bridge": 1.0}, blocks=14, failing=failing))
+    host, bridge = row(analysis, "host"), row(analysis, "bridge")
+    assert host.cost.equivalent and host.verdict == "inconclusive"
+    assert "host: the cost is that of the runs that succeeded" in [remark.text for remark in host.remarks]
+    assert bridge.verdict == "equivalent" and "selected" not in codes(bridge)
+
+
+def test_one_failure_in_ten_is_no_selection(run):
+    host = row(analyse(run(costs={"host": 1.0}, failing={(3, "host"): Outcome.DEADLINE})), "host")
+    assert host.verdict == "equivalent" and {"failed"} <= codes(host) and "selected" not in codes(host)
+
+
+def test_a_failing_baseline_counts_for_every_arm(run):
+    failing = {(block, "native"): Outcome.DEADLINE for block in (3, 7)}
+    host = row(analyse(run(costs={"host": 1.0}, blocks=14, failing=failing)), "host")
+    assert host.cost.equivalent and host.verdict == "inconclusive" and "selected" in codes(host)
+
+
+def test_medians_come_from_the_blocks_of_the_cost(run):
+    store = run(costs={"bridge": 1.25}, blocks=3, failing={(2, "bridge"): Outcome.DEADLINE})
+    bridge, report = row(analyse(store), "bridge"), analyse(store).metrics[0]
+    seen = {(v.block, v.environment): v.value for v in store.values() if v.metric == "throughput"}
+    assert bridge.baseline_value == pytest.approx((seen[1, "native"] + seen[3, "native"]) / 2)
+    assert bridge.value == pytest.approx((seen[1, "bridge"] + seen[3, "bridge"]) / 2)
+    assert report.baseline_value == sorted(seen[block, "native"] for block in (1, 2, 3))[1]
+
+
+def test_a_repetition_does_not_replace_a_good_attempt(run):
+    once = analyse(run(costs={"bridge": 1.25}, blocks=3)).metrics[0]
+    twice = analyse(run(costs={"bridge": 1.25}, blocks=3, again=(1, 2, 3))).metrics[0]
+    assert twice.baseline_value == once.baseline_value
+    assert [(r.value, r.baseline_value) for r in twice.comparisons] == [
+        (r.value, r.baseline_value) for r in once.comparisons
+    ]
+
+
+def test_a_session_that_sees_nothing_small_is_not_precise(run):
+    few = analyse(run(costs={"host": 1.0}, blocks=3))
+    assert few.trust.trusted is True and imprecise(few) and trust_sentence(few).startswith("Not precise: ")
+    noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])]))
+    assert noisy.trust.trusted is True and noisy.trust.noise_floor > 0.03
+    text = trust_sentence(noisy).replace("\u00a0", " ")
+    start = "Not precise: the baseline against itself shows no false cost, but this session cannot see costs below ±"
+    assert text.startswith(start) and text.endswith(" % (the margin is ±3 %). More blocks would help.")
+
+
+def test_few_quiet_blocks_are_not_precise_either(run):
+    quiet = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.0)])], blocks=3))
+    assert quiet.trust.noise_floor < 1e-9 and quiet.trust.trusted is True
+    assert "3 blocks are too few to be sure of that (10 are needed)" in trust_sentence(quiet)
+    assert "below the metric's resolution" in noise_sentence(quiet)
+
+
+def test_a_precise_session_is_trusted(run):
+    analysis = analyse(run(costs={"host": 1.0}))
+    assert not imprecise(analysis) and trust_sentence(analysis).startswith("Trusted: ")
+    assert "(A/A arm holds: the baseline against itself shows no false cost" in noise_sentence(analysis)
+
+
+def test_a_study_of_the_baseline_alone_compares_nothing(run):
+    analysis = analyse(run(costs={}))
+    assert verdict_sentences(analysis) == [("nothing", "only native was measured: there is nothing to compare")]
+
+
+def test_outliers_are_counted_in_words(run):
+    slow = {(3, "bridge"): 3.0}
+    one = row(analyse(run(costs={"bridge": 1.0}, blocks=12, slowed=slow)), "bridge", 1)
+    assert "bridge: 1 of 12 runs is an outlier (kept)" in [remark.text for remark in one.remarks]
+    two = row(analyse(run(costs={"bridge": 1.0}, blocks=12, slowed={**slow, (8, "bridge"): 4.0})), "bridge", 1)
+    assert "bridge: 2 of 12 runs are outliers (kept)" in [remark.text for remark in two.remarks]
 
 
 def test_failed_trials_leave_their_block_out_and_are_named(run):
@@ -170,12 +311,21 @@ def test_a_confounder_stands_beside_its_environment_only(run):
 
 
 def test_rare_stalls_are_said_first(run):
+    slowed = {(block, "bridge"): 3.0 for block in range(4, 31, 5)}
+    analysis = analyse(run(costs={"bridge": 1.0}, blocks=30, slowed=slowed))
+    latency = row(analysis, "bridge", 1)
+    assert latency.cost.percent.estimate < 10 and {"stalls", "outliers"} <= codes(latency)
+    assert latency.slow.slow == 6 and latency.slow.low < 0.2 < latency.slow.high
+    assert any(line.startswith("bridge, tcp p99 latency: the mean cost is ") for line in disagreements(analysis))
+
+
+def test_a_mean_that_may_be_the_typical_cost_is_no_stall(run):
     slowed = {(3, "bridge"): 3.0, (8, "bridge"): 4.0}
     analysis = analyse(run(costs={"bridge": 1.0}, slowed=slowed))
     latency = row(analysis, "bridge", 1)
-    assert latency.cost.percent.estimate < 10 and {"stalls", "outliers"} <= codes(latency)
-    assert latency.slow.slow == 2 and latency.slow.low < 0.2 < latency.slow.high
-    assert any(line.startswith("bridge, tcp p99 latency: the mean cost is ") for line in disagreements(analysis))
+    assert latency.cost.disagreement > 0.3
+    assert latency.cost.arithmetic.low < latency.cost.typical < latency.cost.arithmetic.high
+    assert "outliers" in codes(latency) and "stalls" not in codes(latency) and disagreements(analysis) == []
 
 
 def test_sentences_say_which_way(run):

@@ -5,10 +5,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from weighbridge.model.measurement import Outcome
+from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.html import ALL_EXCERPTS_BYTES, write_html
 
-from .made_up_runs import LOSS, TCP, Workload
+from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'`{{7*7}}"
 
@@ -68,6 +68,36 @@ def test_the_first_screen_and_the_tables(run):
     assert "host is equivalent to native within ±3 % in tcp throughput" in text
     assert "How to read this" in text and "Imaginary 3000" in text
     assert {attrs["class"] for attrs in page.all("p") if attrs.get("id") == "trust"} == {"banner trusted"}
+
+
+def test_only_the_headline_metric_is_unfolded(run):
+    odd = Workload("web", [(REQUESTS, 1000.0, 0.01), (Metric("p50_ms", "ms", "lower"), 1.0, 0.01)])
+    store = run(costs={"bridge": 1.25}, workloads=[TCP, odd, Workload("udp", [(LOSS, 1.0, 0.1)])])
+    page = page_of(store)
+    check_links(page, store.directory)
+    assert [attrs for attrs in page.all("details") if attrs.get("class") == "more"] == [{"class": "more"}] * 2
+    assert "more metrics: p99 latency" in page.text and "more metrics: p50 ms" in page.text
+    assert not any("open" in attrs for attrs in page.all("details"))
+    charts = " ".join(text for attrs, text in page.scripts if attrs.get("type") == "application/json")
+    assert "p50 ms" in charts and "p50_ms" not in charts
+    depth = [tag for tag, _ in re.findall(r"<(/?details|article)( class=\"(?:more|metric)\")?", _source(store))]
+    assert depth.count("details") == depth.count("/details")
+
+
+def _source(store) -> str:
+    return (store.directory / "report.html").read_text()
+
+
+def test_few_blocks_are_exploratory_and_the_banner_is_neutral(run):
+    page = page_of(run(costs={"bridge": 1.5}, blocks=3))
+    assert "Only 3 blocks: every verdict here is exploratory (10 are needed)" in page.text
+    assert "different (exploratory)" in page.text and "exploratory below ten" not in page.text
+    assert {"class": "banner", "id": "trust"} in page.all("p") and "Not precise: " in page.text
+
+
+def test_the_baseline_alone(run):
+    page = page_of(run(costs={}))
+    assert "only native was measured: there is nothing to compare" in page.text
 
 
 def test_every_link_leads_somewhere(run):

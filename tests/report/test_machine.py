@@ -40,6 +40,12 @@ def test_what_cannot_be_given_is_null(run):
     assert none["costs"] == [] and none["trusted"] is None and none["noise_floor"] is None
 
 
+def test_exploratory_verdicts_are_the_same_words_for_machines(run):
+    document = report_json(run(costs={"bridge": 1.5}, blocks=3))
+    bridge = document["costs"][0]
+    assert bridge["verdict"] == "different" and bridge["exploratory"] is True and document["trusted"] is True
+
+
 def test_csv_comes_back_as_it_was(run, tmp_path):
     store = run(costs={"bridge": 1.25}, workloads=[TCP], failing={(2, "bridge"): Outcome.DEADLINE}, study="a,b")
     measurements, costs = write_csv(store, tmp_path / "tables")

@@ -2,8 +2,18 @@ import math
 
 import pytest
 
-from weighbridge.report.numbers import difference_interval, percent_interval, plain, quantity, share
-from weighbridge.statistics import Interval
+from weighbridge.report.content import Comparison
+from weighbridge.report.numbers import (
+    cost_text,
+    difference_interval,
+    floor_text,
+    percent_interval,
+    percent_text,
+    plain,
+    quantity,
+    share,
+)
+from weighbridge.statistics import Interval, compare
 
 
 def spaced(text: str) -> str:
@@ -47,6 +57,30 @@ def test_differences_of_percentages_are_points():
     assert spaced(difference_interval(Interval(0.12, 0.10, 0.15), "%")) == "+0.120 points [0.100, 0.150]"
     assert spaced(difference_interval(Interval(0.0, 0.0, 0.0), "s")) == "0.000 s [0.000, 0.000]"
     assert "no interval" in difference_interval(Interval(2.0, -math.inf, math.inf), "segments")
+
+
+def shown(baseline, other, unit="s"):
+    cost = compare(baseline, other, better="lower")
+    return spaced(cost_text(Comparison("bridge", False, cost, None, None, None, None, "inconclusive", ()), unit))
+
+
+def test_too_few_blocks_have_no_interval():
+    alone = "27 % (too few blocks for an interval)"
+    assert shown([100.0], [127.0]) == shown([100.0, 100.0], [125.0, 129.1]) == alone
+    assert shown([100.0] * 3, [126.0, 127.0, 128.0]).startswith("27.0 % [")
+    assert shown([0.0, 0.0], [1.0, 2.0], "ms") == "+1.5 ms (too few blocks for an interval)"
+    assert shown([1.0, 1.0, 1.0], [1.0, 2.0, 90.0]).endswith(" % (too few blocks for an interval)")
+
+
+@pytest.mark.parametrize(("high", "alone"), [(1026.0, False), (1028.0, True), (math.inf, True)])
+def test_absurdly_wide_intervals_are_not_shown(high, alone):
+    text = spaced(percent_text(Interval(27.0, 20.0, high), 5))
+    assert (text == "27 % (too few blocks for an interval)") is alone
+
+
+def test_noise_floors():
+    assert floor_text(0.0) == floor_text(0.00004) == "below the metric's resolution"
+    assert spaced(floor_text(0.00006)) == "±0.01 %" and floor_text(None) == "not known"
 
 
 def test_shares():

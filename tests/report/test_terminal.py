@@ -46,6 +46,26 @@ def test_untrusted_is_said_first(run):
     assert lines[1].startswith("UNTRUSTED")
 
 
+def test_few_blocks_are_said_once_and_beside_every_verdict(run):
+    text = shown(run(costs={"bridge": 1.5}, blocks=3), width=200)
+    assert text.count("Only 3 blocks: every verdict here is exploratory (10 are needed)") == 1
+    assert "(3 blocks) - different (exploratory)" in text and text.count("different (exploratory)") == 3
+    assert "exploratory below ten" not in text
+    assert "Not precise: the baseline against itself shows no false cost" in text
+    assert "Only" not in shown(run(costs={"bridge": 1.5}), width=200)
+
+
+def test_few_blocks_leave_room_for_the_names(run):
+    lossy = Workload("udp", [(LOSS, 0.05, 2.0)])
+    text = shown(run(costs={"a-bridge": 1.5}, workloads=[TCP, lossy], blocks=2), width=80)
+    assert text.count("\n environment ") == text.count("\n a-bridge ") == text.count("\n native-again ") == 3
+    assert "…" not in text and "(too few blocks" in text and "for an interval)" in text
+
+
+def test_the_baseline_alone(run):
+    assert "only native was measured: there is nothing to compare" in shown(run(costs={}, aa=False))
+
+
 def test_nothing_to_show(run):
     assert "No trial has finished" in shown(run(costs={"host": 1.0}, blocks=0))
 

@@ -33,7 +33,14 @@ def test_the_limit_is_five_scaled_deviations():
 
 
 def test_more_than_half_equal():
-    assert flags([0.0] * 9 + [0.3]).outliers == (9,)
+    """The MAD is 0: that is the metric's resolution, and the other values are no outliers."""
+    assert flags([0.0] * 9 + [0.3]).outliers == ()
+
+
+def test_outliers_need_eight_values():
+    series = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1000.0]
+    assert flags(series).outliers == ()
+    assert flags([*series, 3.5]).outliers == (6,)
 
 
 def test_drift_is_kendalls_tau_against_run_order():

@@ -77,7 +77,8 @@ def readiness() -> Readiness:
         return Readiness(True, f"the engine that answers, Docker {version}")
     if host := os.environ.get("DOCKER_HOST"):
         return Readiness(False, f"no engine answers at DOCKER_HOST={host}", "start it, or unset DOCKER_HOST")
-    if shutil.which("dockerd", path=SITE_ENV["PATH"] + os.pathsep + os.environ.get("PATH", "")) is None:
+    system = "" if os.geteuid() == 0 else ":/usr/sbin:/sbin"  # not on an ordinary user's path
+    if shutil.which("dockerd", path=os.environ.get("PATH", os.defpath) + system) is None:
         return Readiness(False, "no Docker engine is installed", INSTALL)
     if os.geteuid() != 0:
         remedy = "run as root, or ask for membership in the group 'docker'"

@@ -52,7 +52,7 @@ class ChrootSite:
         self._prefix = (
             "sh", "-c", _JOIN, "join", *join, "--",
             "nsenter", "--target", str(holder.pid), *user, "--mount", *network, "--",
-            "setpriv", "--pdeathsig", "KILL", "chroot", str(request.userland.root), "env", "-i",
+            "setpriv", "--pdeathsig", "KILL", "chroot", str(request.userland.root), "/usr/bin/env", "-i",
             *(f"{key}={value}" for key, value in {**SITE_ENV, RUN_VARIABLE: request.run.id}.items()),
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import cast
 
 from weighbridge.report import family, remarks
 from weighbridge.report.content import Analysis, Comparison, MetricReport, TrialRow, Trust
-from weighbridge.statistics import Better, Cost, Scale, compare, planned_looks, slow_run_rate
+from weighbridge.statistics import Better, Cost, compare, planned_looks, scale_of, slow_run_rate
 from weighbridge.store.pairs import metrics, pairs
 from weighbridge.store.run import RunStore, Value
 
@@ -37,7 +37,7 @@ def analyse(store: RunStore) -> Analysis:
     confounders = remarks.confounders(store.facts(), plan.baseline, plan.environments)
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     reports, checks, p_values = _compared(store.values(), plan, labels)
-    reports = _judged(reports, p_values, plan)
+    reports = _judged(reports, p_values, plan, trials)
     context = remarks.Context(
         trials, confounders, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target
     )
@@ -133,7 +133,7 @@ def _compared(
         p_values.extend(None if each.aa else p for each, p in made)
         if aa is not None and plan.aa_arm:
             sides = _paired(here, plan, plan.aa_arm)
-            scale = _scale(report.unit)
+            scale = scale_of(report.unit)
             at_99 = compare(*sides, better=report.better, confidence=0.99, looks=plan.looks, scale=scale)
             checks.append((report.title, at_99, family.family_p_value(sides, at_99, plan.looks)))
     return reports, checks, p_values
@@ -145,9 +145,12 @@ def _paired(values: Sequence[Value], plan: _Plan, environment: str) -> family.Pa
 
 
 def _per_block(values: Sequence[Value], environment: str) -> list[float]:
-    """One value a block: of the latest attempt that has one."""
+    """One value a block: of the first attempt that has one."""
     mine = sorted((v for v in values if v.environment == environment), key=lambda v: (v.block, v.attempt))
-    return list({value.block: value.value for value in mine}.values())
+    first: dict[int, float] = {}
+    for value in mine:
+        first.setdefault(value.block, value.value)
+    return list(first.values())
 
 
 def _comparison(values: Sequence[Value], plan: _Plan, environment: str) -> tuple[Comparison, float | None]:
@@ -156,14 +159,15 @@ def _comparison(values: Sequence[Value], plan: _Plan, environment: str) -> tuple
     mine = _per_block(values, environment)
     cost, p_value = None, None
     if sides[0]:
-        scale = _scale(values[0].unit)
+        scale = scale_of(values[0].unit)
         cost = compare(*sides, better=better, equivalence=plan.equivalence, looks=plan.looks, scale=scale)
         p_value = family.family_p_value(sides, cost, plan.looks)
     made = Comparison(
         environment=environment,
         aa=environment == plan.aa_arm,
         cost=cost,
-        value=median(mine) if mine else None,
+        baseline_value=median(sides[0]) if sides[0] else None,
+        value=median(sides[1] or mine) if mine else None,
         slow=slow_run_rate(mine, better=better) if mine and min(mine) >= 0 else None,
         adjusted_p=None,
         verdict="inconclusive",
@@ -172,19 +176,26 @@ def _comparison(values: Sequence[Value], plan: _Plan, environment: str) -> tuple
     return made, p_value
 
 
-def _scale(unit: str) -> Scale | None:
-    """Counts and shares are compared by difference: a ratio of two small counts is no cost."""
-    return "difference" if unit in ("count", "%") else None
+def _failing(trials: Sequence[TrialRow]) -> set[tuple[str, str, str]]:
+    """Each (workload, level, environment) that failed too often."""
+    outcomes: dict[tuple[str, str, str], list[bool]] = {}
+    for trial in trials:
+        outcomes.setdefault((trial.workload, trial.level, trial.environment), []).append(trial.ok)
+    return {where for where, ok in outcomes.items() if family.failing(ok)}
 
 
-def _judged(reports: list[MetricReport], p_values: list[float | None], plan: _Plan) -> list[MetricReport]:
-    after_holm = iter(family.adjusted(p_values))
+def _judged(
+    reports: list[MetricReport], p_values: list[float | None], plan: _Plan, trials: Sequence[TrialRow]
+) -> list[MetricReport]:
+    after_holm, failing = iter(family.adjusted(p_values)), _failing(trials)
     judged = []
     for report in reports:
-        rows = []
+        rows, aa = [], report.aa.cost if report.aa else None
         for each in report.comparisons:
             p_value = next(after_holm)
-            rows.append(replace(each, adjusted_p=p_value, verdict=family.verdict(each.cost, p_value)))
+            arms = {(report.workload, report.level, name) for name in (plan.baseline, each.environment)}
+            verdict = family.verdict(each.cost, p_value, None if each.aa else aa, selected=bool(arms & failing))
+            rows.append(replace(each, adjusted_p=p_value, verdict=verdict))
         judged.append(replace(report, comparisons=tuple(rows)))
     return judged
 

@@ -124,7 +124,7 @@ def _point(
     return {
         "environment": row.environment, "metric": report.title, "cost": inside[0], "low": inside[1],
         "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
-        "lines": _lines(report), "verdict": "A/A arm" if row.aa else row.verdict,
+        "lines": _lines(report), "verdict": row.verdict_words,
     }  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def _band(x: "alt.X", low: float, high: float, colour: str) -> "alt.Chart":
 
 def _lines(report: MetricReport) -> str:
     """A metric's title in two lines, for a narrow axis."""
-    return f"{report.label}\n{report.metric}"
+    return f"{report.label}\n{report.metric.replace('_', ' ')}"
 
 
 def overview(analysis: Analysis, *, legend: bool = True) -> "alt.LayerChart | None":
@@ -217,7 +217,7 @@ def _trial_rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[dic
             "value": None if value is None else value * factor, "shown": quantity(value, report.unit),
             "outcome": trial.outcome, "flags": "; ".join(trial.flags) or "none", "link": f"#t{trial.id}",
         })  # fmt: skip
-    return f"{report.metric}, {unit}", rows
+    return f"{report.metric.replace('_', ' ')}, {unit}", rows
 
 
 def runs(analysis: Analysis, report: MetricReport, *, legend: bool = True) -> "alt.LayerChart":

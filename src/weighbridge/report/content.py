@@ -54,8 +54,10 @@ class Comparison:
     """Whether this is the A/A arm: the baseline measured a second time."""
     cost: Cost | None
     """None where no block has both values."""
+    baseline_value: float | None
+    """The baseline's median over the blocks that were compared, in the metric's unit; None without such a block."""
     value: float | None
-    """The environment's median over the blocks, in the metric's unit."""
+    """The environment's median over the same blocks; without any, over its own good trials."""
     slow: SlowRuns | None
     adjusted_p: float | None
     """p-value of "no cost" after Holm across the report; None for the A/A arm and where there is no cost."""
@@ -67,6 +69,16 @@ class Comparison:
     def blocks(self) -> int:
         """Number of blocks compared."""
         return self.cost.blocks if self.cost else 0
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether the cost is made of fewer than ten blocks."""
+        return self.cost is not None and self.cost.exploratory
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict as people read it: with "(exploratory)" below ten blocks."""
+        return "A/A arm" if self.aa else f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,7 @@ class MetricReport:
     headline: bool
     """Whether it is its workload's first metric: the one that the sentences on top are about."""
     baseline_value: float | None
-    """The baseline's median over the blocks, in `unit`."""
+    """The baseline's median over all blocks' first good attempts, in `unit`."""
     noise_floor: float | None
     """The smallest cost that stands out of the noise, as a fraction; see `weighbridge.report.family`."""
     comparisons: tuple[Comparison, ...]
@@ -103,7 +115,10 @@ class MetricReport:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What the A/A arm says about the session. ``trusted`` is None where there is no A/A arm to ask."""
+    """What the A/A arm says about the session. ``trusted`` is None where there is no A/A arm to ask.
+
+    True says no more than that no false cost was seen: whether the session sees small costs, its noise floor says.
+    """
 
     trusted: bool | None
     reason: str
@@ -113,6 +128,8 @@ class Trust:
     """Largest of the headline metrics' noise floors, as a fraction."""
     largest_noise_in: str
     """The metric that has it."""
+    blocks: int = 0
+    """Number of blocks of the A/A arm on the headline metrics, the largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +166,21 @@ class Analysis:
     def headlines(self) -> tuple[MetricReport, ...]:
         """The first metric of each workload and level."""
         return tuple(each for each in self.metrics if each.headline)
+
+    @property
+    def compared(self) -> tuple[Comparison, ...]:
+        """Every comparison that has a cost, without the A/A arm."""
+        return tuple(row for each in self.metrics for row in each.comparisons if row.cost is not None and not row.aa)
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether every comparison has fewer than ten blocks."""
+        return bool(self.compared) and all(row.exploratory for row in self.compared)
+
+    @property
+    def native_only(self) -> bool:
+        """Whether the study has no environment beside the baseline and its A/A arm."""
+        return set(self.environments) <= {self.baseline, self.aa_arm}
 
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""

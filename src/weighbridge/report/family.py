@@ -6,6 +6,17 @@ therefore uses Student's t on the within-block log ratios (differences where the
 floor and errs on the safe side for the heavy tails of benchmarks. A cost is ``different`` only if its own interval
 excludes "no cost" *and* the adjusted p-value is at most 5 %: the correction can take a verdict away, never give one.
 
+**Identical differences** (a latency in histogram steps: 55 -> 63 us in every block) have no spread for t, which would
+give p = 0 and certainty from two blocks. They get the sign test's 2^(1-n), all that n equal signs can say: 0.25 for
+three blocks, so those can never be ``different``. Only they get it: as a floor for all it would bring Holm's
+problem above back.
+
+**Within the noise**: a cost no larger than its metric's noise floor is never ``different``, whatever its own interval
+says, because the A/A arm showed as much in this session where there is nothing. It is ``inconclusive``.
+
+**Failing arms**: where the baseline or the environment failed in more than one of ten trials of a cell, the runs that
+succeeded are a selection, and nothing is ``equivalent`` on their word.
+
 **Noise floor** of a metric: the A/A arm is the baseline itself, so whatever cost it shows is noise. The floor is the
 limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. The session's floor is
 the median over the headline metrics (the first of each workload), with the largest one named beside it.
@@ -28,12 +39,21 @@ ALPHA = 0.05
 DISTRUST = 0.01
 """Chance of calling a good session untrusted."""
 
+FAILING = 0.1
+"""Share of failed trials of a cell above which an environment's costs are those of a selection of its runs."""
+
+SAME = 1e-9
+"""Relative distance below which differences are the same: what the rounding of logarithms makes."""
+
 Paired = tuple[Sequence[float], Sequence[float]]
 """The baseline's values and an environment's, block by block."""
 
 
 def family_p_value(values: Paired, cost: Cost, looks: int) -> float:
-    """Give the two-sided p-value of Student's t on the scale of `cost`; 1 with fewer than two blocks."""
+    """Give the two-sided p-value of Student's t on the scale of `cost`; 1 with fewer than two blocks.
+
+    Differences that are all the same get the sign test's instead: 2^(1-n), or 1 where they are 0. It is never 0.
+    """
     baseline, other = values
     if len(baseline) < 2:
         return 1.0
@@ -41,11 +61,12 @@ def family_p_value(values: Paired, cost: Cost, looks: int) -> float:
         differences = [math.log(b) - math.log(a) for a, b in zip(baseline, other, strict=True)]
     else:
         differences = [b - a for a, b in zip(baseline, other, strict=True)]
-    if min(differences) == max(differences):
-        return 0.0 if differences[0] else 1.0
-    from scipy.stats import ttest_1samp
+    if max(differences) - min(differences) <= SAME * max(abs(each) for each in differences):
+        p_value = 2.0 ** (1 - len(differences)) if differences[0] else 1.0
+    else:
+        from scipy.stats import ttest_1samp
 
-    p_value = float(ttest_1samp(differences, 0.0).pvalue)
+        p_value = float(ttest_1samp(differences, 0.0).pvalue)
     return min(1.0, p_value / (LOOKS_SHARE if looks > 1 else 1.0))
 
 
@@ -61,14 +82,32 @@ def excludes_no_cost(cost: Cost) -> bool:
     return cost.low > nothing or cost.high < nothing
 
 
-def verdict(cost: Cost | None, adjusted_p: float | None) -> Verdict:
-    """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive."""
+def within_noise(cost: Cost, aa: Cost | None) -> bool:
+    """Whether the typical cost is no larger than what the A/A arm, on the same scale, shows for the metric."""
+    if aa is None or aa.scale != cost.scale:
+        return False
+    if cost.scale == "difference":
+        return abs(cost.typical) <= max(abs(aa.low), abs(aa.high))
+    floor = noise_floor(aa)
+    return floor is not None and max(cost.typical, 1 / cost.typical) - 1 <= floor
+
+
+def failing(outcomes: Sequence[bool]) -> bool:
+    """Whether an environment failed in more than one of ten trials of a cell; `outcomes`: which ones succeeded."""
+    return outcomes.count(False) > FAILING * len(outcomes)
+
+
+def verdict(cost: Cost | None, adjusted_p: float | None, aa: Cost | None, *, selected: bool = False) -> Verdict:
+    """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
+
+    `aa` is the A/A arm's cost on the same metric; `selected` says that an arm failed too often for equivalence.
+    """
     if cost is None:
         return "inconclusive"
     if cost.equivalent:
-        return "equivalent"
+        return "inconclusive" if selected else "equivalent"
     significant = adjusted_p is None or adjusted_p <= ALPHA
-    return "different" if significant and excludes_no_cost(cost) else "inconclusive"
+    return "different" if significant and excludes_no_cost(cost) and not within_noise(cost, aa) else "inconclusive"
 
 
 def noise_floor(aa: Cost | None) -> float | None:
@@ -88,6 +127,7 @@ def trust(metrics: Sequence[MetricReport], at_99: Sequence[tuple[str, Cost, floa
     floors = [(each.noise_floor, each.title) for each in metrics if each.headline and each.noise_floor is not None]
     middle = median(floor for floor, _ in floors) if floors else None
     largest, largest_in = max(floors) if floors else (None, "")
+    blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
     usable = [each for each in at_99 if each[1].blocks >= 2]
     if aa_arm is None:
         verdict_, reason = None, "this study has no A/A arm, so its noise floor is not known"
@@ -102,4 +142,4 @@ def trust(metrics: Sequence[MetricReport], at_99: Sequence[tuple[str, Cost, floa
         ]
         verdict_ = not shifted
         reason = f"the A/A arm shows a cost where there is none: {_first(shifted)}" if shifted else "A/A arm holds"
-    return Trust(verdict_, reason, middle, largest, largest_in)
+    return Trust(verdict_, reason, middle, largest, largest_in, blocks)

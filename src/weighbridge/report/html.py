@@ -23,6 +23,8 @@ from weighbridge.report.sentences import (
     NOTHING,
     baseline_sentence,
     disagreements,
+    exploratory_sentence,
+    imprecise,
     noise_sentence,
     printable,
     remark_lines,
@@ -94,7 +96,9 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         sentences=verdict_sentences(analysis),
         disagreements=disagreements(analysis),
         noise=noise_sentence(analysis),
+        exploratory=exploratory_sentence(analysis),
         trust=trust_sentence(analysis),
+        banner=_banner(analysis),
         sections=sections,
         specs={name: Markup(spec) for name, spec in specs.items()},  # noqa: S704 - made safe by _json
         groups=_groups(analysis),
@@ -105,6 +109,13 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         script=Markup((TEMPLATES / "report.js").read_text()),  # noqa: S704 - our own file
         library=Markup(_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
     )
+
+
+def _banner(analysis: Analysis) -> str:
+    """The class of the banner on trust: neutral where nothing is wrong, but the session sees too little."""
+    if analysis.trust.trusted is False:
+        return "banner untrusted"
+    return "banner trusted" if analysis.trust.trusted and not imprecise(analysis) else "banner"
 
 
 @cache
@@ -149,22 +160,25 @@ def _json(value: object) -> str:
 
 def _sections(analysis: Analysis, specs: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Per workload and level what the template shows: its metrics with their rows and charts."""
+    without = {"exploratory"} if analysis.exploratory else set()
     for cell, label in enumerate(analysis.labels):
         shown: list[dict[str, Any]] = []
         seen: set[str] = set()
         for report in analysis.of(label):
             shown.append({
                 "report": report,
+                "name": report.metric.replace("_", " "),
                 "baseline": baseline_sentence(report, analysis.baseline),
                 "baseline_link": _group_id(analysis, cell, analysis.baseline),
-                "remarks": remark_lines(report, seen),
+                "remarks": remark_lines(report, seen, without),
                 "rows": [_row(analysis, cell, report, row) for row in report.comparisons],
                 "forest": _chart(specs, charts.forest(analysis, report)),
                 "caption": charts.caption(analysis, report),
                 "runs": _chart(specs, charts.runs(analysis, report, legend=False)),
                 "distribution": _chart(specs, charts.distribution(analysis, report)),
             })  # fmt: skip
-        yield {"id": f"w{cell}", "label": label, "metrics": shown}
+        more = ", ".join(each["name"] for each in shown[1:])
+        yield {"id": f"w{cell}", "label": label, "metrics": shown, "more": more}
 
 
 def _group_id(analysis: Analysis, cell: int, environment: str) -> str:
@@ -176,7 +190,7 @@ def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -
     return {
         "row": row,
         "cost": cost_text(row, report.unit),
-        "verdict": "A/A arm" if row.aa else row.verdict,
+        "verdict": row.verdict_words,
         "link": _group_id(analysis, cell, row.environment) if tried else "",
         **_beside(row),
     }

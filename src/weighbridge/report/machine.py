@@ -17,19 +17,23 @@ def report_json(store: RunStore) -> dict[str, Any]:
 
     - ``study``: the study's name. ``run``: the run's id. ``schema``: the version of this document (1).
     - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not known.
-    - ``trusted``: true or false as the A/A arm says; null without an A/A arm or with fewer than two blocks of it.
+    - ``trusted``: false where the A/A arm shows a cost, true where no such false cost was seen (which says nothing
+      about how small a cost the session sees: see ``noise_floor``); null without an A/A arm or with fewer than two
+      blocks of it.
     - ``costs``: one object per workload, level, metric and environment, in the study's order; the A/A arm too, whose
       ``flags`` hold ``aa: ...``:
 
       - ``environment``, ``workload``, ``metric``: names. ``level``: object of the swept factors, {} where none is.
       - ``unit``: unit of ``baseline_value``. ``better``: "higher" or "lower".
-      - ``baseline_value``: the baseline's median over the blocks, in ``unit``; null where it has no value.
+      - ``baseline_value``: the baseline's median over the blocks compared (without any, over its own), in ``unit``;
+        null where it has no value.
       - ``typical``, ``low``, ``high``: typical ratio to the baseline with its 95 % interval, 1.0 is no cost. Null
         where there is no ratio: no complete block, or zero among the values (then ``flags`` hold ``difference: ...``
         with the difference in ``unit``). With a single block ``low`` is 0 and ``high`` is null.
       - ``geometric``, ``arithmetic``: ratio of the geometric and of the arithmetic means, or null.
       - ``blocks``: number of blocks compared. ``exploratory``: true below ten blocks.
-      - ``verdict``: "different" (after Holm across the report), "equivalent" or "inconclusive".
+      - ``verdict``: "different" (after Holm across the report), "equivalent" or "inconclusive"; with
+        ``exploratory`` true it is only a hint.
       - ``flags``: strings ``code: words``; `weighbridge.report.remarks.CODES` lists the codes.
     """
     analysis = analyse(store)
@@ -59,7 +63,7 @@ def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
         "level": json.loads(report.level),
         "unit": report.unit,
         "better": report.better,
-        "baseline_value": report.baseline_value,
+        "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,
         "typical": _finite(ratio.typical) if ratio else None,
         "low": _finite(ratio.low) if ratio else None,
         "high": _finite(ratio.high) if ratio else None,

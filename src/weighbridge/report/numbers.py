@@ -102,17 +102,37 @@ def _points(unit: str) -> str:
     return "points" if unit == "%" else unit
 
 
+TOO_FEW = "(too few blocks for an interval)"
+FEWEST, WIDEST = 3, 1000.0
+"""An interval is shown from so many blocks on, and with limits at most so many points from its estimate."""
+
+
+def percent_text(percent: Interval, blocks: int) -> str:
+    """Give a cost in percent with its interval, or without it where the blocks are too few for a useful one.
+
+    Two blocks' intervals, and those of a few very different ones, run to 10^9 % and hide the estimate.
+    """
+    spread = max(percent.high - percent.estimate, percent.estimate - percent.low)
+    if blocks >= FEWEST and spread <= WIDEST:
+        return percent_interval(percent)
+    return f"{_fixed(percent.estimate, 0 if abs(percent.estimate) >= 10 else 1)}{SPACE}% {TOO_FEW}"
+
+
 def cost_text(comparison: Comparison, unit: str) -> str:
-    """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit."""
+    """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit.
+
+    Where the blocks are too few for an interval (see `percent_text`) the estimate stands alone and says so.
+    """
     cost = comparison.cost
     if cost is None:
         return "–"
     percent = cost.percent
-    if cost.blocks < 2:
-        if percent is None:
-            return difference_interval(cost.interval, unit)
-        return f"{_fixed(percent.estimate, 1)}{SPACE}% (no interval)"
-    return difference_interval(cost.interval, unit) if percent is None else percent_interval(percent)
+    if percent is not None:
+        return percent_text(percent, cost.blocks)
+    if cost.blocks < FEWEST:
+        alone = Interval(cost.typical, cost.typical, cost.typical)
+        return f"{difference_interval(alone, unit).split(' [')[0]} {TOO_FEW}"
+    return difference_interval(cost.interval, unit)
 
 
 def share(fraction: float | None) -> str:
@@ -121,6 +141,11 @@ def share(fraction: float | None) -> str:
         return "not known"
     percent = 100 * fraction
     return f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}{SPACE}%"
+
+
+def floor_text(fraction: float | None) -> str:
+    """Give a noise floor: as a share, or in words where it would read ±0.00 %."""
+    return "below the metric's resolution" if fraction is not None and fraction < 5e-5 else share(fraction)
 
 
 def margin(fraction: float) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
-from weighbridge.report.family import excludes_no_cost
-from weighbridge.report.numbers import difference_interval, percent_interval, plain, share
+from weighbridge.report.family import ALPHA, excludes_no_cost, failing, within_noise
+from weighbridge.report.numbers import difference_interval, floor_text, percent_interval, plain, share
 from weighbridge.statistics import cost_percent, flags, next_look
 
 CODES = {
@@ -20,9 +20,10 @@ CODES = {
     "target": "the precision that the study asked for was not reached",
     "difference": "the cost is a difference in the metric's unit: it is a count or a share, or a value was zero",
     "holm": "the interval excludes no cost, but not after correction for the number of comparisons",
-    "noise": "the cost is no larger than the noise floor that the A/A arm shows for this metric",
-    "stalls": "typical and arithmetic cost disagree: a few runs are far from the others",
-    "outliers": "values further than 5 * 1.4826 MAD from the median (kept)",
+    "noise": "the cost is no larger than the noise floor that the A/A arm shows for this metric: never different",
+    "stalls": "the arithmetic cost's interval excludes the typical cost: a few runs are far from the others",
+    "selected": "more than one of ten trials failed: the cost is that of the runs that succeeded, never equivalent",
+    "outliers": "values further than 5 * 1.4826 MAD from the median (kept); from eight values on",
     "drift": "values rise or fall in the order in which they ran (Kendall's tau, p < 0.01)",
     "autocorrelation": "successive values resemble one another (rank von Neumann ratio, p < 0.01)",
     "failed": "trials that gave no measurement",
@@ -95,18 +96,18 @@ def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list
         difference = difference_interval(cost.interval, report.unit)
         text = f"the cost is a difference: {difference}"
         found.append(Remark("difference", text))
-    if row.verdict == "inconclusive" and excludes_no_cost(cost) and row.adjusted_p is not None:
-        p_value = plain(row.adjusted_p, 2)
-        found.append(Remark("holm", f"does not stand after correction for all comparisons (Holm p = {p_value})"))
-    floor, percent = report.noise_floor, cost.percent
-    if row.verdict == "different" and not row.aa and floor is not None and cost.scale == "ratio":
-        size = max(cost.typical, 1 / cost.typical) - 1
-        if size <= floor:
-            found.append(Remark("noise", f"no larger than this metric's noise floor of {share(floor)}"))
+    if row.verdict == "inconclusive" and excludes_no_cost(cost) and not cost.equivalent and not row.aa:
+        if row.adjusted_p is not None and row.adjusted_p > ALPHA:
+            p_value = plain(row.adjusted_p, 2)
+            found.append(Remark("holm", f"does not stand after correction for all comparisons (Holm p = {p_value})"))
+        aa = report.aa.cost if report.aa else None
+        if within_noise(cost, aa):
+            floor = "" if report.noise_floor is None else f" of {floor_text(report.noise_floor)}"
+            found.append(Remark("noise", f"no larger than this metric's noise floor{floor}"))
     gap = cost.disagreement
-    if cost.exploratory or gap is None or percent is None or context.tolerance is None:
+    if cost.exploratory or gap is None or context.tolerance is None:
         return found  # with few blocks, neither of the two means says much
-    if gap > context.tolerance:
+    if gap > context.tolerance and not cost.arithmetic.low <= cost.typical <= cost.arithmetic.high:
         mean = percent_interval(cost_percent(cost.arithmetic, cost.better))
         text = f"the mean cost is {mean}, far from the typical one: a few runs stall or spring ahead"
         found.append(Remark("stalls", text))
@@ -117,9 +118,8 @@ def _about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> 
     series = [trial.values[metric] for trial in trials if metric in trial.values]
     seen, found = flags(series), []
     if seen.outliers:
-        found.append(
-            Remark("outliers", f"{environment}: {len(seen.outliers)} of {len(series)} runs are outliers (kept)")
-        )
+        are = "is an outlier" if len(seen.outliers) == 1 else "are outliers"
+        found.append(Remark("outliers", f"{environment}: {len(seen.outliers)} of {len(series)} runs {are} (kept)"))
     if seen.drift is not None and seen.drift.flagged:
         way = "up" if seen.drift.statistic > 0 else "down"
         found.append(
@@ -136,6 +136,8 @@ def _about_trials(environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
     if failed:
         how = ", ".join(f"{count} {outcome}" for outcome, count in failed.most_common())
         found.append(Remark("failed", f"{environment}: {failed.total()} of {len(trials)} trials failed ({how})"))
+    if failing([trial.ok for trial in trials]):
+        found.append(Remark("selected", f"{environment}: the cost is that of the runs that succeeded"))
     kinds = Counter(kind for trial in trials for kind in sorted({_kind(flag) for flag in trial.flags}))
     for kind, count in kinds.most_common():
         code = "errors" if kind.startswith("error") else "trial"

@@ -1,15 +1,19 @@
 """A run in sentences, as the top of the design has them. Shared by the terminal and the page."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from unicodedata import category
 
 from weighbridge.report.content import Analysis, Comparison, MetricReport
-from weighbridge.report.numbers import cost_text, margin, percent_interval, quantity, share
+from weighbridge.report.numbers import cost_text, floor_text, margin, percent_text, quantity, share
 from weighbridge.report.remarks import CODES
 from weighbridge.statistics import Interval
 
-NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "failed", "errors", "trial", "confounder"}
+NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "failed", "selected", "errors", "trial",
+                          "confounder"}  # fmt: skip
 """Codes of the remarks whose text begins with the environment that it is about."""
+
+ENOUGH, LEAST = 10, 5e-5
+"""Blocks from which a session can be precise; the smallest noise floor that is said as a number."""
 
 NOTHING = "No trial has finished: there is nothing to compare yet."
 
@@ -35,33 +39,37 @@ def change(report: MetricReport, row: Comparison) -> str:
     if percent.estimate >= 0:
         amount = cost_text(row, report.unit)
         return f"costs {amount} of {what}" if report.better == "higher" else f"adds {amount} to {what}"
-    gain = percent_interval(Interval(-percent.estimate, -percent.high, -percent.low))
-    amount = gain if cost.blocks > 1 else gain.split(" [")[0]
+    amount = percent_text(Interval(-percent.estimate, -percent.high, -percent.low), cost.blocks)
     return f"gains {amount} of {what}" if report.better == "higher" else f"takes {amount} off {what}"
 
 
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
-    end = f"({_blocks(row.blocks)}) - {row.verdict}"
+    end = f"({_blocks(row.blocks)}) - {row.verdict_words}"
     return f"{row.environment} {change(report, row)} against {baseline} {end}"
 
 
 def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
-    """Give (verdict, sentence) for the headline metrics: what differs one by one, the rest by environment."""
+    """Give (verdict, sentence) for the headline metrics: what differs one by one, the rest by environment.
+
+    The verdict is "nothing" where the study has only its baseline.
+    """
     found: list[tuple[str, str]] = []
+    if analysis.native_only:
+        return [("nothing", f"only {analysis.baseline} was measured: there is nothing to compare")]
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
     found += [("different", sentence(m, row, analysis.baseline)) for m, row in rows if row.verdict == "different"]
     for environment in analysis.environments:
         same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
         if same and analysis.equivalence is not None:
-            what, blocks = _listed([m.title for m, _ in same]), _range([row.blocks for _, row in same])
+            what, blocks = _listed([m.title for m, _ in same]), _range([row for _, row in same])
             text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
             found.append(("equivalent", f"{text} in {what} ({blocks})"))
     for environment in analysis.environments:
         open_ = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "inconclusive"]
         if open_:
             what = _listed([f"{m.title} {cost_text(row, m.unit)}" for m, row in open_])
-            blocks = _range([row.blocks for _, row in open_])
+            blocks = _range([row for _, row in open_])
             found.append(("inconclusive", f"{environment}: inconclusive in {what} ({blocks})"))
     return found
 
@@ -85,13 +93,38 @@ def noise_sentence(analysis: Analysis) -> str:
     largest = ""
     if trust.largest_noise is not None and trust.largest_noise > trust.noise_floor:
         largest = f"; largest {share(trust.largest_noise)}, in {trust.largest_noise_in}"
-    state = "A/A arm holds" if trust.trusted else "A/A arm does not hold"
-    return f"noise floor of this session: {share(trust.noise_floor)} ({state}{largest})"
+    holds = "A/A arm holds: the baseline against itself shows no false cost"
+    state = holds if trust.trusted else "A/A arm does not hold"
+    return f"noise floor of this session: {floor_text(trust.noise_floor)} ({state}{largest})"
+
+
+def exploratory_sentence(analysis: Analysis) -> str:
+    """Say that every verdict is exploratory; empty where some comparison has ten blocks."""
+    if not analysis.exploratory:
+        return ""
+    low, high = (pick(row.blocks for row in analysis.compared) for pick in (min, max))
+    blocks = _blocks(high) if low == high else f"{low} to {high} blocks"
+    return f"Only {blocks}: every verdict here is exploratory ({ENOUGH} are needed)"
+
+
+def imprecise(analysis: Analysis) -> bool:
+    """Whether the A/A arm holds, but the session has too few blocks, or too much noise for its margin."""
+    trust, wanted = analysis.trust, analysis.equivalence
+    noisy = trust.noise_floor is not None and wanted is not None and trust.noise_floor > wanted
+    return trust.trusted is True and (trust.blocks < ENOUGH or noisy)
 
 
 def trust_sentence(analysis: Analysis) -> str:
-    """Give whether the session can be trusted as one sentence."""
+    """Give whether the session can be trusted as one sentence: trusted, not precise, untrusted or not checked."""
     trust = analysis.trust
+    if imprecise(analysis):
+        limit = f"{_blocks(trust.blocks)} are too few to be sure of that ({ENOUGH} are needed)"
+        floor, wanted = trust.noise_floor, analysis.equivalence
+        if floor is not None and floor >= LEAST and (wanted is None or floor > wanted):
+            beside = "" if wanted is None else f" (the margin is {margin(wanted)})"
+            limit = f"this session cannot see costs below {share(floor)}{beside}"
+        start = "Not precise: the baseline against itself shows no false cost, but"
+        return f"{start} {limit}. More blocks would help."
     if trust.trusted is None:
         return f"Not checked: {trust.reason}."
     if trust.trusted:
@@ -101,7 +134,7 @@ def trust_sentence(analysis: Analysis) -> str:
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
     """Give the baseline's absolute value and the metric's noise floor as one line."""
-    floor = f"noise floor {share(report.noise_floor)}"
+    floor = f"noise floor {floor_text(report.noise_floor)}"
     aa = report.aa
     if report.noise_floor is None and aa is not None and aa.cost is not None and aa.cost.scale == "difference":
         floor = f"A/A arm {cost_text(aa, report.unit)}"
@@ -119,15 +152,16 @@ def failed_sentences(analysis: Analysis) -> list[str]:
     return lines
 
 
-def remark_lines(report: MetricReport, seen: set[str]) -> list[str]:
+def remark_lines(report: MetricReport, seen: set[str], without: Collection[str] = ()) -> list[str]:
     """Give each remark about a metric once, with the environments that it is about unless it is about all.
 
     What is in `seen` is left out; what is given is added: the metrics of one workload share most remarks.
+    Codes in `without` are said elsewhere.
     """
     rows = [row for row in report.comparisons if not row.aa]
     about: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        for remark in row.remarks:
+        for remark in (each for each in row.remarks if each.code not in without):
             text = CODES["difference"] if remark.code == "difference" else remark.text
             about.setdefault((remark.code, text), []).append(row.environment)
     lines = [
@@ -143,6 +177,9 @@ def _listed(items: Sequence[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def _range(blocks: Sequence[int]) -> str:
-    low, high = min(blocks), max(blocks)
-    return _blocks(high) if low == high else f"{low} to {high} blocks"
+def _range(rows: Sequence[Comparison]) -> str:
+    """How many blocks comparisons have, and whether they are exploratory."""
+    low, high = min(row.blocks for row in rows), max(row.blocks for row in rows)
+    few = [row.exploratory for row in rows if row.cost is not None]
+    words = ", exploratory" if few and all(few) else ", exploratory below 10" if any(few) else ""
+    return f"{_blocks(high) if low == high else f'{low} to {high} blocks'}{words}"

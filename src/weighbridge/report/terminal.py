@@ -8,7 +8,9 @@ from weighbridge.report.sentences import (
     NOTHING,
     baseline_sentence,
     disagreements,
+    exploratory_sentence,
     failed_sentences,
+    imprecise,
     noise_sentence,
     printable,
     remark_lines,
@@ -29,6 +31,7 @@ def print_report(analysis: Analysis, console: "Console | None" = None) -> None:
     """Print a run's verdicts and tables to `console` (default: standard output; no colours when it is piped)."""
     from rich.console import Console
 
+    without = {"exploratory"} if analysis.exploratory else set()
     out = console or Console(highlight=False)
     for part in _head(analysis):
         out.print(part, soft_wrap=False)
@@ -40,7 +43,7 @@ def print_report(analysis: Analysis, console: "Console | None" = None) -> None:
             out.print(_text(f"\n{report.title}, {report.better} is better", "bold"))
             out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
             out.print(_table(report, wide=out.width >= WIDE))
-            for line in remark_lines(report, seen):
+            for line in remark_lines(report, seen, without):
                 out.print(_indented(line))
     _print_failures(analysis, out)
 
@@ -51,10 +54,12 @@ def _head(analysis: Analysis) -> list["RenderableType"]:
         parts.append(_text(NOTHING))
         return parts
     trusted = analysis.trust.trusted
-    if trusted is not True:
+    if trusted is not True or imprecise(analysis):
         parts.append(_text(trust_sentence(analysis), "bold red" if trusted is False else "yellow"))
+    if exploratory_sentence(analysis):
+        parts.append(_text(exploratory_sentence(analysis), "yellow"))
     parts += [_indented(line, "bold magenta") for line in disagreements(analysis)]
-    parts += [_indented(line, STYLES[verdict]) for verdict, line in verdict_sentences(analysis)]
+    parts += [_indented(line, STYLES.get(verdict, "")) for verdict, line in verdict_sentences(analysis)]
     parts.append(_indented(noise_sentence(analysis)))
     parts += [_indented(line) for line in analysis.calibration]
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
@@ -84,14 +89,14 @@ def _table(report: MetricReport, *, wide: bool) -> "RenderableType":
     if wide:
         table.add_column("median", justify="right", no_wrap=True)
     table.add_column("blocks", justify="right")
-    table.add_column("verdict", no_wrap=True)
+    table.add_column("verdict", min_width=len("(exploratory)"))  # two lines where there is no room for one
     for row in report.comparisons:
-        verdict = "A/A arm" if row.aa else row.verdict
-        cells = [Text(printable(row.environment)), Text(cost_text(row, report.unit))]
+        cost = cost_text(row, report.unit)
+        cells = [Text(printable(row.environment)), Text(cost if wide else cost.replace(" for an", "\nfor an"))]
         if wide:
             cells.append(Text(quantity(row.value, report.unit)))
         style = "dim" if row.aa else STYLES[row.verdict]
-        table.add_row(*cells, Text(str(row.blocks)), Text(verdict, style=style))
+        table.add_row(*cells, Text(str(row.blocks)), Text(row.verdict_words, style=style))
     return table
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from weighbridge import registry
 from weighbridge.model.study import Arm, Cell, Study
-from weighbridge.statistics import Cost, compare, next_look, planned_looks
+from weighbridge.statistics import Cost, compare, next_look, planned_looks, scale_of
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import RunStore, level_text
 
@@ -91,7 +91,7 @@ class Precision:
         if not found:
             return None
         sides = [pair.baseline.value for pair in found], [pair.other.value for pair in found]
-        return compare(*sides, better=metric.better, looks=len(self.looks))
+        return compare(*sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.unit))
 
 
 def _key(cell: Cell) -> tuple[str, str]:

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 OUTLIER = 5 * 1.4826
 """Distance from the median, in median absolute deviations, from which a value is flagged (5 SD of a normal)."""
 
+OUTLIERS_FROM = 8
+"""Number of values from which outliers are flagged: with fewer the MAD itself says too little."""
+
 ALARM = 0.01
 """p-value below which drift and autocorrelation are flagged: rare enough to be worth a reader's time."""
 
@@ -27,7 +30,7 @@ class Flags:
     """What is remarkable about a series of runs, in run order."""
 
     outliers: tuple[int, ...]
-    """Positions (from 0) of values with \\|x - median\\| > 5 * 1.4826 * MAD."""
+    """Positions (from 0) of values with \\|x - median\\| > 5 * 1.4826 * MAD; none below 8 or where the MAD is 0."""
     drift: Trend | None
     """Kendall's tau against run order (-1 .. 1), two-sided; None with fewer than 5 values or a constant series."""
     autocorrelation: Trend | None
@@ -37,7 +40,8 @@ class Flags:
 def flags(values: Sequence[float]) -> Flags:
     """Give outliers, drift and autocorrelation of `values`, in the order in which the runs were made.
 
-    Nothing is dropped. Where more than half of the values are equal the MAD is 0, and every other one is an outlier.
+    Nothing is dropped. Outliers are flagged from 8 values on, because the MAD of fewer is too uncertain, and not
+    where more than half of the values are equal: a MAD of 0 is the resolution of the metric and not its spread.
     Raises ValueError for values that are not finite.
     """
     series = np.asarray(values, dtype=np.float64)
@@ -46,7 +50,9 @@ def flags(values: Sequence[float]) -> Flags:
     if not series.size:
         return Flags((), None, None)
     distance = np.abs(series - np.median(series))
-    outliers = tuple(int(i) for i in np.flatnonzero(distance > OUTLIER * np.median(distance)))
+    spread = float(np.median(distance))
+    telling = series.size >= OUTLIERS_FROM and spread > 0
+    outliers = tuple(int(i) for i in np.flatnonzero(distance > OUTLIER * spread)) if telling else ()
     if np.all(series == series[0]):
         return Flags(outliers, None, None)
     return Flags(

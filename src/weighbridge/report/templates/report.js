@@ -35,7 +35,12 @@
     entries.forEach(function (entry) { if (entry.isIntersecting) { seen.unobserve(entry.target); draw(entry.target); } });
   }, { rootMargin: "800px" });
   places.forEach(function (place) { seen.observe(place); });
-  addEventListener("beforeprint", function () { places.forEach(draw); });
+  document.querySelectorAll("details.more").forEach(function (fold) {
+    fold.addEventListener("toggle", function () { if (fold.open) { fold.querySelectorAll(".chart").forEach(draw); } });
+  });
+  addEventListener("beforeprint", function () {
+    places.filter(function (place) { return place.clientWidth > 0; }).forEach(draw);  // what is folded stays folded
+  });
   dark.addEventListener("change", function () {
     places.forEach(function (place) { if (place.dataset.drawn) { delete place.dataset.drawn; draw(place); } });
   });
