@@ -5,6 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 extra=${1:-}
 venv=.venv
+PATH=$PATH:/usr/sbin:/sbin # root's programs, also where a user runs this
 stamp=$venv/installed${extra:+-$extra}
 
 need() { # need COMMAND PACKAGE: remember PACKAGE where COMMAND is missing

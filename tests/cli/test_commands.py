@@ -1,26 +1,36 @@
 """The command line, in this process: what it prints where, its exit codes, and that no failure is a traceback."""
 
+import io
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import typer
+from rich.console import Console
 
 from weighbridge import errors, process
+from weighbridge.cli import progress
 from weighbridge.cli.app import app, main
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
+from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement, Metric, Outcome
-from weighbridge.model.trial import RoleRecord, TrialRecord
+from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner import clean as cleaning
+from weighbridge.runner import machine
 from weighbridge.runner import run as running
 from weighbridge.runner.clean import Leftover
 from weighbridge.store.run import RunStore
-from weighbridge.study.loader import load
+from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
+from weighbridge.study.source import parse
+from weighbridge.userland import build
 
 COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands)
 
@@ -105,7 +115,7 @@ def test_the_commands_are_those_of_the_design():
 def test_every_command_explains_itself_with_an_example(weighbridge: Weighbridge, command: str):
     said = weighbridge(command, "--help")
     assert (said.code, said.err) == (0, "")
-    assert re.search(rf"Examples?: weighbridge {command}", " ".join(said.out.split()))
+    assert re.search(rf"Examples?: (• )?weighbridge {command}", " ".join(said.out.split()))
     assert f"weighbridge {command}" in said.out
 
 
@@ -123,6 +133,11 @@ def test_a_wrong_command_line_is_exit_2(weighbridge: Weighbridge, arguments: lis
     said = weighbridge(*arguments)
     assert (said.code, said.out) == (2, "")
     assert said.err
+
+
+def test_the_version(weighbridge: Weighbridge):
+    said = weighbridge("--version")
+    assert (said.code, said.out, said.err) == (0, f"weighbridge {metadata.version('weighbridge')}\n", "")
 
 
 # -- json ------------------------------------------------------------------------------------------
@@ -203,6 +218,84 @@ def test_the_plan_for_people(weighbridge: Weighbridge):
     assert re.search(r"time: \d+ (s|min|h).* to \d+ (s|min|h)", said.out)
 
 
+def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(running, "readiness_of", lambda study: {arm.name: Readiness(True) for arm in study.arms})
+    weighbridge("init", "s.yaml")
+    text = Path("s.yaml").read_text()
+    for rule, says in {
+        "target: 2%, budget: 30min": "10 to 60 blocks, until every headline is within ±2 % (budget 30 min): "
+        "120 to 720 trials",
+        "target: 0.5%, max: 10": "10 blocks, until every headline is within ±0.5 %: 120 trials",
+        "blocks: 1": "1 block x 3 workloads x 4 environments = 12 trials",
+    }.items():
+        Path("s.yaml").write_text(text.replace("blocks: 10", rule))
+        said = " ".join(weighbridge("plan", "s.yaml").out.split())
+        assert says in said
+        assert "native-again (native a second time: shows the noise)" in said
+
+
+def users_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, programs: set[str], ids: str) -> None:
+    """A user's machine with these programs, these subordinate ids and no userland."""
+    usual = Path.read_text
+    monkeypatch.setattr(build.os, "geteuid", lambda: 4321)
+    monkeypatch.setattr(build, "_which", lambda program: f"/usr/bin/{program}" if program in programs else None)
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, *a, **k: ids if path.name in {"subuid", "subgid"} else usual(path, *a, **k)
+    )
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    ("programs", "ids", "says"),
+    [
+        ({"mmdebstrap", "newuidmap"}, "other:100000:65536\n", "usermod --add-subuids 100000-165535"),
+        ({"mmdebstrap"}, "4321:100000:65536\n", "apt-get install uidmap"),
+        ({"newuidmap"}, "4321:100000:65536\n", "apt-get install mmdebstrap"),
+        ({"mmdebstrap", "newuidmap"}, "other:1:2\n4321:100000:65536\n", None),
+    ],
+)
+def test_who_cannot_build_the_userland_is_told(
+    weighbridge: Weighbridge, monkeypatch, ready: list, tmp_path: Path, programs: set[str], ids: str, says: str | None
+):
+    users_machine(monkeypatch, tmp_path, programs=programs, ids=ids)
+    found = json.loads(weighbridge("doctor", "--json").out)
+    assert all(row["ready"] is (says is None) for row in found["workloads"])
+    told = [row["remedy"] for row in found["workloads"]]
+    said = weighbridge("run", "first-look", "--out", "there")
+    assert said.code == (0 if says is None else 4)
+    if says is not None:
+        assert all(says in remedy for remedy in told)
+        assert says in said.err
+        assert ready == []
+
+
+def test_native_needs_a_userland_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    class Here(Environment):
+        kind = "here"
+
+        def readiness(self) -> Readiness:
+            return Readiness(True)
+
+        def open(self, options, request):
+            raise NotImplementedError
+
+    users_machine(monkeypatch, tmp_path, programs={"mmdebstrap"}, ids="")
+    assert "WEIGHBRIDGE_CACHE" in machine.environment_readiness(Here()).remedy
+    about = tmp_path / "cache/userlands/x/about.json"
+    about.parent.mkdir(parents=True)
+    about.touch()
+    assert machine.environment_readiness(Here()).ready
+
+
+def test_a_failure_of_mmdebstrap_is_told_with_what_helps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    users_machine(monkeypatch, tmp_path, programs={"mmdebstrap", "newuidmap"}, ids="4321:1:2\n")
+    stderr = b"E: unable to pick chroot mode automatically (use --mode for manual selection)\n"
+    monkeypatch.setattr(build, "run", lambda command: Completed(command.argv, 1, b"", stderr, 1.0))
+    with pytest.raises(Unavailable, match="usermod --add-subuids") as caught:
+        build.ensure(["hello"], tmp_path / "cache", lambda _: None)
+    assert "--mode" not in str(caught.value)
+
+
 def test_the_plan_lists_every_trial_in_order(weighbridge: Weighbridge):
     planned = json.loads(weighbridge("plan", "first-look", "--json").out)
     rows = re.findall(r"^(\d+) +(\d+) +(\S+) +(\S+)", weighbridge("plan", "first-look", "--trials").out, re.MULTILINE)
@@ -260,13 +353,13 @@ def test_init_writes_a_study_that_loads(weighbridge: Weighbridge, name: str):
 
 def test_init_overwrites_nothing(weighbridge: Weighbridge):
     Path("mine.yaml").write_text("precious")
-    one_sentence(weighbridge("init", "mine.yaml"), 3, "mine.yaml exists already")
+    one_sentence(weighbridge("init", "mine.yaml"), 1, "mine.yaml exists already")
     assert Path("mine.yaml").read_text() == "precious"
 
 
 def test_init_where_nothing_can_be_written(weighbridge: Weighbridge):
-    one_sentence(weighbridge("init", "no/folder/a.yaml"), 3, "cannot write no/folder/a.yaml", "No such file")
-    one_sentence(weighbridge("init", f"{'x' * 300}.yaml"), 3, "File name too long")
+    one_sentence(weighbridge("init", "no/folder/a.yaml"), 1, "cannot write no/folder/a.yaml", "No such file")
+    one_sentence(weighbridge("init", f"{'x' * 300}.yaml"), 1, "File name too long")
 
 
 # -- run -------------------------------------------------------------------------------------------
@@ -277,6 +370,7 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     """A machine on which everything is ready and a run does nothing; what was asked for."""
     asked: list[tuple] = []
     monkeypatch.setattr(running, "require_ready", lambda _: None)
+    monkeypatch.setattr(build, "_which", lambda program: f"/usr/bin/{program}")
     monkeypatch.setattr(
         running, "run_study", lambda study, directory, progress, after: asked.append((study, directory))
     )
@@ -301,7 +395,67 @@ def test_run_names_its_own_directory(weighbridge: Weighbridge, ready: list):
 def test_run_continues_without_a_study(weighbridge: Weighbridge, ready: list):
     assert weighbridge("run", "--out", "there").code == 0
     assert ready == [(None, Path("there"))]
-    one_sentence(weighbridge("run"), 6, "name a study")
+    one_sentence(weighbridge("run"), 2, "name a study")
+    one_sentence(weighbridge("run", "--blocks", "2", "--out", "there"), 2, "--blocks needs a study")
+
+
+def test_run_with_other_blocks_says_so_in_the_text_that_is_kept(weighbridge: Weighbridge, ready: list):
+    assert weighbridge("run", "first-look", "--blocks", "2", "--out", "there").code == 0
+    ((study, _),) = ready
+    assert study.file.repetitions.blocks == 2
+    assert check(parse(study.text, "kept")) == study
+    assert re.findall("^repetitions:.*", study.text, re.MULTILINE) == ["repetitions: {blocks: 2}"]
+    assert study.model_copy(update={"text": "", "file": None}) == load("first-look").model_copy(
+        update={"text": "", "file": None}
+    )
+    assert weighbridge("run", "first-look", "--blocks", "0", "--out", "there").code == 2
+
+
+def test_limits_without_effect_are_told_before_anything_runs(weighbridge: Weighbridge, ready: list):
+    weighbridge("init", "s.yaml")
+    Path("s.yaml").write_text(Path("s.yaml").read_text().replace("cpus: 1,", "cpus: 5000,"))
+    for said in (weighbridge("plan", "s.yaml").out, weighbridge("run", "s.yaml", "--out", "there").err):
+        assert re.search(r"note: .*cpus: 5000 is more than .*no limit in effect", said)
+
+
+def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridge, monkeypatch, ready: list):
+    def lose(study, directory, progress, after):
+        with RunStore(directory, writable=True) as store:
+            store.begin(study, {"run_id": "0123456789ab"})
+            after(store)
+        raise Unavailable("what went wrong")
+
+    monkeypatch.setattr(running, "run_study", lose)
+    said = weighbridge("run", "first-look", "--out", "there")
+    assert (said.code, said.out) == (4, "")
+    assert said.err.splitlines()[1:] == ["weighbridge: what went wrong"]
+    assert not Path("there/report.html").exists()
+
+
+def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
+    monkeypatch.setattr(progress, "err", lambda: screen)
+    trial = Trial(1, 0, "redis", (("clients", "50"),), "bridge")
+    with progress.show() as shown:
+        assert shown._bar is not None
+        for done in range(3):
+            shown.begins(trial, done, 3)
+            assert bool(shown._bar.tasks[0].fields["left"]) is (done > 0)
+            shown.ended(TrialRecord(trial, Outcome.OK if done else Outcome.PROGRAM_FAILED, 0, 1, 1, message="why"))
+        (task,) = shown._bar.tasks
+        assert (task.completed, task.total, task.fields["count"]) == (3, 3, "3/3")
+        assert task.description == "block 1: redis (clients=50) in bridge"
+        assert task.fields["left"]
+        shown.say("closing every site")
+        assert task.fields["left"] == ""
+        shown._bar.refresh()
+        shown.done()
+        assert shown._bar.finished
+        assert not shown._bar.live.is_started
+    printed = screen.file.getvalue()
+    assert "block 1, redis (clients=50) in bridge: " in printed
+    assert "3/3" in printed
+    assert "closing every site" in printed
 
 
 def test_run_says_what_is_not_ready(weighbridge: Weighbridge):
@@ -457,8 +611,15 @@ def test_a_run_that_never_began_is_no_traceback(weighbridge: Weighbridge, tmp_pa
     one_sentence(weighbridge(*command, tmp_path / "r"), 6)
 
 
+def test_a_run_is_found_by_its_database_and_in_a_folder_of_runs(weighbridge: Weighbridge, run: Path):
+    assert weighbridge("report", run / "run.sqlite").code == 0
+    assert (run / "report.html").is_file()
+    assert weighbridge("export", run / "run.sqlite", "--csv", "t").code == 0
+    one_sentence(weighbridge("report", run.parent), 6, "contains runs", str(run))
+
+
 def test_export_needs_to_know_what(weighbridge: Weighbridge, run: Path):
-    one_sentence(weighbridge("export", run), 6, "--csv FOLDER")
+    one_sentence(weighbridge("export", run), 2, "--csv FOLDER")
 
 
 @pytest.mark.parametrize(("number", "code"), [(28, 7), (122, 7), (30, 1)])
@@ -474,9 +635,7 @@ def test_a_disk_that_takes_nothing(weighbridge: Weighbridge, run: Path, monkeypa
 def test_export_and_report_to_where_nothing_can_be_written(weighbridge: Weighbridge, run: Path, target: str):
     Path("file").touch()
     for arguments in (["export", run, "--csv", target], ["report", run, "--html", f"{target}/x.html"]):
-        said = weighbridge(*arguments)
-        assert said.code not in {0, 2}
-        assert said.err.splitlines()[-1].startswith("weighbridge: ")
+        one_sentence(weighbridge(*arguments), 1, "file")
 
 
 def test_other_systems_are_told_in_one_sentence(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
@@ -492,6 +651,17 @@ def test_a_reader_that_goes_away(weighbridge: Weighbridge, monkeypatch: pytest.M
 
     monkeypatch.setattr(schema, "print_json", gone)
     assert weighbridge("schema").code in {1, 141}
+
+
+@pytest.mark.parametrize("arguments", [["schema"], ["studies"], ["plan", "first-look", "--trials"]])
+def test_head_as_the_reader(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, arguments: list[str]):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        said = weighbridge(*arguments)
+        monkeypatch.undo()
+    assert (said.code, said.err) == (141, "")
 
 
 def test_only_failures_of_ours_are_hidden():

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from weighbridge import registry
 from weighbridge.model.command import Completed
@@ -28,6 +28,7 @@ class Case:
     """A captured output of one kind under some options, and the values that stand in it.
 
     ``file`` is what the role that reports them printed (by default the measured one), ``beside`` what the others did.
+    ``stream`` is where the measured role printed it.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     role: str = ""
     beside: dict[str, str] = field(default_factory=dict)
+    stream: Literal["stdout", "stderr"] = "stdout"
 
     def __str__(self) -> str:
         return self.file
@@ -54,6 +56,8 @@ class Case:
         """What the plug-in makes of an output under this case's options; the code is the measured role's."""
         printed = {role: data(file) for role, file in self.beside.items()} | {self.role: stdout}
         measured = printed.pop("", b"") or printed.pop(self.workload.roles[-1], b"")
+        if self.stream == "stderr":
+            return parse(self.kind, self.options, b"", measured + stderr, returncode, printed)
         return parse(self.kind, self.options, measured, stderr, returncode, printed)
 
 

@@ -2,16 +2,17 @@
 
 import errno
 import sys
+from importlib import metadata
 
 import typer
 
 from weighbridge.cli import calibrate, clean, doctor, export, init, plan, report, run, schema, studies
-from weighbridge.cli.output import fail
+from weighbridge.cli.output import fail, reader_gone
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 
 app = typer.Typer(
     name="weighbridge",
-    help="What does isolation cost? The same programs natively, in containers and in virtual machines.\n\n"
+    help="What does isolation cost? The same programs natively and isolated, compared so that the answer holds.\n\n"
     "Start with: weighbridge doctor, then: weighbridge run first-look",
     no_args_is_help=True,
     add_completion=False,
@@ -20,6 +21,21 @@ app = typer.Typer(
 )
 for module in (doctor, studies, init, plan, run, report, export, calibrate, clean, schema):
     module.register(app)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        print(f"weighbridge {metadata.version('weighbridge')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and exit.", is_eager=True, callback=_tell_version
+    ),
+) -> None:
+    """What holds for every command."""
 
 
 def main() -> None:
@@ -35,8 +51,7 @@ def main() -> None:
             "interrupted; every finished trial is kept. Run the same command again to continue", interrupted.exit_code
         )
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone: nobody is left to tell
-        sys.exit(141)
+        reader_gone()
     except OSError as error:  # a report, a page or a table that cannot be written
         code = DiskFull.exit_code if error.errno in (errno.ENOSPC, errno.EDQUOT) else WeighbridgeError.exit_code
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), code)

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, err, out, print_json
+from weighbridge.cli.output import JsonFlag, err, examples, out, print_json
 
 STUDIES = ("calibrate-cpu", "calibrate-link")
 
@@ -16,7 +16,7 @@ STUDIES = ("calibrate-cpu", "calibrate-link")
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Examples: weighbridge calibrate -- weighbridge calibrate --out calibration/today --json")
+    @app.command(epilog=examples("weighbridge calibrate", "weighbridge calibrate --out calibration/today --json"))
     def calibrate(
         directory: Path | None = typer.Option(None, "--out", help="Where the runs and calibration.json go."),
         as_json: bool = JsonFlag,

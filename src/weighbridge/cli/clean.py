@@ -2,13 +2,13 @@
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, err, out, print_json
+from weighbridge.cli.output import JsonFlag, err, examples, out, plural, print_json
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Examples: weighbridge clean -- weighbridge clean --check")
+    @app.command(epilog=examples("weighbridge clean", "weighbridge clean --check"))
     def clean(
         check: bool = typer.Option(False, "--check", help="Only list what is left; exit with 1 where anything is."),
         as_json: bool = JsonFlag,
@@ -36,9 +36,9 @@ def register(app: typer.Typer) -> None:
                 out().print(f"{leftover.kind} {leftover.name} (run {leftover.run})", markup=False, soft_wrap=True)
         if left:
             raise Leftovers(
-                f"{len(left)} things are left: weighbridge clean removes them"
+                f"{plural(len(left), 'thing')} left: weighbridge clean removes what is left"
                 if check
-                else f"{len(left)} things could not be removed"
+                else f"{plural(len(left), 'thing')} could not be removed"
             )
         if not as_json:
             out().print("nothing is left")

@@ -4,13 +4,13 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, out, print_json
+from weighbridge.cli.output import JsonFlag, examples, out, print_json
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Example: weighbridge doctor")
+    @app.command(epilog=examples("weighbridge doctor"))
     def doctor(as_json: bool = JsonFlag) -> None:
         """Say what this machine can measure, and what to install for the rest."""
         found = examine()
@@ -31,9 +31,9 @@ def register(app: typer.Typer) -> None:
 def examine() -> dict[str, Any]:
     """Readiness of every environment, every workload and what the machine itself must have."""
     from weighbridge import registry
-    from weighbridge.runner.machine import checks, workload_readiness
+    from weighbridge.runner.machine import checks, environment_readiness, workload_readiness
 
-    environments = {kind: plugin.readiness() for kind, plugin in registry.environments().items()}
+    environments = {kind: environment_readiness(plugin) for kind, plugin in registry.environments().items()}
     workloads = {kind: workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
     sections = {"environments": environments, "workloads": workloads, "machine": checks()}
     return {

@@ -4,24 +4,24 @@ from pathlib import Path
 
 import typer
 
-from weighbridge.cli.output import out
-from weighbridge.errors import RunDirectoryError
+from weighbridge.cli.output import WRONG_COMMAND_LINE, examples, fail, out
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Example: weighbridge export runs/first-look-20261121-090000 --csv tables/")
+    @app.command(epilog=examples("weighbridge export runs/first-look-20261121-090000 --csv tables/"))
     def export(
         run: Path = typer.Argument(help="A run directory."),
         csv: Path | None = typer.Option(None, "--csv", help="The folder for measurements.csv and costs.csv."),
     ) -> None:
         """Write a run's measurements and costs as tables for other programs."""
+        from weighbridge.cli.runs import run_directory
         from weighbridge.report.machine import write_csv
         from weighbridge.store.run import RunStore
 
         if csv is None:
-            raise RunDirectoryError("say what to export: --csv FOLDER")
-        with RunStore(run) as store:
+            fail("say what to export: --csv FOLDER", WRONG_COMMAND_LINE)
+        with RunStore(run_directory(run)) as store:
             for path in write_csv(store, csv):
                 out().print(str(path), markup=False, soft_wrap=True)

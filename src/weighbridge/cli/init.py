@@ -5,8 +5,8 @@ from pathlib import Path
 
 import typer
 
-from weighbridge.cli.output import out
-from weighbridge.errors import StudyError
+from weighbridge.cli.output import examples, out
+from weighbridge.errors import WeighbridgeError
 
 TEMPLATE = """\
 # A study: one question, answered by `weighbridge run {file}`.
@@ -36,7 +36,7 @@ seed: 1                       # the same seed gives the same order
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Example: weighbridge init my-study.yaml")
+    @app.command(epilog=examples("weighbridge init my-study.yaml"))
     def init(file: Path = typer.Argument(Path("study.yaml"), help="The file to write.")) -> None:
         """Write a commented study file to start from."""
         name = re.sub(r"[^A-Za-z0-9_.-]", "-", file.stem).strip("-.") or "my-study"
@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
             with file.open("x") as target:
                 target.write(TEMPLATE.format(file=file, name=name[:40]))
         except FileExistsError:
-            raise StudyError(f"{file} exists already: name another file") from None
+            raise WeighbridgeError(f"{file} exists already: name another file") from None
         except OSError as error:
-            raise StudyError(f"cannot write {file}: {error.strerror}") from None
+            raise WeighbridgeError(f"cannot write {file}: {error.strerror}") from None
         out().print(f"{file} written. Next: weighbridge plan {file}", markup=False, soft_wrap=True)

@@ -5,14 +5,14 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, out, print_json
+from weighbridge.cli.output import JsonFlag, examples, out, plural, print_json
 from weighbridge.model.study import Study
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Example: weighbridge plan first-look")
+    @app.command(epilog=examples("weighbridge plan first-look"))
     def plan(
         study: str = typer.Argument(help="A bundled study's name or the path of a study file."),
         as_json: bool = JsonFlag,
@@ -33,12 +33,16 @@ def register(app: typer.Typer) -> None:
 def describe(study: Study) -> dict[str, Any]:
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.runner.estimate import seconds
+    from weighbridge.runner.machine import userland_problem, warnings
     from weighbridge.runner.run import packages_of, readiness_of
     from weighbridge.study.schedule import block
 
     ready = readiness_of(study)
     repetitions = study.file.repetitions
-    blocks = repetitions.blocks or repetitions.min
+    blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
+    packages = packages_of(study)
+    problem = userland_problem(packages)
+    lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
     least, most = seconds(study)
     return {
         "study": study.file.study,
@@ -50,8 +54,11 @@ def describe(study: Study) -> dict[str, Any]:
             for arm in study.arms
         ],
         "workloads": [{"label": cell.label, "kind": cell.kind, "level": dict(cell.level)} for cell in study.cells],
-        "packages": packages_of(study),
+        "packages": packages,
         "blocks": blocks,
+        "most_blocks": most_blocks,
+        "target": repetitions.target,
+        "budget_s": repetitions.budget,
         "trials": [
             {"block": trial.block, "workload": trial.workload, "level": dict(trial.level),
              "environment": trial.environment}
@@ -60,6 +67,7 @@ def describe(study: Study) -> dict[str, Any]:
         ],
         "seconds": {"from": round(least), "to": round(most)},
         "seed": study.file.seed,
+        "warnings": [*warnings(study), *lacking],
     }  # fmt: skip
 
 
@@ -72,7 +80,7 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
     table = Table("environment", "kind", "ready", box=None, pad_edge=False)
     for arm in planned["environments"]:
-        note = f" (A/A arm: {arm['aa_of']} again)" if arm["aa_of"] else ""
+        note = f" ({arm['aa_of']} a second time: shows the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         state = "yes" if arm["ready"] else f"no: {arm['why']}; {arm['remedy']}"
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
@@ -80,12 +88,22 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     names = ", ".join(cell["label"] for cell in planned["workloads"])
     arms, cells = len(planned["environments"]), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
-    out().print(
-        f"{planned['blocks']} blocks x {cells} workloads x {arms} environments = {len(planned['trials'])} trials, "
-        f"in random order (seed {planned['seed']})"
-    )
+    each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"
+    fewest, most = planned["blocks"], planned["most_blocks"]
+    if planned["target"] is None:
+        rule = f"{plural(fewest, 'block')} x {each} = {plural(fewest * cells * arms, 'trial')}"
+    else:
+        count = plural(most, "block") if fewest == most else f"{fewest} to {most} blocks"
+        budget = f" (budget {clock(planned['budget_s'])})" if planned["budget_s"] is not None else ""
+        trials = " to ".join(str(blocks * cells * arms) for blocks in sorted({fewest, most}))
+        rule = (
+            f"{each}, {count}, until every headline is within ±{planned['target'] * 100:g} %{budget}: {trials} trials"
+        )
+    out().print(f"{rule}, in random order (seed {planned['seed']})")
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, and set-up the first time")
+    for warning in planned["warnings"]:
+        out().print(f"note: {warning}", markup=False, soft_wrap=True)
     if with_trials:
         out().print(_trial_table(planned["trials"]))
 

@@ -22,15 +22,17 @@ class Shown:
 
     def __init__(self, bar: "Bar | None") -> None:
         self._bar = bar
-        self._task = bar.add_task("starting", total=None, left="") if bar else None
+        self._task = bar.add_task("starting", total=None, count="", left="") if bar else None
         self._begun: float | None = None
         self._first = 0
+        self._ended = 0
+        self._total = 0
         self._last_line = 0.0
 
     def say(self, text: str) -> None:
         """One line about what happens now."""
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=text)
+            self._bar.update(self._task, description=text, left="")
         else:
             err().print(text, markup=False)
 
@@ -39,20 +41,25 @@ class Shown:
         now = time.monotonic()
         if self._begun is None:
             self._begun, self._first = now, done
+        self._ended, self._total = done, total
         left = ""
         if done > self._first:
-            left = f", {clock((now - self._begun) / (done - self._first) * max(0, total - done))} left"
-        text = f"block {trial.block}: {trial.workload} in {trial.environment}"
+            left = f"{clock((now - self._begun) / (done - self._first) * max(0, total - done))} left"
+        text = f"block {trial.block}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=text, completed=done, total=total, left=left.removeprefix(", "))
+            self._advance()
+            self._bar.update(self._task, description=text, left=left)
         elif now - self._last_line > _LINE_EVERY_S or done == self._first:
             self._last_line = now
-            err().print(f"{done} of {total} trials done{left}; {text}", markup=False)
+            told = ", ".join(part for part in (f"{done} of {total} trials done", left) if part)
+            err().print(f"{told}; {text}", markup=False)
 
     def ended(self, record: TrialRecord) -> None:
-        """Tell of a trial that failed."""
+        """Count a trial, and tell of one that failed."""
+        self._ended += 1
+        self._advance()
         if record.outcome is not Outcome.OK:
-            where = f"block {record.trial.block}, {record.trial.workload} in {record.trial.environment}"
+            where = f"block {record.trial.block}, {_where(record.trial)}"
             err().print(f"{where}: {record.outcome}: {record.message}", markup=False)
 
     def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
@@ -63,6 +70,22 @@ class Shown:
             width = f"±{each.width:.1%}" if each.width < 10 else "no width yet"  # also infinite
             err().print(f"after {blocks} blocks: {each.cell} in {each.environment} {width}, {state}", markup=False)
 
+    def done(self) -> None:
+        """Take the bar away: what is printed next is a result."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _advance(self) -> None:
+        if self._bar is not None and self._task is not None:
+            total = max(self._total, self._ended)
+            self._bar.update(self._task, completed=self._ended, total=total, count=f"{self._ended}/{total}")
+
+
+def _where(trial: Trial) -> str:
+    """``redis (clients=50) in bridge``."""
+    swept = ", ".join(f"{factor}={value}" for factor, value in trial.level)
+    return f"{trial.workload}{f' ({swept})' if swept else ''} in {trial.environment}"
+
 
 @contextmanager
 def show() -> Iterator[Shown]:
@@ -70,11 +93,13 @@ def show() -> Iterator[Shown]:
     if not err().is_terminal:
         yield Shown(None)
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # what is said is shortened before any number is
     columns = (
-        BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"), TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=10), TextColumn("{task.fields[count]}"), TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"), TextColumn("{task.description}", markup=False, table_column=rest),
     )  # fmt: skip
-    with Progress(*columns, console=err(), transient=True) as bar:
+    with Progress(*columns, console=err(), transient=True, expand=True) as bar:
         yield Shown(bar)

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, err, out, print_json
+from weighbridge.cli.output import JsonFlag, err, examples, out, print_json
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command(
-        epilog="Examples: weighbridge report runs/first-look-20261121-090000 -- weighbridge report RUN --json"
+        epilog=examples("weighbridge report runs/first-look-20261121-090000", "weighbridge report RUN --json")
     )
     def report(
         run: Path = typer.Argument(help="A run directory."),
@@ -21,12 +21,14 @@ def register(app: typer.Typer) -> None:
         ),
     ) -> None:
         """Show the verdicts of a run and write its page, from what is stored."""
+        from weighbridge.cli.runs import run_directory
         from weighbridge.report.analysis import analyse
         from weighbridge.report.html import write_html
         from weighbridge.report.machine import report_json
         from weighbridge.report.terminal import print_report
         from weighbridge.store.run import RunStore
 
+        run = run_directory(run)
         with RunStore(run) as store:
             if as_json:
                 print_json(report_json(store))

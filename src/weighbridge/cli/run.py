@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weighbridge.cli.output import err, out
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, plural
 
 if TYPE_CHECKING:
+    from weighbridge.cli.progress import Shown
     from weighbridge.model.study import Study
     from weighbridge.store.run import RunStore
 
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Examples: weighbridge run first-look -- weighbridge run my.yaml --out results/today --yes")
+    @app.command(epilog=examples("weighbridge run first-look", "weighbridge run my.yaml --out results/today --yes"))
     def run(
         study: str | None = typer.Argument(
             None, help="A bundled study's name or the path of a study file; not needed to continue a run with --out."
         ),
         directory: Path | None = typer.Option(
             None, "--out", help="The run directory: made, or continued where it holds an interrupted run."
+        ),
+        blocks: int | None = typer.Option(
+            None, min=1, max=1000, help="So many blocks instead of the study's own repetitions, for a try."
         ),
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
         strict: bool = typer.Option(
@@ -39,47 +43,61 @@ def register(app: typer.Typer) -> None:
         from weighbridge.errors import Untrusted
         from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible
-        from weighbridge.study.loader import load
+        from weighbridge.study.loader import load, with_blocks
 
+        if study is None and directory is None:
+            told = "name a study to run (weighbridge studies lists them), or --out DIR of a run to continue"
+            fail(told, WRONG_COMMAND_LINE)
+        if study is None and blocks is not None:
+            fail("--blocks needs a study: a run that is continued keeps its repetitions", WRONG_COMMAND_LINE)
         loaded = load(study) if study is not None else None
-        if directory is None:
-            directory = _new_directory(loaded)
+        if loaded is not None and blocks is not None:
+            loaded = with_blocks(loaded, blocks)
         if loaded is not None:
+            directory = directory or _new_directory(loaded)
             _confirm(loaded, directory, yes=yes)
+        assert directory is not None
         trusted: list[bool] = []
         with interruptible(), show() as progress:
-            run_study(loaded, directory, progress, lambda store: trusted.append(_report(store)))
+            run_study(loaded, directory, progress, lambda store: trusted.append(_report(store, progress)))
         if strict and not all(trusted):
             raise Untrusted("the A/A arm shows a cost where there is none: do not rely on this session's numbers")
 
 
-def _new_directory(study: "Study | None") -> Path:
-    from weighbridge.errors import RunDirectoryError
-
-    if study is None:
-        raise RunDirectoryError("name a study to run (weighbridge studies), or --out DIR of a run to continue")
+def _new_directory(study: "Study") -> Path:
     safe = re.sub(r"[^A-Za-z0-9_.-]", "-", study.file.study)
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _confirm(study: "Study", directory: Path, *, yes: bool) -> None:
     from weighbridge.runner.estimate import clock, seconds
-    from weighbridge.runner.run import require_ready
+    from weighbridge.runner.machine import require_userland, warnings
+    from weighbridge.runner.run import packages_of, require_ready
 
     require_ready(study)
+    require_userland(packages_of(study))
     least, most = seconds(study)
     arms, cells = len(study.arms), len(study.cells)
     err().print(
-        f"{study.file.study}: {arms} environments x {cells} workloads, {clock(least)} to {clock(most)}; "
-        f"results go to {directory}",
+        f"{study.file.study}: {plural(arms, 'environment')} x {plural(cells, 'workload')}, "
+        f"{clock(least)} to {clock(most)}; results go to {directory}",
         markup=False,
     )
+    for warning in warnings(study):
+        err().print(f"note: {warning}", markup=False)
     if not yes and sys.stdin.isatty() and sys.stderr.isatty():
         typer.confirm("Start?", default=True, abort=True, err=True)
 
 
-def _report(store: "RunStore") -> bool:
-    """Write the page, print the verdicts and the page's path; False where the session is untrusted."""
+def _report(store: "RunStore", progress: "Shown") -> bool:
+    """Write the page, print the verdicts and the page's path; False where the session is untrusted.
+
+    Where no trial has ended there is nothing to report, and only what ended the run is told.
+    """
+    progress.done()
+    if not store.finished():
+        return True
+
     from weighbridge.report.analysis import analyse
     from weighbridge.report.html import write_html
     from weighbridge.report.terminal import print_report

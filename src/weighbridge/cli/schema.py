@@ -2,13 +2,13 @@
 
 import typer
 
-from weighbridge.cli.output import print_json
+from weighbridge.cli.output import examples, print_json
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Example: weighbridge schema > study.schema.json")
+    @app.command(epilog=examples("weighbridge schema > study.schema.json"))
     def schema() -> None:
         """Print the JSON Schema of study files, for your editor."""
         from weighbridge.study.schema import json_schema

@@ -2,13 +2,13 @@
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, out, print_json
+from weighbridge.cli.output import JsonFlag, examples, out, print_json
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog="Example: weighbridge studies")
+    @app.command(epilog=examples("weighbridge studies"))
     def studies(as_json: bool = JsonFlag) -> None:
         """List the bundled studies."""
         from rich.table import Table

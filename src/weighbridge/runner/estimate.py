@@ -31,4 +31,6 @@ def clock(duration_s: float) -> str:
     if whole < 90:
         return f"{whole} s"
     minutes = round(whole / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"

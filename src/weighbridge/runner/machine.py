@@ -2,21 +2,54 @@
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from weighbridge import cgroups
+from weighbridge.errors import Unavailable
 from weighbridge.hosts.kernel import cpus_online
-from weighbridge.model.plugin import Readiness, Workload
-from weighbridge.userland.build import cache_folder, cached
+from weighbridge.model.plugin import Environment, Readiness, Workload
+from weighbridge.model.study import Study
+from weighbridge.userland.build import cache_folder, cached, cannot_build
+
+
+def environment_readiness(environment: Environment) -> Readiness:
+    """An environment is ready where it can be opened and there is, or can be, a userland to put into it."""
+    ready = environment.readiness()
+    if not ready.ready or any((cache_folder() / "userlands").glob("*/about.json")):
+        return ready
+    lacking = cannot_build()
+    return Readiness(False, *lacking) if lacking else ready
+
+
+def userland_problem(packages: Iterable[str]) -> Readiness | None:
+    """Why the userland with these packages is neither there nor can be built by this user; None where all is well."""
+    if cached(packages, cache_folder()) is not None:
+        return None
+    lacking = cannot_build()
+    return Readiness(False, *lacking) if lacking else None
+
+
+def require_userland(packages: Iterable[str]) -> None:
+    """Raise Unavailable where the userland is not there and cannot be built by this user."""
+    if (problem := userland_problem(packages)) is not None:
+        raise Unavailable(f"{problem.detail}: {problem.remedy}")
+
+
+def warnings(study: Study) -> list[str]:
+    """What a study asks for that has no effect on this machine."""
+    asked, here = study.file.resources.cpus, len(cpus_online())
+    if asked is None or asked <= here:
+        return []
+    return [f"resources: cpus: {asked:g} is more than the CPUs of this machine ({here}): no limit in effect"]
 
 
 def workload_readiness(workload: Workload) -> Readiness:
     """A workload is ready where its userland is built or can be."""
     if cached(workload.packages, cache_folder()) is not None:
         return Readiness(True, "its userland is built")
-    if shutil.which("mmdebstrap") is None:
-        return Readiness(False, "no program here builds userlands", "apt-get install mmdebstrap")
-    return Readiness(True, "its userland is built at its first run")
+    lacking = cannot_build()
+    return Readiness(False, *lacking) if lacking else Readiness(True, "its userland is built at its first run")
 
 
 def checks() -> dict[str, Readiness]:

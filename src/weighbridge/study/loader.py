@@ -1,5 +1,6 @@
 """From a study file to a checked Study: every sweep expanded, every mistake told with file, line and key."""
 
+import io
 import itertools
 import math
 from collections.abc import Iterator, Mapping
@@ -11,20 +12,36 @@ from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.study import Arm, Cell, Level, Options, Study, StudyFile
-from weighbridge.study.source import Place, Source, nearest, plain, read
+from weighbridge.study.mistakes import location_of, sentence
+from weighbridge.study.source import Place, Source, nearest, parse, plain, read
 
 AA_SUFFIX = "-again"
 MOST_LEVELS = 1000
 """Of one entry; more would run for weeks."""
 _LARGEST_SEED = 2**63 - 1
 _MOST_CPUS = 8192
-_NAME_RULE = "a name starts with a letter and has at most 40 letters, digits, '-', '_' and '.'"
 M = TypeVar("M", bound=BaseModel)
 
 
 def load(study: str) -> Study:
     """The study of a bundled name or a path. StudyError lists every mistake, a line each."""
     return check(read(study))
+
+
+def with_blocks(study: Study, blocks: int) -> Study:
+    """The study with so many blocks instead of its own repetitions; its text says so."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = 10_000  # lines stay as they are
+    data = yaml.load(study.text)
+    rule = yaml.map(blocks=blocks)
+    rule.fa.set_flow_style()
+    data["repetitions"] = rule
+    text = io.StringIO()
+    yaml.dump(data, text)
+    return check(parse(text.getvalue(), study.file.study))
 
 
 def check(source: Source) -> Study:
@@ -70,7 +87,7 @@ def _expand(
             continue
         if kind not in plugins:
             known = f"; known: {', '.join(plugins)}"
-            problems.append(((*place, "kind"), f"unknown kind '{kind}'{nearest(kind, plugins) or known}"))
+            problems.append(((*place, "kind"), f"{name}: unknown kind '{kind}'{nearest(kind, plugins) or known}"))
             continue
         model = plugins[kind].options
         seen = len(problems)
@@ -129,69 +146,11 @@ def _validate(model: type[M], data: Any, place: Place, problems: list[tuple[Plac
     except ValidationError as error:
         told: dict[Place, tuple[Place, str]] = {}
         for item in error.errors():
-            location = _location(data, item)
-            told.setdefault(location, _told(model, item, place, location))
+            location = location_of(data, item)
+            told.setdefault(location, sentence(model, data, item, place, location))
         inner = {location[:end] for location in told for end in range(1, len(location))}
-        problems += [sentence for location, sentence in told.items() if location not in inner]
+        problems += [mistake for location, mistake in told.items() if location not in inner]
         return None
-
-
-def _location(data: Any, item: Any) -> Place:
-    """The part of pydantic's path that is in the file, and a key that is missing there: no labels of unions."""
-    found: Place = ()
-    for part in item["loc"]:
-        key = part
-        if isinstance(data, Mapping) and part not in data:  # keys that are no text are reported as text
-            key = next((name for name in data if str(name) == str(part)), part)
-        try:
-            data = data[key]
-        except (KeyError, IndexError, TypeError):
-            continue
-        found = (*found, key)
-    return (*found, item["loc"][-1]) if item["type"] == "missing" else found
-
-
-def _told(model: type[BaseModel], item: Any, place: Place, location: Place) -> tuple[Place, str]:
-    """One validation error as a place and a sentence."""
-    written = plain(item["input"], 60)
-    key = str(location[-1]) if location else ""
-    match item["type"]:
-        case "extra_forbidden":
-            known = _fields_at(model, location[:-1])
-            hint = nearest(key, known) or f"; known: {', '.join(known)}"
-            text = f"unknown key '{key}'{hint}"
-        case "missing":
-            text, location = f"'{key}' is missing", location[:-1]
-        case "literal_error":
-            expected = item["ctx"]["expected"]
-            words = [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
-            text = f"{key}: '{written}' is not one of {expected}{nearest(written, words)}"
-        case "value_error":
-            text = f"{key}: {item['ctx']['error']}" if key else str(item["ctx"]["error"])
-        case "string_pattern_mismatch" if "pin" in location:
-            text = f"{key}: '{written}' is not a list of CPUs: write it like 0 or 0-1 or 0,2"
-        case "string_pattern_mismatch":
-            where = "" if item["loc"][-1] == "[key]" else f" in {key}"
-            text = f"'{written}'{where}: {_NAME_RULE}"
-        case "string_type" if item["loc"][-1] == "[key]":
-            text = f"the name {written} is no text: {_NAME_RULE}"
-        case "dict_type" | "model_type":
-            text = f"{key}: 'key: value' pairs are expected here, not '{written}'"
-        case _:
-            start = f"{key}: " if key else ""
-            text = f"{start}{item['msg'][0].lower()}{item['msg'][1:]} (it is {written})"
-    return (*place, *location), text
-
-
-def _fields_at(model: type[BaseModel], place: Place) -> list[str]:
-    for key in place:
-        annotation = model.model_fields[str(key)].annotation if str(key) in model.model_fields else None
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        inner = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
-        if not inner:
-            continue
-        model = inner[0]
-    return list(model.model_fields)
 
 
 def _contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:

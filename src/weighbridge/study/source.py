@@ -1,6 +1,7 @@
 """A study file as text: read with care, parsed with the place of every key kept."""
 
 import itertools
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,14 +93,18 @@ def parse(text: str, name: str) -> Source:
     """Parse YAML 1.2; StudyError names file and line."""
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
+    from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import MarkedYAMLError
 
+    node = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an anchor that is used twice is allowed
             node = YAML(typ="rt").compose(text)  # before anything is made of it: aliases can multiply without end
             excess = _excess(node) if node is not None else None
             data = YAML(typ="rt").load(text) if excess is None else None
+    except DuplicateKeyError as error:
+        raise StudyError(_twice(node, name, error)) from None
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise StudyError(f"{name}:{line}: this is not YAML: {plain(error.problem or error)}") from None
@@ -110,6 +115,29 @@ def parse(text: str, name: str) -> Source:
     if not isinstance(data, CommentedMap):
         raise StudyError(f"{name}:1: a study file is a list of 'key: value' lines; it starts with 'study: NAME'")
     return Source(name, text, data)
+
+
+def _twice(top: Any, name: str, error: Any) -> str:
+    """Which key stands twice, and on which lines."""
+    key, line = re.search(r'duplicate key "(.*?)" with', str(error.problem), re.DOTALL), error.problem_mark.line
+    waiting, seen = [top], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or id(node) in seen or not isinstance(node.value, list):
+            continue
+        seen.add(id(node))
+        waiting += itertools.chain(*node.value) if node.id == "mapping" else node.value
+        keys = [key for key, _ in node.value] if node.id == "mapping" else []
+        for at, second in enumerate(keys):
+            if second.start_mark.line != line or second.id != "scalar":
+                continue
+            for first in keys[:at]:
+                if first.id == "scalar" and first.value == second.value:
+                    lines = f"lines {first.start_mark.line + 1} and {line + 1}"
+                    where = lines if first.start_mark.line != line else "on this line"
+                    return f"{name}:{line + 1}: '{plain(second.value, 60)}' stands twice ({where})"
+    told = f"'{plain(key[1], 60)}'" if key else "a key"
+    return f"{name}:{line + 1}: {told} stands twice"
 
 
 def _excess(top: Any) -> tuple[int, str] | None:

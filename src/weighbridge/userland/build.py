@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,16 +50,59 @@ def cached(packages: Iterable[str], cache: Path) -> Userland | None:
         raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error
 
 
+def cannot_build() -> tuple[str, str] | None:
+    """Why this user cannot build userlands, and what helps; None where they can be built."""
+    if _which("mmdebstrap") is None:
+        return "mmdebstrap, which builds userlands, is not installed", "apt-get install mmdebstrap"
+    if os.geteuid() == 0 or _which("fakechroot") is not None:
+        return None
+    if _which("newuidmap") is not None and all(_has_range(Path(file)) for file in ("/etc/subuid", "/etc/subgid")):
+        return None
+    return _NO_RANGE, _range_remedy()
+
+
+_NO_RANGE = "this user has no subordinate user and group ids to build a userland with"
+
+
+def _range_remedy() -> str:
+    uidmap = "apt-get install uidmap; " if _which("newuidmap") is None else ""
+    return (
+        f"as root: {uidmap}usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {_user()[0]}; "
+        "or use a userland that root has built, with WEIGHBRIDGE_CACHE"
+    )
+
+
+def _user() -> tuple[str, str]:
+    """The name, or what serves as one, and the number of this user."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name, str(number)
+    except KeyError:
+        return str(number), str(number)
+
+
+def _has_range(file: Path) -> bool:
+    """Whether a file like /etc/subuid (``user:first:count``) gives this user a range."""
+    with contextlib.suppress(OSError):
+        return any(line.split(":")[0] in _user() for line in file.read_text().splitlines())
+    return False
+
+
+def _which(program: str) -> str | None:
+    """Where a program is; users often do not have the folders of root's programs in their PATH."""
+    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
+
+
 def ensure(packages: Iterable[str], cache: Path, say: Callable[[str], None]) -> Userland:
     """The userland with these packages, built if need be; safe when several runs want it at the same time.
 
-    Raises Unavailable where mmdebstrap is missing, UserlandError where it fails, DiskFull.
+    Raises Unavailable where this user cannot build one, UserlandError where it fails, DiskFull.
     """
     packages = sorted({*packages, *BASE})
     if (ready := cached(packages, cache)) is not None:
         return ready
-    if shutil.which("mmdebstrap") is None:
-        raise Unavailable("mmdebstrap is not installed: apt-get install mmdebstrap")
+    if (lacking := cannot_build()) is not None:
+        raise Unavailable(": ".join(lacking))
     key = key_of(packages)
     with _locked(cache, key, say):
         if (ready := cached(packages, cache)) is not None:
@@ -66,7 +110,7 @@ def ensure(packages: Iterable[str], cache: Path, say: Callable[[str], None]) -> 
         work = cache / "userlands" / f".building-{key}"
         _discard(work)
         try:
-            say(f"building the userland ({', '.join(packages)}); this is done once")
+            say("building the userland, once: a few minutes")
             _build(packages, work)
             work.rename(cache / "userlands" / key)
         except OSError as error:
@@ -132,6 +176,8 @@ def _must(*argv: str, env: Mapping[str, str] | None = None) -> None:
     if completed.returncode != 0:
         lines = completed.stderr.decode(errors="replace").splitlines()
         told = [line for line in lines if line.startswith("E:")] or lines[-1:] or ["no message"]
+        if "unable to pick chroot mode" in " ".join(lines):
+            raise Unavailable(f"{_NO_RANGE}: {_range_remedy()}")
         if "No space left" in " ".join(lines):
             raise DiskFull(f"{program} ran out of disk space: {told[0]}")
         raise UserlandError(f"{program} failed: {told[0]}")

@@ -1,0 +1,145 @@
+"""What pydantic finds wrong in a study file, as a place in the file and a sentence for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from weighbridge.model.quantity import RATE_UNITS, SHARE_UNITS, SIZE_UNITS, TIME_UNITS
+from weighbridge.study.source import Place, nearest, plain
+
+_NAME_RULE = "a name starts with a letter and has at most 40 letters, digits, '-', '_' and '.'"
+
+
+def location_of(data: Any, item: Any) -> Place:
+    """The part of pydantic's path that is in the file, and a key that is missing there: no labels of unions."""
+    found: Place = ()
+    for part in item["loc"]:
+        key = part
+        if isinstance(data, Mapping) and part not in data:  # keys that are no text are reported as text
+            key = next((name for name in data if str(name) == str(part)), part)
+        try:
+            data = data[key]
+        except (KeyError, IndexError, TypeError):
+            continue
+        found = (*found, key)
+    return (*found, item["loc"][-1]) if item["type"] == "missing" else found
+
+
+def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, location: Place) -> tuple[Place, str]:
+    """One validation error as a place and a sentence."""
+    value = _value_at(data, location)
+    written = plain(value, 60)
+    quoted = f"'{written}'" if isinstance(value, str) else written
+    key = next((str(part) for part in reversed(location) if not isinstance(part, int)), "")
+    start = f"{key}: " if key else ""
+    match item["type"]:
+        case "extra_forbidden":
+            known = _fields_at(model, location[:-1])
+            hint = nearest(key, known) or f"; known: {', '.join(known)}"
+            text = f"unknown key '{key}'{hint}"
+        case "missing":
+            text, location = f"'{key}' is missing", location[:-1]
+        case kind if "pin" in location and item["loc"][-1] != "[key]":
+            text = _told_of_pin(kind, key, written, quoted)
+        case "literal_error" if location[:1] == ("hosts",) and key == "kind":
+            text = f"kind: only local hosts are supported yet, not {quoted}{nearest(written, ['local'])}"
+        case "literal_error":
+            expected = item["ctx"]["expected"]
+            words = [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
+            wrong = plain(item["input"], 60)  # a key's own name, where it is the key that is wrong
+            text = f"{key}: '{wrong}' is not one of {expected}{nearest(wrong, words)}"
+        case "value_error":
+            text = f"{start}{item['ctx']['error']}".replace("% (%)", "%")  # its only unit needs no list
+        case "string_pattern_mismatch":
+            where = "" if item["loc"][-1] == "[key]" else f" in {key}"
+            text = f"'{plain(item['input'], 60)}'{where}: {_NAME_RULE}"
+        case "string_type" if item["loc"][-1] == "[key]":
+            text = f"the name {plain(item['input'], 60)} is no text: {_NAME_RULE}"
+        case "model_type" if key == "repetitions" and isinstance(value, int) and not isinstance(value, bool):
+            text = f"repetitions: write {{blocks: {written}}}"
+        case "dict_type" | "model_type":
+            text = f"{key}: 'key: value' pairs are expected here, not '{written}'"
+        case _:
+            text = start + (_expected(item, value, quoted, sweepable=bool(place)) or _as_pydantic_says(item, written))
+    return (*place, *location), text
+
+
+def _told_of_pin(kind: str, key: str, written: str, quoted: str) -> str:
+    if key == "pin":
+        return f'pin: spread, or {{server: "0", client: "1"}}, not {quoted}{nearest(written, ["spread"])}'
+    if kind == "string_type":
+        return f'{key}: write CPUs in quotes, like "0" or "0-1", not {quoted}'
+    return f"{key}: '{written}' is not a list of CPUs: write it like 0 or 0-1 or 0,2"
+
+
+_TYPES = {
+    "bool": "true or false", "int": "a whole number", "float": "a number", "string": "text",
+    "list": "a list", "tuple": "a list",
+}  # fmt: skip
+_BOUNDS = {
+    "greater_than": ("more than", "gt"), "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"), "less_than_equal": ("at most", "le"),
+}  # fmt: skip
+
+
+def _expected(item: Any, value: Any, quoted: str, *, sweepable: bool) -> str:
+    """What is expected instead of ``value``; empty where pydantic has to say it."""
+    kind, context = item["type"], item.get("ctx", {})
+    if kind in _BOUNDS:
+        words, bound = _BOUNDS[kind]
+        return f"{words} {_with_unit(context[bound], quoted)}, not {quoted}"
+    if kind in ("too_short", "string_too_short"):
+        least = context["min_length"]
+        what = "character" if kind == "string_too_short" else "entry"
+        return f"at least {least} {what} {'is' if least == 1 else 'are'} needed"
+    expected = _TYPES.get(kind.split("_")[0])
+    if expected is None or not kind.endswith(("_type", "_parsing", "_from_float")):
+        return ""
+    if expected == "a list":
+        return f"a list is expected: [{plain(value, 60)}]" if isinstance(value, str) else "a list is expected"
+    if expected == "text":
+        return f"text is expected, not {quoted}"
+    if expected == "a whole number" and sweepable:
+        expected += ", or a list to sweep: [10, 50]"
+    return f"{expected}, not {quoted}"
+
+
+def _as_pydantic_says(item: Any, written: str) -> str:
+    return f"{item['msg'][0].lower()}{item['msg'][1:]} (it is {written})"
+
+
+def _with_unit(bound: float, written: str) -> str:
+    """A bound in the unit family in which the value is written: 16777216 as 16MiB."""
+    unit = written.strip("'").lstrip(" .0123456789").strip()
+    families: tuple[tuple[Mapping[str, float], tuple[str, ...]], ...] = (
+        (SIZE_UNITS, ("GiB", "MiB", "KiB", "B")),
+        (TIME_UNITS, ("h", "min", "s", "ms", "us")),
+        (RATE_UNITS, ("Gbit/s", "Mbit/s", "kbit/s", "bit/s")),
+        (SHARE_UNITS, ("%",)),
+    )
+    for units, shown in families:
+        if written.startswith("'") and unit in units:
+            best = next((name for name in shown if bound >= units[name]), shown[-1])
+            return f"{round(bound / units[best], 9):g}{best}"
+    return f"{bound:g}" if isinstance(bound, float) else str(bound)
+
+
+def _value_at(data: Any, location: Place) -> Any:
+    for key in location:
+        try:
+            data = data[key]
+        except (KeyError, IndexError, TypeError):  # what is missing
+            return None
+    return data
+
+
+def _fields_at(model: type[BaseModel], place: Place) -> list[str]:
+    for key in place:
+        annotation = model.model_fields[str(key)].annotation if str(key) in model.model_fields else None
+        candidates = [annotation, *getattr(annotation, "__args__", ())]
+        inner = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
+        if not inner:
+            continue
+        model = inner[0]
+    return list(model.model_fields)
