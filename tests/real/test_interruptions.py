@@ -125,7 +125,7 @@ def kill_at(moment, study: Path, run: Path, files: Path) -> list[Row]:
 def test_killed_then_cleaned(machine: Machine, study: Path, run: Path, tmp_path: Path, moment):
     kill_at(moment, study, run, tmp_path)
     listed = weighbridge("clean", "--check")
-    listed.must_fail(1, "things are left: weighbridge clean removes them")
+    listed.must_fail(1, "things left: weighbridge clean removes what is left")
     assert "state folder" in listed.stdout
     again = weighbridge("clean", "--check")
     assert again.code == 1, "--check only lists"
