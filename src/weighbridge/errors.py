@@ -36,6 +36,11 @@ class DiskFull(WeighbridgeError):
 
     exit_code = 7
 
+    @classmethod
+    def of(cls, where: object) -> "DiskFull":
+        """The failure for a run directory, with the one sentence that a user needs."""
+        return cls(f"no space left in {where}: every finished trial is kept; make room and run again")
+
 
 class EnvironmentLost(WeighbridgeError):
     """An environment went away in the middle of the run (its engine died, its container was removed)."""

@@ -7,6 +7,7 @@ things were is kept in a folder, so that ``weighbridge clean`` can restore them 
 import contextlib
 import json
 import re
+import shlex
 from pathlib import Path
 
 from weighbridge.process import output
@@ -61,7 +62,7 @@ def restore(folder: Path) -> None:
 def undo(before: set[str], now: list[str]) -> list[tuple[str, ...]]:
     """The iptables arguments that take out the rules, chains and policies that an engine added: rules first."""
     added = [line for line in now if line not in before and _OURS.search(line)]
-    steps = [tuple(_unquoted("-D" + rule[2:])) for rule in added if rule.startswith("-A")]
+    steps = [tuple(shlex.split("-D" + rule[2:])) for rule in added if rule.startswith("-A")]
     steps += [("-X", chain.split()[0][1:]) for chain in added if chain.startswith(":")]
     policies = {line.split()[0][1:]: line.split()[1] for line in before if line.startswith(":")}
     for line in now:
@@ -70,12 +71,6 @@ def undo(before: set[str], now: list[str]) -> list[tuple[str, ...]]:
             if policy != "-" and policies.get(name, "ACCEPT") != policy:
                 steps.append(("-P", name, policies.get(name, "ACCEPT")))
     return steps
-
-
-def _unquoted(rule: str) -> list[str]:
-    import shlex
-
-    return shlex.split(rule)
 
 
 def _sysctl(name: str) -> str | None:

@@ -1,12 +1,13 @@
 """Which comparisons still need blocks: decided at fixed looks, on precision alone, never on significance."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weighbridge import registry
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.statistics import Cost, compare, next_look, planned_looks, scale_of
 from weighbridge.store.pairs import pairs
-from weighbridge.store.run import RunStore, level_text
+from weighbridge.store.run import RunStore, Value, level_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,11 @@ class Precision:
         if target is None:
             return []
         found = []
+        values = [value for value in self.store.values() if value.block <= blocks]
         for cell in self.study.cells:
             for arm in self.arms_of(cell):
                 if self._compared(self._arm(arm)):
-                    found.append(self._standing(cell, arm, blocks, target))
+                    found.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values)))
                     if found[-1].reached:
                         self._left.add((*_key(cell), arm))
         return found
@@ -71,23 +73,18 @@ class Precision:
     def _arm(self, name: str) -> Arm:
         return next(arm for arm in self.study.arms if arm.name == name)
 
-    def _standing(self, cell: Cell, arm: str, blocks: int, target: float) -> Standing:
-        cost = self._cost(cell, arm, blocks)
+    def _standing(self, cell: Cell, arm: str, blocks: int, target: float, cost: Cost | None) -> Standing:
         if cost is None:
             return Standing(cell.label, arm, float("inf"), False, None)
         repetitions = self.study.file.repetitions
         decision = next_look(blocks, [cost], target, minimum=repetitions.min, maximum=repetitions.max)
         return Standing(cell.label, arm, cost.half_width, decision.reached[0], decision.predicted_blocks)
 
-    def _cost(self, cell: Cell, arm: str, blocks: int) -> Cost | None:
+    def _cost(self, cell: Cell, arm: str, values: Sequence[Value]) -> Cost | None:
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
-        workload, level = _key(cell)
-        values = [
-            value
-            for value in self.store.values()
-            if (value.workload, value.level, value.metric) == (workload, level, metric.name) and value.block <= blocks
-        ]
-        found = pairs(values, self.study.file.baseline, arm)
+        key = (*_key(cell), metric.name)
+        mine = [value for value in values if (value.workload, value.level, value.metric) == key]
+        found = pairs(mine, self.study.file.baseline, arm)
         if not found:
             return None
         sides = [pair.baseline.value for pair in found], [pair.other.value for pair in found]

@@ -77,8 +77,7 @@ def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
         after(store)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            told = f"no space left in {store.directory}: every finished trial is kept; make room and run again"
-            raise DiskFull(told) from error
+            raise DiskFull.of(store.directory) from error
         told = f"the report in {store.directory} cannot be written ({error.strerror}): every finished trial is kept"
         raise RunDirectoryError(told) from error
 

@@ -54,6 +54,10 @@ class Session:
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
     _sites: Sites | None = None
+    _precision: Precision = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._precision = Precision(self.study, self.store)
 
     def go(self) -> None:
         """Run what is left of the study. The sites are closed however this ends.
@@ -77,7 +81,7 @@ class Session:
 
     def _walk(self) -> None:
         """Block after block, until every comparison is as precise as the study wants, or its maximum or budget."""
-        precision, budget = Precision(self.study, self.store), self.study.file.repetitions.budget
+        precision, budget = self._precision, self.study.file.repetitions.budget
         begun, spent_before = time.monotonic(), self.store.spent_s()
         for look in precision.looks:
             while self._blocks < look:
@@ -131,7 +135,7 @@ class Session:
         """About how many trials there will be: those asked for, and the last block again up to the next look."""
         so_far = sum(len(arms) for cells in self._asked.values() for arms in cells.values())
         last = sum(len(arms) for arms in self._asked[self._blocks].values())
-        following = next(look for look in Precision(self.study, self.store).looks if look >= self._blocks)
+        following = next(look for look in self._precision.looks if look >= self._blocks)
         return so_far + (following - self._blocks) * last
 
     def _repeat(self) -> None:

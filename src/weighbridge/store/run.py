@@ -34,17 +34,13 @@ def _saving(where: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if "full" in str(error) or "disk I/O" in str(error):
-            raise DiskFull(
-                f"no space left in {where}: every finished trial is kept; make room and run again"
-            ) from error
+            raise DiskFull.of(where) from error
         raise RunDirectoryError(f"{where}: {error}") from error
     except sqlite3.DatabaseError as error:
         raise RunDirectoryError(f"{where} is not a run of Weighbridge: {error}") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(
-                f"no space left in {where}: every finished trial is kept; make room and run again"
-            ) from error
+            raise DiskFull.of(where) from error
         raise RunDirectoryError(f"{where}: {error.strerror or error}") from error
 
 
