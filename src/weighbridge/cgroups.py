@@ -153,6 +153,10 @@ class Cgroup:
         """``cpu_s``, ``throttled_s`` (seconds since it was made), ``memory_bytes``; what is unreadable is absent."""
         return read_meters(self.version, self._path)
 
+    def scope(self) -> dict[str, str]:
+        """The files that tell its use over time: label -> path."""
+        return scope_files(self.version, self._path)
+
     def pids(self) -> set[int]:
         """Every process in it and below it."""
         found: set[int] = set()
@@ -166,14 +170,15 @@ class Cgroup:
         """End every process in it, frozen or not; returns when none is left or after ten seconds."""
         deadline = time.monotonic() + 10
         with contextlib.suppress(OSError):
-            self._thaw_below()
+            self.thaw_below()
         while (pids := self.pids()) and time.monotonic() < deadline:
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.005)
 
-    def _thaw_below(self) -> None:
+    def thaw_below(self) -> None:
+        """Let whatever is frozen in it or below run again: version 1 cannot end frozen processes. Raises OSError."""
         name, value = ("cgroup.freeze", "0") if self.version == 2 else ("freezer.state", "THAWED")
         for path in self._path("freezer").rglob(name):
             _write(path, value)
@@ -212,6 +217,53 @@ def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
         name = "memory.current" if cgroup_version == 2 else "memory.usage_in_bytes"
         readings["memory_bytes"] = float((path_of("memory") / name).read_text())
     return readings
+
+
+SCOPE_V1 = {
+    "cpuacct.usage": "cpuacct",
+    "cpu.stat": "cpu",
+    "memory.usage_in_bytes": "memory",
+    "memory.stat": "memory",
+    "pids.current": "pids",
+}
+SCOPE_V2 = ("cpu.stat", "memory.current", "memory.stat", "pids.current")
+
+
+def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, str]:
+    """The files of a group that a meter reads, by label (which is the file's name); those that are not there too.
+
+    ``path_of`` gives the folder of a controller, as for `read_meters`.
+    """
+    files = SCOPE_V1.items() if cgroup_version == 1 else ((name, name.partition(".")[0]) for name in SCOPE_V2)
+    return {name: str(path_of(controller) / name) for name, controller in files}
+
+
+def folders_of(proc_cgroup: str, mount: Path = MOUNT) -> Callable[[str], Path]:
+    """From the text of a process's /proc/PID/cgroup: the folder of its group for each controller.
+
+    A controller that it does not name (the process has ended) gives a folder that does not exist.
+    """
+    groups: dict[str, str] = {}
+    for line in proc_cgroup.splitlines():
+        _, names, path = line.split(":", 2)
+        groups.update(dict.fromkeys(names.split(","), path))
+    unified, base = version(mount) == 2, bases(mount)
+
+    def folder(controller: str) -> Path:
+        name = "" if unified else controller
+        return base[name] / groups[name].lstrip("/") if name in groups and name in base else Path("/nonexistent")
+
+    return folder
+
+
+def meters_of(proc_cgroup: str) -> dict[str, float]:
+    """The counters of the group that a process is in, from the text of its /proc/PID/cgroup."""
+    return read_meters(version(), folders_of(proc_cgroup))
+
+
+def scope_of(proc_cgroup: str, pid: int) -> dict[str, str]:
+    """The files of the group that a process is in, and of its network, by label, for `weighbridge.meters`."""
+    return {**scope_files(version(), folders_of(proc_cgroup)), "net": f"/proc/{pid}/net/dev"}
 
 
 def runs(mount: Path = MOUNT) -> list[str]:

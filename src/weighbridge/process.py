@@ -24,10 +24,17 @@ class Process:
     """A started process in its own group. Implements ``Running``."""
 
     def __init__(
-        self, command: Command, *, env: Mapping[str, str] | None = None, hold: bool = False, inherit: bool = True
+        self,
+        command: Command,
+        *,
+        env: Mapping[str, str] | None = None,
+        hold: bool = False,
+        inherit: bool = True,
+        talk: int | None = None,
     ) -> None:
         """Start it. With ``hold`` it gets a pipe as standard input that closes when we end, however we end.
 
+        ``talk`` is a connected socket that becomes its standard input and output, for one that answers at once.
         Without ``inherit`` its variables are those of ``env`` and the command alone, not also our own.
         """
         self.command = command
@@ -36,7 +43,7 @@ class Process:
         self._started = time.monotonic()
         self._ended: float | None = None
         self._completed: Completed | None = None
-        stdin: int | IO[bytes] = subprocess.PIPE if hold else subprocess.DEVNULL
+        stdin: int | IO[bytes] = subprocess.PIPE if hold else subprocess.DEVNULL if talk is None else talk
         if command.stdin and not hold:  # a file: a pipe would hold us up where the program does not read it
             stdin = tempfile.TemporaryFile()  # noqa: SIM115
             stdin.write(command.stdin)
@@ -46,7 +53,7 @@ class Process:
                 command.argv,
                 env={**(os.environ if inherit else {}), **(env or {}), **command.env},
                 stdin=stdin,
-                stdout=self._stdout,
+                stdout=self._stdout if talk is None else talk,
                 stderr=self._stderr,
                 start_new_session=True,
             )
@@ -73,9 +80,20 @@ class Process:
             select.select([self._pidfd], [], [], max(0.0, timeout_s))
         return self.poll() is not None
 
-    def output_so_far(self) -> bytes:
-        """What it has written to standard output."""
-        return _read_all(self._stdout)
+    def output_so_far(self, start: int = 0) -> bytes:
+        """What it has written to standard output, from the byte ``start`` on."""
+        return _read_all(self._stdout, start)
+
+    def errors_so_far(self) -> bytes:
+        """What it has written to standard error."""
+        return _read_all(self._stderr)
+
+    def send(self, data: bytes) -> None:
+        """Write to the standard input that ``hold`` keeps open. Raises OSError once the process has ended."""
+        if self._popen.stdin is None:
+            raise BrokenPipeError(f"'{self.command.argv[0]}' was started without a pipe to it")
+        self._popen.stdin.write(data)
+        self._popen.stdin.flush()
 
     def stop(self, *, timed_out: bool = False) -> Completed:
         """End it and its whole group: its stop signal, then KILL after two seconds."""
@@ -105,8 +123,8 @@ class Process:
             os.killpg(self.pid, number)
 
 
-def _read_all(stream: IO[bytes]) -> bytes:
-    return os.pread(stream.fileno(), OUTPUT_LIMIT, 0)
+def _read_all(stream: IO[bytes], start: int = 0) -> bytes:
+    return os.pread(stream.fileno(), OUTPUT_LIMIT, start)
 
 
 def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:

@@ -8,7 +8,7 @@ import pytest
 
 from weighbridge import process, registry
 from weighbridge.errors import Unavailable
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.study import Options
 
 ENVIRONMENTS = registry.environments()
@@ -57,8 +57,8 @@ def test_its_options_are_strict_and_cannot_be_changed(environment: Environment):
 def test_its_defaults_have_no_problems_and_asking_changes_nothing(environment: Environment, network: bool):
     options = environment.options()
     before = options.model_copy(deep=True)
-    assert environment.problems(options, network=network) == []
-    assert environment.problems(options, network=network) == []
+    assert environment.problems(options, needs=Needs(network=network)) == []
+    assert environment.problems(options, needs=Needs(network=network)) == []
     assert options == before
 
 
@@ -81,8 +81,8 @@ def test_open_gives_a_context_that_has_done_nothing_yet(environment: Environment
 
 def _docker(**options) -> list[str]:
     docker = ENVIRONMENTS["docker"]
-    network = options.pop("needs_network", True)
-    return docker.problems(docker.options.model_validate(options), network=network)
+    needs = options.pop("needs", Needs(network=options.pop("needs_network", True)))
+    return docker.problems(docker.options.model_validate(options), needs=needs)
 
 
 @pytest.mark.parametrize("network", ["none", "host"])

@@ -1,13 +1,16 @@
 """A session: every trial saved as it ends, failed ones again, finished ones never; all closed however it ends."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, TrialsFailed, Unavailable
+from weighbridge.hosts import kernel
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Study
+from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner import sites as sites_module
 from weighbridge.runner.session import Session
@@ -21,6 +24,8 @@ ARMS = ["native", "one", "two", "native-again"]
 
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr(kernel, "cpus_online", lambda: [0, 1])
     monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
 
 
@@ -277,14 +282,18 @@ def test_every_site_is_opened_once_with_its_limits_and_ports(world: World, tmp_p
     assert all(1024 <= port < 65536 for port in ports)
 
 
-def test_pins(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_pins(world: World):
+    def cpuset(made: Study, role: Role, *, online: Sequence[int] = (0, 1), own: str | None = None) -> str | None:
+        host = SimpleNamespace(name="local", cpuset=own, cpus_online=lambda: list(online))
+        return limits_of(made, role, host).cpuset
+
     pinned = study(more="resources: {pin: {server: 0-1, client: '1'}}")
-    assert limits_of(pinned, "server").cpuset == limits_of(pinned, "solo").cpuset == "0-1"
-    assert limits_of(pinned, "client").cpuset == "1"
+    assert cpuset(pinned, "server") == cpuset(pinned, "solo") == "0-1"
+    assert cpuset(pinned, "client") == "1"
     half = study(more="resources: {pin: {client: '1'}}")
-    assert limits_of(half, "server").cpuset is None
-    with pytest.raises(Unavailable, match=r"pins client to CPU 7, but this machine has only \[0, 1\]"):
-        limits_of(study(more="resources: {pin: {client: '0,7'}}"), "client")
-    monkeypatch.setattr(sites_module, "cpus_online", lambda: [3])
+    assert cpuset(half, "server") is None
+    assert cpuset(half, "server", online=[3], own="3") == "3"
+    with pytest.raises(Unavailable, match=r"pins client to CPU 7, but host local has only \[0, 1\]"):
+        cpuset(study(more="resources: {pin: {client: '0,7'}}"), "client")
     spread = study(more="resources: {pin: spread}")
-    assert limits_of(spread, "server").cpuset == limits_of(spread, "client").cpuset == "3"
+    assert cpuset(spread, "server", online=[3]) == cpuset(spread, "client", online=[3]) == "3"

@@ -1,11 +1,14 @@
 """One trial: every way in which it can end is an outcome with a message, and nothing of it goes on running."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from weighbridge.errors import EnvironmentLost, Interrupted
+from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.model.trial import Series, Trial, TrialRecord
 from weighbridge.runner import trial as trials
 from weighbridge.runner.trial import Stage, run_trial
 
@@ -28,7 +31,9 @@ def world() -> World:
     return World(act=usual)
 
 
-def measure(world: World, *, warm: bool = False, solo: bool = False, **acts: Act) -> TrialRecord:
+def measure(
+    world: World, *, warm: bool = False, solo: bool = False, meters: Mapping[str, object] | None = None, **acts: Act
+) -> TrialRecord:
     """One trial in which the roles act as said."""
     if acts:
         usually = world.act
@@ -36,7 +41,8 @@ def measure(world: World, *, warm: bool = False, solo: bool = False, **acts: Act
     workload = FakeSolo() if solo else FakeWorkload()
     world.sites = [FakeSite(world, role, "one", role) for role in workload.roles]
     sites = {site.role: site for site in world.sites}
-    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), 2)
+    hosts = {"server": "a", "client": "b", "solo": "a"}
+    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), 2, hosts, meters or {})
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
     return record
@@ -182,9 +188,89 @@ def test_meters_that_vanish_are_absent(world: World, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(FakeSite, "meters", lambda _: next(readings))
     record = measure(world)
     assert record.outcome is Outcome.OK
-    assert not [sample for sample in record.samples if sample[0] != "host"]
+    assert not [sample for sample in record.samples if sample[0] not in ("host", "trial")]
 
 
 def test_a_stage_that_is_lost_is_no_trial(world: World):
     world.act = lambda *_: (_ for _ in ()).throw(EnvironmentLost("the engine died"))
     failed(measure(world), Outcome.ENVIRONMENT_LOST, "the engine died")
+
+
+# -- meters ----------------------------------------------------------------------------------------
+
+
+class FakeMeter:
+    """Implements ``Meter``; notes what ran when it was begun and ended."""
+
+    def __init__(self, world: World, name: str, fails: str = "") -> None:
+        self.world, self.name, self.fails = world, name, fails
+        self.done: list[tuple[str, object]] = []
+
+    def _may_fail(self, when: str) -> None:
+        if self.fails == when:
+            raise MeterFailed(f"it broke at {when}")
+
+    def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
+        self.done.append(("begin", (dict(sites), len(self.world.started))))
+        self._may_fail("begin")
+
+    def end(self, since: float) -> Taken:
+        self.done.append(("end", [p.command.argv[0] for p in self.world.programs if p.stopped is None]))
+        self._may_fail("end")
+        held = Series("server", "memory_anonymous_bytes", (0.0, 1.0), (2.0**20, 4 * 2.0**20))
+        return Taken((Series(f"host {self.name}", "load1", (0.0,), (1.0,)), held), 0.004)
+
+
+def test_meters_are_begun_before_the_server_and_ended_after_the_client(world: World):
+    made = {name: FakeMeter(world, name) for name in "ab"}
+    record = measure(world, meters=made, client=Act(lasts=0.02))
+    scope = {"server": {"cpuacct.usage": "/groups/server/cpuacct.usage"}}
+    assert made["a"].done == [("begin", (scope, 0)), ("end", ["server"])]
+    assert [set(each[1][0]) for each in made["b"].done[:1]] == [{"client"}], "each reads its own host's sites"
+    assert [(each.place, each.name) for each in record.series][:2] == [
+        ("host a", "load1"), ("server", "memory_anonymous_bytes")]  # fmt: skip
+    samples = {(site, name): value for site, name, value in record.samples}
+    assert samples["host a", "meter_cpu_s"] == 0.004
+    lasted = samples["trial", "measured_to_s"] - samples["trial", "measured_from_s"]
+    assert lasted == pytest.approx(record.measured_s)
+    assert 0 < samples["trial", "measured_from_s"] < record.duration_s
+    assert not [flag for flag in record.flags if "readings" in flag]
+
+
+def test_what_was_used_follows_the_headline(world: World):
+    record = measure(world, meters={"a": FakeMeter(world, "a")})
+    assert [m.metric.name for m in record.measurements] == ["speed", "memory_server_beyond_baseline"]
+    assert record.measurements[1].value == 3.0
+
+
+@pytest.mark.parametrize("when", ["begin", "end"])
+def test_a_meter_that_fails_never_fails_a_trial(world: World, when: str):
+    record = measure(world, meters={"a": FakeMeter(world, "a", when), "b": FakeMeter(world, "b")})
+    assert (record.outcome, [m.value for m in record.measurements][:1]) == (Outcome.OK, [42.0])
+    assert record.flags[-1] == f"no readings of host a: it broke at {when}"
+    assert "host b" in {each.place for each in record.series}
+
+
+def test_a_site_that_cannot_say_what_to_read_never_fails_a_trial(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeSite, "scope", lambda _: (_ for _ in ()).throw(EnvironmentLost("no container")))
+    record = measure(world, meters={"a": FakeMeter(world, "a")})
+    assert record.outcome is Outcome.OK
+    assert record.flags[-1] == "no readings of host a: no container"
+
+
+def test_a_failed_trial_keeps_its_readings(world: World):
+    meter = FakeMeter(world, "a")
+    record = measure(world, meters={"a": meter}, client=Act(returncode=1))
+    failed(record, Outcome.PROGRAM_FAILED)
+    assert record.series
+    assert [name for name, _ in meter.done] == ["begin", "end"]
+    record = measure(world, meters={"a": meter}, server=Act(returncode=1))
+    failed(record, Outcome.SERVER_NOT_READY)
+    assert record.series
+
+
+def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: {"speed": "HIST"})
+    assert measure(world).histograms == {"speed": "HIST"}
+    monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: (_ for _ in ()).throw(ValueError("cut short")))
+    failed(measure(world), Outcome.UNPARSEABLE, "cut short")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost
@@ -83,6 +84,7 @@ class FakeSite:
     closed: bool = False
     address: str = "198.51.100.1"
     listen: str = "0.0.0.0"
+    host: object = field(default_factory=lambda: SimpleNamespace(name="local", kind="local"))
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"
@@ -112,6 +114,9 @@ class FakeSite:
 
     def meters(self) -> dict[str, float]:
         return {"cpu_s": 1.0, "memory_bytes": 4096.0}
+
+    def scope(self) -> dict[str, str]:
+        return {"cpuacct.usage": f"/groups/{self.name}/cpuacct.usage"}
 
     def facts(self) -> dict[str, str]:
         return {"place": self.place}
@@ -227,6 +232,7 @@ def usual(site: FakeSite, command: Command) -> Act:
 TEXT = """\
 study: made-up
 question: What does it cost?
+meters: {{source: off}}
 {more}
 baseline: native
 environments: {{native: {{kind: native}}, one: {{kind: fake}}, two: {{kind: fake}}}}

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from weighbridge.model.quantity import (
     SIZE_UNITS,
     TIME_UNITS,
     Duration,
+    PacketSize,
     Rate,
     Share,
     Size,
@@ -153,3 +155,12 @@ def test_what_is_written_is_what_is_read(what: str, data: st.DataObject):
     unit = data.draw(st.sampled_from(sorted(units)))
     number = data.draw(st.integers(0, int(LARGEST[what] / units[unit])))
     assert parse_quantity(f"{number}{unit}", units, what) == pytest.approx(number * units[unit])
+
+
+def test_a_packet_size_is_a_size_or_the_word_mtu():
+    adapter = TypeAdapter(PacketSize)
+    assert [adapter.validate_python(each) for each in ("mtu", "1468B", "1KiB")] == ["mtu", 1468, 1024]
+    for wrong in ("MTU", "mtu ", 1468, "1468", None):
+        with pytest.raises(ValidationError):
+            adapter.validate_python(wrong)
+    assert re.match(adapter.json_schema()["pattern"], "mtu")

@@ -1,17 +1,16 @@
 """A process inside a container, started through the engine's exec interface."""
 
 import contextlib
-import os
 import signal
 import socket
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
-from weighbridge.engines.docker import engine_errors
+from weighbridge.engines.client import engine_errors
 from weighbridge.errors import EnvironmentLost
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.site import Host
 from weighbridge.process import GRACE_S
 
 _STDERR = 2
@@ -21,9 +20,10 @@ _KILLED = 128 + signal.SIGKILL
 class Exec:
     """A started ``docker exec``. Implements ``Running``."""
 
-    def __init__(self, client: Any, container: str, command: Command, env: dict[str, str]) -> None:
-        """Start it in the container with this id."""
+    def __init__(self, client: Any, host: Host, container: str, command: Command, env: dict[str, str]) -> None:
+        """Start it in the container with this id, by the engine of a host."""
         self._api = client.api
+        self._host = host
         self._container = container
         self._command = command
         self._streams: tuple[bytearray, bytearray] = (bytearray(), bytearray())
@@ -111,15 +111,13 @@ class Exec:
         if not pid:
             return
         try:
-            os.killpg(pid, number)
-        except ProcessLookupError:
-            return
+            self._host.signal(pid, number)
         except PermissionError:
             self._signal_from_inside(pid, number)
 
     def _signal_from_inside(self, pid: int, number: int) -> None:
         try:
-            status = Path(f"/proc/{pid}/status").read_text()
+            status = self._host.read(f"/proc/{pid}/status").decode()
         except OSError:
             return
         inner = next(line.split()[-1] for line in status.splitlines() if line.startswith("NSpid:"))

@@ -1,182 +1,165 @@
 """Docker: the userland as an image, in a container with one of Docker's networks."""
 
-import base64
 import contextlib
-import itertools
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Literal
+from contextlib import ExitStack, contextmanager
+from typing import Annotated, Any, Literal
 
-from weighbridge import cgroups
-from weighbridge.engines.docker import Engine, bridge_prefix, engine, engine_errors, readiness
-from weighbridge.engines.exec import Exec
-from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.model.command import Command, Completed, Running, Transport
-from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import SITE_ENV, Site, SiteRequest
+from pydantic import Field
+
+from weighbridge.engines import networks
+from weighbridge.engines.client import engine_errors, readiness
+from weighbridge.engines.container import DockerSite
+from weighbridge.engines.docker import Engine, engine_of
+from weighbridge.engines.kernel_support import lacking
+from weighbridge.engines.networks import Attachment
+from weighbridge.engines.settings import Settings
+from weighbridge.engines.swarm import Swarm
+from weighbridge.environments._docker_problems import ON_PARENT, problems
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.testbed import TestbedHost
+from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.site import SITE_ENV, Host, Site, SiteRequest
 from weighbridge.model.study import Options
 from weighbridge.process import RUN_VARIABLE
 
+DATA = "/data"
+"""Where ``storage`` is in a container."""
+Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
+Subnet = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$", examples=["10.0.0.0/24"])]
+
 
 class DockerOptions(Options):
-    """Which network, and how a client reaches the server.
+    """Which network, how clients reach the server, and what else may cost something.
 
-    ``bridge`` is a bridge network made for the run. ``publish`` has clients use a published port instead of the
-    container's own address. It is published on the bridge's own address (``gateway``: the path of netfilter's
-    address translation, which clients on other machines take too) or on ``loopback`` (through docker-proxy).
+    ``bridge`` is a bridge network made for the run; with ``attach: interface`` the host's interface is a port of it,
+    and one subnet spans all hosts. ``publish`` has clients use a published port instead of the container's own
+    address: from another host on the host's address, on the same host on the bridge's own (``gateway``: the path of
+    netfilter's address translation, which clients on other machines take too) or on ``loopback`` (through
+    docker-proxy). ``publish_by: proxy`` makes docker-proxy the path from anywhere (an engine without iptables).
+
+    ``macvlan`` and ``ipvlan`` need a ``parent`` interface (testbed and ssh hosts have one), and between machines that
+    are no testbed a ``subnet`` and each role's ``addresses``. ``overlay`` forms a swarm for the run.
     """
 
-    network: Literal["none", "host", "bridge"] = "bridge"
+    network: Literal["none", "host", "bridge", "macvlan", "ipvlan", "overlay"] = "bridge"
+    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+    parent: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="The host's interface")] = None
+    subnet: Subnet | None = None
+    gateway: Address | None = None
+    addresses: Annotated[dict[Literal["server", "client"], Address], Field(description="Of each role")] = Field(
+        default_factory=dict
+    )
+    ipvlan_mode: Literal["l2", "l3"] = "l2"
+    encrypted: Annotated[bool, Field(description="Encrypt the overlay network (IPsec)")] = False
     publish: bool = False
     publish_on: Literal["gateway", "loopback"] = "gateway"
-
-
-class DockerSite:
-    """A running container. Implements ``Site``."""
-
-    def __init__(
-        self, request: SiteRequest, made: Engine, container: Any, addresses: tuple[str, str], *, proxied: bool
-    ) -> None:
-        self.name = request.name
-        self.address, self.listen = addresses
-        self._proxied = proxied
-        self._host = request.host
-        self._engine = made
-        self._container = container
-        self._env = {**SITE_ENV, RUN_VARIABLE: request.run.id}
-        self._pid = int(container.attrs["State"]["Pid"])
-        self._userland = request.userland
-
-    def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
-        process = self.start(command)
-        return process.stop(timed_out=not process.wait(command.deadline_s))
-
-    def start(self, command: Command) -> Running:
-        """Start and return at once."""
-        return Exec(self._engine.client, self._container.id, command, self._env)
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a file below /tmp or /run of the site."""
-        done = self.run(Command(("sh", "-c", 'base64 -d > "$1"', "put", path), stdin=base64.b64encode(data)))
-        if done.returncode != 0:
-            raise EnvironmentLost(f"{self.name}: cannot write {path}: {done.last_words}")
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
-        """True when every port has a listener in the container's network namespace."""
-        return self._host.listening(ports, self._pid)
-
-    def freeze(self) -> None:
-        """Pause the container."""
-        with engine_errors(f"{self.name}: pause"):
-            self._engine.client.api.pause(self._container.id)
-
-    def thaw(self) -> None:
-        """Unpause it."""
-        with engine_errors(f"{self.name}: unpause"):
-            self._engine.client.api.unpause(self._container.id)
-
-    def meters(self) -> Mapping[str, float]:
-        """Counters of the container's control group, read from the kernel, not through the engine."""
-        groups = {}
-        with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{self._pid}/cgroup").read_text().splitlines():
-                _, names, path = line.split(":", 2)
-                groups.update(dict.fromkeys(names.split(","), path))
-        version = cgroups.version()
-        base = cgroups.bases()
-
-        def folder(controller: str) -> Path:
-            name = "" if version == 2 else controller
-            if name not in groups:  # its first process has ended: the container was killed
-                return Path("/nonexistent")
-            return base[name] / groups[name].lstrip("/")
-
-        return cgroups.read_meters(version, folder)
-
-    def facts(self) -> Mapping[str, str]:
-        """The engine, the network and the userland."""
-        with engine_errors(f"{self.name}: inspect"):
-            info = self._engine.client.info()
-        warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
-        if self._proxied:
-            what = "limits of docker-proxy"
-            warnings[f"not honoured: {what}"] = f"{what}: it carries this environment's traffic outside of all limits"
-        return {
-            "userland": self._userland.digest,
-            "user": "root",
-            "docker": self._engine.version + (" (private)" if self._engine.private else ""),
-            "storage driver": info.get("Driver", "?"),
-            "cgroup driver": info.get("CgroupDriver", "?"),
-            "runtime": info.get("DefaultRuntime", "?"),
-            "address": self.address,
-            **warnings,
-        }
+    publish_by: Literal["nat", "proxy"] = "nat"
+    userland_proxy: Annotated[bool, Field(description="The engine's own setting")] = True
+    seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
+    storage: Annotated[
+        Literal["overlay", "volume"] | None, Field(description=f"What {DATA} is on; without it there is none")
+    ] = None
 
 
 class Docker(Environment):
-    """Containers of the Docker engine that answers, or of a private one."""
+    """Containers of the Docker engine that answers, or of one of our own."""
 
     kind = "docker"
-    summary = "a Docker container with network none, host or bridge (direct or by a published port)"
+    summary = "a Docker container with network none, host, bridge, macvlan, ipvlan or overlay; published ports"
     options = DockerOptions
 
-    def problems(self, options: Any, *, network: bool) -> list[str]:
-        """Publishing without a bridge, and a network workload without a network."""
-        found = []
-        if options.publish and options.network != "bridge":
-            found.append(f"'publish' needs network: bridge, not {options.network}")
-        if options.network == "none" and network:
-            found.append("network: none cannot carry a workload that needs a network")
-        return found
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
+        return list(problems(options, needs))
 
-    def readiness(self) -> Readiness:
-        """Whether an engine answers or a private one can be started."""
-        return readiness()
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
+        ready = readiness()
+        if not ready.ready or options is None:
+            return ready
+        wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
+        for feature in [*wanted, *(["encrypted"] if options.encrypted else [])]:
+            if why := lacking(feature):
+                return Readiness(False, why, "a kernel that has it, or a study without this environment")
+        return ready
+
+    def variants(self) -> Mapping[str, Any]:
+        """The networks for which a kernel may lack something."""
+        return {
+            "docker macvlan": DockerOptions(network="macvlan"),
+            "docker ipvlan": DockerOptions(network="ipvlan"),
+            "docker overlay": DockerOptions(network="overlay"),
+            "docker overlay, encrypted": DockerOptions(network="overlay", encrypted=True),
+        }
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A container that sleeps until processes are started in it."""
-        made: Engine = request.run.share("docker", lambda: engine(request.run))
-        with contextlib.ExitStack() as stack:
+        host, settings = _host_for(options, request)
+        made = engine_of(request.run, host, settings)
+        with ExitStack() as stack:
+            attachment = _attach(stack, options, request, made)
             with engine_errors(f"opening {request.name}"):
-                network = _network(stack, made, request) if options.network == "bridge" else None
-                container = _container(stack, made, options, request, network)
-                _must_be_here(container)
-                addresses = _addresses(container, options, network)
-            proxied = options.publish and options.publish_on == "loopback"
-            yield DockerSite(request, made, container, addresses, proxied=proxied)
+                container = _container(stack, made, options, request, attachment)
+                _must_be_there(made, container)
+                addresses = _addresses(container, options, request, made, attachment)
+            yield DockerSite(request, made, container, addresses, _notes(options))
 
 
-_numbers = itertools.count()
+def _host_for(options: DockerOptions, request: SiteRequest) -> tuple[Host, Settings]:
+    """The host to open on: one of its own where the network or the engine's settings change it."""
+    server = request.role == "server"
+    settings = Settings(options.userland_proxy, nat=not (options.publish_by == "proxy" and server))
+    changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
+    purpose = "-".join(part for part in (*changes, settings.purpose) if part)
+    return (request.host.variant(purpose) if purpose else request.host), settings
 
 
-def _network(stack: contextlib.ExitStack, made: Engine, request: SiteRequest) -> Any:
-    network = made.client.networks.create(
-        f"weighbridge-{request.run.id}-{request.name}",
-        driver="bridge",
-        labels=made.labels,
-        options={"com.docker.network.bridge.name": f"{bridge_prefix(request.run.id)}{next(_numbers) % 1000}"},
-    )
-    stack.callback(_quietly, network.remove)
-    network.reload()
-    return network
+def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made: Engine) -> Attachment:
+    run, host = request.run, made.host
+    if options.network in ("none", "host"):
+        return Attachment(options.network)
+    if options.network == "overlay":
+        swarm = run.share("swarm", lambda: Swarm.formed(run))
+        swarm.join(made)
+        return Attachment(swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet))
+    parent = options.parent or host.interface
+    fixed = options.addresses.get("client" if request.role == "client" else "server")
+    if isinstance(host, TestbedHost) and options.subnet is None:
+        fixed = host.switch.next_site()
+    if options.network in ON_PARENT:
+        driver: networks.Driver = "macvlan" if options.network == "macvlan" else "ipvlan"
+        mode = "bridge" if driver == "macvlan" else options.ipvlan_mode
+        network = run.share(
+            f"{driver} {mode} {host.name} {parent} {options.subnet} {options.gateway}",
+            lambda: networks.on_parent(made, run, driver, parent, options.subnet, options.gateway, mode),
+        )
+        return Attachment(network.name, fixed, network)
+    if options.attach:
+        network = run.share(f"bridged {host.name}", lambda: networks.attached_bridge(made, run, parent))
+        return Attachment(network.name, fixed, network)
+    network = stack.enter_context(networks.bridge(made, run, request.name))
+    return Attachment(network.name, None, network, _ports(options, request, host, network))
 
 
-def _gateway(network: Any) -> str:
-    return str(network.attrs["IPAM"]["Config"][0]["Gateway"])
+def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> dict[str, tuple[str, int]]:
+    on = _published_on(options, request, host, network)
+    return {f"{port}/{transport}": (on, port) for transport, port in request.ports} if options.publish else {}
+
+
+def _published_on(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> str:
+    if request.apart:
+        return host.address
+    return networks.gateway(network) if options.publish_on == "gateway" else "127.0.0.1"
 
 
 def _container(
-    stack: contextlib.ExitStack, made: Engine, options: DockerOptions, request: SiteRequest, network: Any
+    stack: ExitStack, made: Engine, options: DockerOptions, request: SiteRequest, attachment: Attachment
 ) -> Any:
     limits = request.limits
-    ports = {}
-    if options.publish:
-        on = _gateway(network) if options.publish_on == "gateway" else "127.0.0.1"
-        ports = {f"{port}/{transport}": (on, port) for transport, port in request.ports}
+    volumes = {_volume(stack, made, request): {"bind": DATA, "mode": "rw"}} if options.storage == "volume" else None
     container = made.client.containers.create(
         made.image(request.userland),
         ["sleep", "infinity"],
@@ -184,9 +167,12 @@ def _container(
         hostname=request.name[:63],
         init=True,
         labels=made.labels,
-        network=network.name if network is not None else options.network,
-        ports=ports,
-        read_only=True,
+        network=attachment.network,
+        networking_config=_fixed(made, attachment),
+        ports=attachment.ports,
+        read_only=options.storage != "overlay",
+        volumes=volumes,
+        security_opt=["seccomp=unconfined"] if options.seccomp == "unconfined" else None,
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
         cgroup_parent=made.cgroup_parent,
         cpu_quota=limits.cpu_quota_us,
@@ -196,30 +182,61 @@ def _container(
         cpuset_cpus=limits.cpuset,
         environment={**SITE_ENV, RUN_VARIABLE: request.run.id},
     )
-    stack.callback(_quietly, container.remove, force=True, v=True)
+    if not made.disposable:
+        stack.callback(_quietly, container.remove, force=True, v=True)
     container.start()
     container.reload()
+    if options.storage == "overlay":
+        container.exec_run(["mkdir", "-p", DATA])
     return container
 
 
-def _must_be_here(container: Any) -> None:
-    """Listeners, counters and signals go by /proc: with an engine elsewhere they would be those of strangers."""
+def _volume(stack: ExitStack, made: Engine, request: SiteRequest) -> str:
+    volume = made.client.volumes.create(f"weighbridge-{request.run.id}-{request.name}", labels=made.labels)
+    stack.callback(_quietly, volume.remove, force=True)
+    return str(volume.name)
+
+
+def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:
+    """The address that a container must have in its network; the engines of two hosts do not know of each other's."""
+    if attachment.ip is None:
+        return None
+    return {attachment.network: made.client.api.create_endpoint_config(ipv4_address=attachment.ip)}
+
+
+def _must_be_there(made: Engine, container: Any) -> None:
+    """Listeners, counters and signals go by /proc: of an engine elsewhere they would be those of strangers."""
     for _ in range(200):
         with contextlib.suppress(OSError):
-            if b"sleep\0infinity" in Path(f"/proc/{container.attrs['State']['Pid']}/cmdline").read_bytes():
+            if b"sleep\0infinity" in made.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline"):
                 return
         time.sleep(0.005)  # it may be about to become what it was told to run
-    raise Unavailable("the Docker engine that answers is on another machine: name one of this machine in DOCKER_HOST")
+    raise Unavailable(
+        "the Docker engine that answers is on another machine: name one of this machine in DOCKER_HOST, or that "
+        "machine as a host of kind ssh"
+    )
 
 
-def _addresses(container: Any, options: DockerOptions, network: Any) -> tuple[str, str]:
-    """Where clients connect, and where servers bind."""
-    if network is None:
-        return "127.0.0.1", "127.0.0.1"
-    own = str(container.attrs["NetworkSettings"]["Networks"][network.name]["IPAddress"])
-    if not options.publish:
+def _addresses(
+    container: Any, options: DockerOptions, request: SiteRequest, made: Engine, attachment: Attachment
+) -> tuple[str, str]:
+    """Where the other role reaches the container, and where its servers bind."""
+    if attachment.network in ("none", "host"):
+        return (made.host.address,) * 2 if request.apart and options.network == "host" else ("127.0.0.1",) * 2
+    own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])
+    if not options.publish or request.role == "client":
         return own, own
-    return (_gateway(network) if options.publish_on == "gateway" else "127.0.0.1"), "0.0.0.0"  # noqa: S104
+    return _published_on(options, request, made.host, attachment.own), "0.0.0.0"  # noqa: S104
+
+
+def _notes(options: DockerOptions) -> dict[str, str]:
+    notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    if options.publish and (options.publish_by == "proxy" or options.publish_on == "loopback"):
+        what = "limits of docker-proxy"
+        notes[f"not honoured: {what}"] = f"{what}: it carries this environment's traffic outside of all limits"
+    if options.storage:
+        notes["storage"] = f"{DATA} on {options.storage}"
+    return notes
 
 
 def _quietly(action: Any, **arguments: Any) -> None:

@@ -1,13 +1,16 @@
 """Native: the userland's programs on the host itself, in a chroot, under the same limits as everything else."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.hosts.chroot import chroot_site
+from weighbridge.engines import client
+from weighbridge.engines.docker import engine
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.chroot import ChrootSite, chroot_site
 from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
@@ -16,23 +19,30 @@ from weighbridge.process import output
 
 
 class NativeOptions(Options):
-    """``cpu_share`` gives the site less of the study's CPU limit: a known cost, for calibration."""
+    """``cpu_share`` gives the site less of the study's CPU limit: a known cost, for calibration.
+
+    ``engine: idle`` has a Docker engine run on the host during its trials, with a network but without containers,
+    and at no other time: what does its mere presence cost? On testbed hosts it gets hosts of its own, since an engine
+    leaves its packet filter behind; ``own_host`` alone gives such hosts without an engine, as the control.
+    """
 
     cpu_share: Annotated[Share, Field(gt=0, le=1, description="Of the study's cpus limit")] | None = None
+    engine: Annotated[Literal["idle"] | None, Field(description="A Docker engine that runs meanwhile")] = None
+    own_host: Annotated[bool, Field(description="On testbed hosts that no other environment uses")] = False
 
 
 class Native(Environment):
     """The baseline of most studies."""
 
     kind = "native"
-    summary = "the host itself: a chroot into the userland, limits by control group"
+    summary = "the host itself: a chroot into the userland, limits by control group; optionally beside an idle engine"
     options = NativeOptions
 
-    def readiness(self) -> Readiness:
+    def readiness(self, options: Any | None = None) -> Readiness:
         """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""
         if output(("unshare", "--map-root-user", "--mount", "true")) is None:
             return Readiness(False, "this user may not make user namespaces", "run as root")
-        return Readiness(True)
+        return client.readiness() if options is not None and options.engine else Readiness(True)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
@@ -40,8 +50,82 @@ class Native(Environment):
         if options.cpu_share is not None and request.limits.cpus is not None:
             limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
             request = replace(request, limits=limits)
+        if options.engine or options.own_host:
+            request = replace(request, host=request.host.variant("engine" if options.engine else "own"))
         with chroot_site(request) as site:
-            yield site
+            yield BesideAnEngine(site, IdleEngine.of(request)) if options.engine else site
+
+
+class IdleEngine:
+    """An engine with a network and without containers, up while a site of its host is thawed."""
+
+    def __init__(self, request: SiteRequest) -> None:
+        self._run, self._host = request.run, request.host
+        self._users = 0
+        self._stack = ExitStack()
+
+    @classmethod
+    def of(cls, request: SiteRequest) -> "IdleEngine":
+        """The one of the request's host, which its sites share."""
+        if request.host.kind == "local" and client.client_from_environment() is not None:
+            raise Unavailable(
+                "'engine: idle' needs a host on which no Docker engine runs yet: stop it, or use testbed hosts"
+            )
+        return request.run.share(f"idle engine {request.host.name}", lambda: cls._made(request))
+
+    @classmethod
+    @contextmanager
+    def _made(cls, request: SiteRequest) -> Iterator["IdleEngine"]:
+        idle = cls(request)
+        try:
+            yield idle
+        finally:
+            idle._stack.close()
+
+    def up(self) -> None:
+        """Start it, for the first user."""
+        self._users += 1
+        if self._users > 1:
+            return
+        made = self._stack.enter_context(engine(self._run, self._host))
+        network = made.client.networks.create(
+            f"weighbridge-{self._run.id}-idle",
+            labels=made.labels,
+            options={"com.docker.network.bridge.name": f"{client.bridge_prefix(self._run.id)}900"},
+        )
+        self._stack.callback(network.remove)
+
+    def down(self) -> None:
+        """Stop it, after the last user."""
+        self._users -= 1
+        if not self._users:
+            self._stack.close()
+
+
+class BesideAnEngine:
+    """A native site whose host has a running engine while it is thawed. Everything else is the site's."""
+
+    def __init__(self, site: ChrootSite, idle: IdleEngine) -> None:
+        self._site = site
+        self._idle = idle
+        self._thawed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._site, name)
+
+    def thaw(self) -> None:
+        """Start the engine, unless the host's other site has, and let the processes run."""
+        if not self._thawed:
+            self._idle.up()
+        self._thawed = True
+        self._site.thaw()
+
+    def freeze(self) -> None:
+        """Stop the processes, then the engine."""
+        self._site.freeze()
+        if self._thawed:
+            self._idle.down()
+        self._thawed = False
 
 
 PLUGIN = Native()

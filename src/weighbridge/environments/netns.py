@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from weighbridge.engines.docker import bridge_prefix
+from weighbridge.engines.client import bridge_prefix
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Rate
 from weighbridge.model.site import Host, Site, SiteRequest
 from weighbridge.model.study import Options
@@ -41,7 +41,12 @@ class Netns(Environment):
     summary = "native in a network namespace of its own, joined by a veth pair, with an optional link rate"
     options = NetnsOptions
 
-    def readiness(self) -> Readiness:
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Its addresses are known on its own host only."""
+        text = "its network ends at its host: put both roles on one host, or use docker with attach: interface"
+        return [text] if needs.apart and needs.network else []
+
+    def readiness(self, options: Any | None = None) -> Readiness:
         """Ready for root with iproute2: links can only be made by root."""
         if output(("unshare", "--net", "true")) is None:
             return Readiness(False, "only root may make network namespaces and links", "run as root")

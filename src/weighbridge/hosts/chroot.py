@@ -5,10 +5,9 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from weighbridge.cgroups import Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command, Completed, Running, Transport
-from weighbridge.model.site import SITE_ENV, HostProcess, SiteRequest
+from weighbridge.model.site import SITE_ENV, Group, HostProcess, SiteRequest
 from weighbridge.process import RUN_VARIABLE
 
 # The programs see the same bits everywhere, so the root is read-only. The mounts live in a namespace of their own
@@ -18,7 +17,7 @@ mount --bind "$1" "$1"
 mount -o remount,bind,ro "$1"
 for d in proc sys dev; do mount --rbind "/$d" "$1/$d"; done
 for d in tmp run; do mount -t tmpfs -o mode=1777 weighbridge "$1/$d"; done
-echo ready
+echo ready $$
 exec cat
 """
 # Writes itself into the control groups named before "--", then becomes the program.
@@ -27,20 +26,21 @@ _READY_S = 20.0
 
 
 class ChrootSite:
-    """A chroot into the userland. Implements ``Site``. ``pid`` is the process that holds its namespaces."""
+    """A chroot into the userland. Implements ``Site``. ``pid`` holds its namespaces, in the host's own numbers."""
 
     def __init__(
         self,
         request: SiteRequest,
         holder: HostProcess,
-        cgroup: Cgroup | None,
+        cgroup: Group | None,
         refused: list[str],
         *,
         own_network: bool,
     ) -> None:
         self.name = request.name
-        self.address = self.listen = "127.0.0.1"
-        self.pid = holder.pid
+        self.host = request.host
+        self.address = self.listen = request.host.address if request.apart else "127.0.0.1"
+        self.pid = int(holder.output_so_far().split()[1])
         self._request = request
         self._holder = holder
         self._cgroup = cgroup
@@ -49,10 +49,11 @@ class ChrootSite:
         join = [str(path) for path in cgroup.procs] if cgroup else []
         user = () if request.host.root else ("--user", "--preserve-credentials")
         network = ("--net",) if own_network else ()
+        root = request.host.userland(request.userland)
         self._prefix = (
             "sh", "-c", _JOIN, "join", *join, "--",
-            "nsenter", "--target", str(holder.pid), *user, "--mount", *network, "--",
-            "setpriv", "--pdeathsig", "KILL", "chroot", str(request.userland.root), "/usr/bin/env", "-i",
+            "nsenter", "--target", str(self.pid), *user, "--mount", *network, "--",
+            "setpriv", "--pdeathsig", "KILL", "chroot", str(root), "/usr/bin/env", "-i",
             *(f"{key}={value}" for key, value in {**SITE_ENV, RUN_VARIABLE: request.run.id}.items()),
         )  # fmt: skip
 
@@ -63,11 +64,11 @@ class ChrootSite:
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
-        return self._request.host.run(self._wrapped(command))
+        return self.host.run(self._wrapped(command))
 
     def start(self, command: Command) -> Running:
         """Start and return at once."""
-        return self._request.host.start(self._wrapped(command))
+        return self.host.start(self._wrapped(command))
 
     def _check(self) -> None:
         if self._holder.poll() is not None:
@@ -82,7 +83,7 @@ class ChrootSite:
 
     def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
         """True when every port has a listener in the site's network namespace."""
-        return self._request.host.listening(ports, self.pid if self._own_network else "self")
+        return self.host.listening(ports, self.pid if self._own_network else "self")
 
     def freeze(self) -> None:
         """Stop every process in the site from running."""
@@ -98,11 +99,16 @@ class ChrootSite:
         """Counters of its control group."""
         return self._cgroup.meters() if self._cgroup else {}
 
+    def scope(self) -> Mapping[str, str]:
+        """The files of its control group (or its processes, where it has none), and of a network of its own."""
+        network = {"net": f"/proc/{self.pid}/net/dev"} if self._own_network else {}
+        return {**(self._cgroup.scope() if self._cgroup else {"processes": f"/proc/{self.pid}/ns/mnt"}), **network}
+
     def facts(self) -> Mapping[str, str]:
         """The userland, the limits, and what could not be honoured."""
         found = {
             "userland": self._request.userland.digest,
-            "user": "root" if self._request.host.root else "unprivileged",
+            "user": "root" if self.host.root else "unprivileged",
         }
         return found | {f"not honoured: {sentence.split(':')[0]}": sentence for sentence in self._refused}
 
@@ -126,10 +132,10 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
             cgroup.remove()
 
 
-def _group(request: SiteRequest) -> tuple[Cgroup | None, list[str]]:
+def _group(request: SiteRequest) -> tuple[Group | None, list[str]]:
     limits = request.limits
     try:
-        group = Cgroup(f"{request.run.id}/{request.name}").create()
+        group = request.host.group(request.name)
     except Unavailable as error:
         asked = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
         return None, [f"{what}: {error}" for what, value in asked.items() if value is not None]
@@ -141,13 +147,13 @@ def _hold(request: SiteRequest, *, own_network: bool) -> HostProcess:
     network = ("--net",) if own_network else ()
     argv = (
         "unshare", *user, "--mount", *network, "--propagation", "private",
-        "sh", "-c", _HOLD, "hold", str(request.userland.root),
+        "sh", "-c", _HOLD, "hold", str(request.host.userland(request.userland)),
     )  # fmt: skip
     holder = request.host.start(Command(argv), hold=True)
     with contextlib.ExitStack() as stack:
         stack.callback(holder.stop)
         for _ in range(int(_READY_S * 200)):
-            if b"ready" in holder.output_so_far():
+            if b"ready" in holder.output_so_far() and holder.output_so_far().endswith(b"\n"):
                 stack.pop_all()
                 return holder
             if holder.wait(0.005):

@@ -4,7 +4,7 @@ import contextlib
 import os
 import random
 import socket
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
@@ -15,32 +15,34 @@ _UDP_BOUND = "07"
 _FIRST_PORT, _PORTS = 20_000, 10_000
 
 
-def listening(ports: Iterable[tuple[Transport, int]], pid: int | str = "self") -> bool:
+def listening(ports: Iterable[tuple[Transport, int]], pid: int | str = "self", proc: Path = Path("/proc")) -> bool:
     """True when every port has a listener in the network namespace of ``pid`` (proc(5), /proc/net/tcp)."""
-    return all(port in _bound(transport, pid) for transport, port in ports)
+    return all(port in bound(transport, proc / str(pid)) for transport, port in ports)
 
 
-def _bound(transport: Transport, pid: int | str) -> set[int]:
+def bound(transport: Transport, process: Path) -> set[int]:
+    """The ports with a listener in the network namespace of a process, which is named by its folder in /proc."""
     state = _TCP_LISTEN if transport == "tcp" else _UDP_BOUND
     found: set[int] = set()
     for table in (transport, f"{transport}6"):
         with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            for line in (process / "net" / table).read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == state:
                     found.add(int(fields[1].rsplit(":", 1)[1], 16))
     return found
 
 
-def free_port(taken: Collection[int] = ()) -> int:
+def free_port(taken: Collection[int] = (), is_free: Callable[[int], bool] | None = None) -> int:
     """A port that nobody listens on now, for TCP and UDP alike, on any address of this machine, and not in ``taken``.
 
     The next number is free too. Both are below the range from which the kernel gives clients their ports, so that
-    no client can take them later. Raises Unavailable where there is none.
+    no client can take them later. ``is_free`` asks another host instead. Raises Unavailable where there is none.
     """
+    is_free = is_free or _is_free
     candidates = [port for port in range(_FIRST_PORT, _FIRST_PORT + _PORTS, 2) if port not in taken]
     for port in random.sample(candidates, len(candidates)):
-        if _is_free(port) and _is_free(port + 1):
+        if is_free(port) and is_free(port + 1):
             return port
     raise Unavailable(f"every port from {_FIRST_PORT} to {_FIRST_PORT + _PORTS - 1} is in use")
 
@@ -59,3 +61,12 @@ def _is_free(port: int) -> bool:
 def cpus_online() -> list[int]:
     """The CPUs on which this process may run."""
     return sorted(os.sched_getaffinity(0))
+
+
+def cpus_in(listed: str) -> list[int]:
+    """The CPUs in a list as the kernel writes it: "0-1,3" is [0, 1, 3]."""
+    found: list[int] = []
+    for part in listed.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1) if first else []
+    return found

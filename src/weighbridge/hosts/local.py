@@ -1,20 +1,32 @@
 """This machine."""
 
+import contextlib
 import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
-from weighbridge import process
+from weighbridge import cgroups, process
+from weighbridge.cgroups import Cgroup
 from weighbridge.hosts import kernel
+from weighbridge.hosts._claim import Claim
 from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.site import Group, Host, Userland
 
 
 class LocalHost:
     """This machine. Every process that it starts carries the run's id in its environment. Implements ``Host``."""
 
-    name = "local"
+    kind = "local"
+    address = "127.0.0.1"
+    interface = ""
+    cpuset: str | None = None
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, name: str = "local") -> None:
+        self.name = name
         self.root = os.geteuid() == 0
         self._env = {process.RUN_VARIABLE: run_id}
+        self._run_id = run_id
+        self._claim = Claim(f"host {name}")
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -27,3 +39,49 @@ class LocalHost:
     def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
         """True when every port has a listener in the network namespace of the process ``pid``."""
         return kernel.listening(ports, pid)
+
+    def read(self, path: str) -> bytes:
+        """A file of this machine. Raises OSError."""
+        return Path(path).read_bytes()
+
+    def meters_of(self, pid: int) -> Mapping[str, float]:
+        """The counters of the control group that a process is in; empty where it has ended."""
+        with contextlib.suppress(OSError):
+            return cgroups.meters_of(Path(f"/proc/{pid}/cgroup").read_text())
+        return {}
+
+    def scope_of(self, pid: int) -> Mapping[str, str]:
+        """The files of its control group and of its network, by label; empty where it has ended."""
+        with contextlib.suppress(OSError):
+            return cgroups.scope_of(Path(f"/proc/{pid}/cgroup").read_text(), pid)
+        return {}
+
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal to a process group. Raises PermissionError where it is another user's."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, number)
+
+    def group(self, name: str) -> Group:
+        """Make the control group ``weighbridge/RUN/NAME``. Unavailable where that is not allowed."""
+        return Cgroup(f"{self._run_id}/{name}").create()
+
+    def cpus_online(self) -> list[int]:
+        """The CPUs on which this process may run."""
+        return kernel.cpus_online()
+
+    def free_ports(self, taken: Collection[int] = ()) -> int:
+        """A port that is free, and the next one too. Raises Unavailable."""
+        return kernel.free_port(taken)
+
+    def userland(self, userland: Userland) -> Path:
+        """Its root folder, as it was built."""
+        return userland.root
+
+    def variant(self, purpose: str) -> Host:
+        """This machine itself; Unavailable once it is changed for another purpose."""
+        self._claim.take(purpose)
+        return self
+
+    def facts(self) -> Mapping[str, str]:
+        """Nothing: the fingerprint of the run is about this machine."""
+        return {}

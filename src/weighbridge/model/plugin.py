@@ -26,16 +26,35 @@ class Endpoint:
     """Where a workload's server is: it binds to ``listen``, its client connects to ``address``.
 
     The next number, ``data_port``, is the workload's too, for programs whose data has a connection of its own.
+    ``client`` is the address of the client's site, to which it binds. ``udp_payload`` is the largest UDP payload in
+    bytes that does not fragment between them, probed where an option asks for ``mtu`` (else None).
     """
 
     listen: str
     address: str
     port: int
+    client: str = ""
+    udp_payload: int | None = None
 
     @property
     def data_port(self) -> int:
         """The second port; it is published only where the workload says ``has_data_port``."""
         return self.port + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a study asks of each of its environments.
+
+    ``network``: a workload needs one. ``mutual``: its server also connects to its client. ``apart``: the roles are on
+    two hosts. ``host_kinds``: the kinds of those hosts. ``inside``: the roles that are in the environment.
+    """
+
+    network: bool = False
+    mutual: bool = False
+    apart: bool = False
+    host_kinds: frozenset[str] = frozenset({"local"})
+    inside: frozenset[str] = frozenset({"server"})
 
 
 class Plugin(ABC):
@@ -49,13 +68,20 @@ class Plugin(ABC):
 class Environment(Plugin):
     """One isolation layer: it opens sites."""
 
-    def problems(self, options: Any, *, network: bool) -> list[str]:
-        """Why these options cannot work, whatever the machine; ``network``: a workload needs a network."""
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Why these options cannot work in a study that needs this of them, whatever the machine."""
         return []
 
     @abstractmethod
-    def readiness(self) -> Readiness:
-        """Whether a site can be opened on this machine. Must not change the machine."""
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether a site can be opened on this machine, with these options where some are given.
+
+        Must not change the machine; what only a try can tell is tried in a namespace that is thrown away.
+        """
+
+    def variants(self) -> Mapping[str, Any]:
+        """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""
+        return {}
 
     @abstractmethod
     def open(self, options: Any, request: SiteRequest) -> AbstractContextManager[Site]:
@@ -73,6 +99,10 @@ class Workload(Plugin):
     """What its port carries; empty where it needs no network."""
     has_data_port: ClassVar[bool] = False
     """Whether it needs the endpoint's second port too."""
+    mutual: ClassVar[bool] = False
+    """Whether the server also connects to its client, which address translation does not carry."""
+    maven: ClassVar[str] = ""
+    """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
 
     @abstractmethod
     def metrics(self, options: Any) -> tuple[Metric, ...]:
@@ -81,6 +111,14 @@ class Workload(Plugin):
     @abstractmethod
     def command(self, role: Role, options: Any, at: Endpoint) -> Command:
         """The process of one role."""
+
+    def packet_size(self, options: Any, at: Endpoint) -> int | None:
+        """The UDP payload in bytes that it sends under these options; None where it sends none of a fixed size."""
+        return None
+
+    def wants_payload(self, options: Any) -> bool:
+        """Whether an option is ``mtu``, so that the endpoint's ``udp_payload`` must be probed."""
+        return any(value == "mtu" for _, value in options)
 
     def warm_up(self, options: Any, at: Endpoint) -> Command | None:
         """A run of the measured role that is thrown away, or None where the program warms up by itself."""
@@ -93,3 +131,7 @@ class Workload(Plugin):
     @abstractmethod
     def parse(self, options: Any, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """The measurements, from each role's output. Raises ProgramFailed or Unparseable; zero is a value."""
+
+    def histograms(self, options: Any, completed: Mapping[str, Completed]) -> Mapping[str, str]:
+        """HDR histograms by metric name, encoded as `weighbridge.statistics` reads them; most programs give none."""
+        return {}

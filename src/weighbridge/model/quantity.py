@@ -2,7 +2,7 @@
 
 import re
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
@@ -63,6 +63,22 @@ def _quantity(units: dict[str, Any], what: str, example: str, *, whole: bool = F
     return BeforeValidator(parse), WithJsonSchema(schema)
 
 
+def _packet_size() -> Any:
+    """Like a size, but the word ``mtu`` is one too."""
+
+    def parse(value: object) -> object:
+        return value if value == "mtu" else round(parse_quantity(value, SIZE_UNITS, "a size"))
+
+    units = "|".join(re.escape(unit) for unit in SIZE_UNITS)
+    schema = {
+        "type": "string",
+        "pattern": rf"^(mtu|\s*[0-9]+(\.[0-9]+)?\s*({units})\s*)$",
+        "examples": ["1468B", "mtu"],
+        "description": "a size, or mtu: the largest UDP payload that does not fragment on the path, probed",
+    }
+    return BeforeValidator(parse), WithJsonSchema(schema)
+
+
 _DURATION = _quantity(TIME_UNITS, "a time", "10s")
 _SIZE = _quantity(SIZE_UNITS, "a size", "1GiB", whole=True)
 _RATE = _quantity(RATE_UNITS, "a rate", "10Mbit/s")
@@ -76,3 +92,5 @@ Rate = Annotated[float, *_RATE]
 """Bits per second."""
 Share = Annotated[float, *_SHARE]
 """A fraction: 2% is 0.02."""
+PacketSize = Annotated[int | Literal["mtu"], *_packet_size()]
+"""Bytes of UDP payload, or ``mtu``: the largest that does not fragment on the path (``Endpoint.udp_payload``)."""

@@ -1,6 +1,6 @@
 """The contract between environments and the runner: sites, and what is needed to open one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,17 +77,58 @@ class HostProcess(Running, Protocol):
     """A process of a host itself."""
 
     pid: int
+    """As this machine or, by ssh, the other one numbers it; a testbed host has numbers of its own."""
 
-    def output_so_far(self) -> bytes:
-        """What it has written to standard output."""
+    def output_so_far(self, start: int = 0) -> bytes:
+        """What it has written to standard output, from the byte ``start`` on."""
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
+
+
+class Group(Protocol):
+    """One control group on a host, in every hierarchy; `weighbridge.cgroups.Cgroup` is the one of this machine."""
+
+    @property
+    def procs(self) -> list[Path]:
+        """The files into which a process writes 0 to join."""
+
+    def limit(self, limits: Limits) -> list[str]:
+        """Set the limits; gives one sentence for each that could not be honoured."""
+
+    def freeze(self) -> None:
+        """Stop every process in it; returns when they are stopped."""
+
+    def thaw(self) -> None:
+        """Let every process in it run again."""
+
+    def meters(self) -> Mapping[str, float]:
+        """``cpu_s``, ``throttled_s``, ``memory_bytes``; what is unreadable is absent."""
+
+    def scope(self) -> Mapping[str, str]:
+        """Its files that tell its use over time, by label."""
+
+    def kill(self) -> None:
+        """End every process in it."""
+
+    def remove(self) -> bool:
+        """Remove it and all below it; True when nothing is left."""
 
 
 class Host(Protocol):
-    """A machine on which sites are opened and commands run."""
+    """A machine on which sites are opened and commands run. Raises EnvironmentLost once it has gone."""
 
     name: str
+    kind: str
+    """``local``, ``testbed`` or ``ssh``."""
     root: bool
     """Whether commands run as root there."""
+    address: str
+    """Where the other hosts of the run reach it; 127.0.0.1 for this machine."""
+    interface: str
+    """The interface that has the address and that networks are attached to; empty where none is known."""
+    cpuset: str | None
+    """The CPUs that belong to it, where it does not have all of its machine's."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -96,7 +137,40 @@ class Host(Protocol):
         """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
-        """True when every port has a listener in the network namespace of the process ``pid``."""
+        """True when every port has a listener in the network namespace of ``pid``, as the host numbers it."""
+
+    def read(self, path: str) -> bytes:
+        """A file of the host, as its processes see it (/proc too). Raises OSError."""
+
+    def meters_of(self, pid: int) -> Mapping[str, float]:
+        """The counters of the control group that a process of the host is in, as ``Site.meters``."""
+
+    def scope_of(self, pid: int) -> Mapping[str, str]:
+        """The files of that control group and of its network, by label, as ``Site.scope``."""
+
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal to the process group that ``pid`` (the host's number) leads; one that ended is no error."""
+
+    def group(self, name: str) -> Group:
+        """Make the control group ``weighbridge/RUN/NAME`` there. Unavailable where that is not allowed."""
+
+    def cpus_online(self) -> list[int]:
+        """The CPUs that its processes may use."""
+
+    def free_ports(self, taken: Collection[int] = ()) -> int:
+        """A port of the host that is free, and the next one too. Raises Unavailable."""
+
+    def userland(self, userland: Userland) -> Path:
+        """The root folder of the userland on the host, brought there at first use."""
+
+    def variant(self, purpose: str) -> "Host":
+        """A host like this one that is only used for ``purpose`` (a changed network, an engine's settings).
+
+        A testbed makes one more host; elsewhere it is the host itself, and Unavailable where it has another already.
+        """
+
+    def facts(self) -> Mapping[str, str]:
+        """What is particular about it: link rate, MTU, offloads, versions, clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +184,10 @@ class SiteRequest:
     userland: Userland
     limits: Limits
     ports: tuple[tuple[Transport, int], ...] = ()
+    environment: str = ""
+    """The name of the environment in the study; its server and its client are asked for with the same."""
+    apart: bool = False
+    """Whether the other role is on another host, so that the site must be reachable from there."""
 
 
 class Site(Protocol):
@@ -117,9 +195,11 @@ class Site(Protocol):
 
     name: str
     address: str
-    """Where a client on the same host reaches a server in this site."""
+    """Where the other role reaches this site."""
     listen: str
     """The address to which a server in this site binds."""
+    host: Host
+    """The machine that it is on; not always the one that was asked for, as an environment may need one of its own."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -141,6 +221,9 @@ class Site(Protocol):
 
     def meters(self) -> Mapping[str, float]:
         """Counters at this moment: ``cpu_s``, ``throttled_s``, ``memory_bytes``; what cannot be read is absent."""
+
+    def scope(self) -> Mapping[str, str]:
+        """The files of its host that tell its use over time: label -> path (`weighbridge.meters.scopes`)."""
 
     def facts(self) -> Mapping[str, str]:
         """What is in force: versions, limits, network. ``not honoured: X`` keys name what could not be done."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from weighbridge.model.quantity import Duration, Share, Size
+from weighbridge.model.quantity import Duration, Rate, Share, Size
 
 Role = Literal["server", "client", "solo"]
 """``server`` and ``client`` of a network workload; ``solo`` is the one process of any other workload."""
@@ -23,10 +23,51 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class HostOptions(Options):
-    """A machine on which sites are opened."""
+class LocalOptions(Options):
+    """This machine."""
 
     kind: Literal["local"] = "local"
+
+
+class TestbedOptions(Options):
+    """A host that is made on this machine for the length of the run, joined to the others by a switch of their own.
+
+    ``link`` is the rate of its cable in each direction in bits per second of Ethernet (preamble, FCS and gap count);
+    without it none is set. Without ``offloads`` no frame is larger than the ``mtu`` (bytes) anywhere. ``cpus`` are
+    the CPUs of this machine that belong to it.
+    """
+
+    kind: Literal["testbed"]
+    link: Annotated[Rate, Field(ge=1e6, le=1e10, description="Rate of its cable in each direction")] | None = None
+    mtu: Annotated[int, Field(ge=576, le=9000, description="Bytes of its cable's largest packet")] = 1500
+    offloads: Annotated[bool, Field(description="Whether its interface takes packets larger than the cable's")] = True
+    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
+
+
+class SshOptions(Options):
+    """A machine that OpenSSH reaches with the user's own configuration and keys.
+
+    ``address`` is where the other hosts reach it (default: what ``destination`` resolves to); ``interface`` is the
+    interface to which macvlan, ipvlan and bridged networks are attached.
+    """
+
+    kind: Literal["ssh"]
+    destination: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh")]
+    address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
+    interface: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")] = None
+    sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
+    config: Annotated[str | None, Field(description="An OpenSSH configuration file other than the user's")] = None
+
+
+HostOptions = Annotated[LocalOptions | TestbedOptions | SshOptions, Field(discriminator="kind")]
+"""A machine on which sites are opened."""
+
+
+class Meters(Options):
+    """How resource use is read during a trial: ``hz`` readings a second, from the kernel's files or by sysstat."""
+
+    source: Literal["kernel", "sysstat", "off"] = "kernel"
+    hz: Annotated[float, Field(ge=0.1, le=10, description="Readings a second")] = 1.0
 
 
 class Resources(Options):
@@ -61,12 +102,16 @@ class Repetitions(Options):
         return self
 
 
+def _this_machine() -> dict[str, HostOptions]:
+    return {"local": LocalOptions()}
+
+
 class StudyFile(Options):
     """The top level of a study file, as written."""
 
     study: Annotated[Name, Field(description="The study's name")]
     question: Annotated[str, Field(min_length=1, description="What it asks, in one sentence")]
-    hosts: dict[Name, HostOptions] = Field(default_factory=lambda: {"local": HostOptions()})
+    hosts: dict[Name, HostOptions] = Field(default_factory=_this_machine, min_length=1)
     placement: dict[Literal["client", "server"], Name] = Field(default_factory=dict)
     inside: list[Literal["client", "server"]] = Field(default_factory=lambda: ["server"], min_length=1)  # type: ignore[arg-type]
     resources: Resources = Resources()
@@ -77,16 +122,29 @@ class StudyFile(Options):
     repetitions: Repetitions = Repetitions(blocks=10)
     equivalence: Annotated[Share, Field(gt=0, lt=1)] = 0.03
     seed: Annotated[int, Field(ge=0)] = 1
+    meters: Meters = Meters()
+    ladder: Annotated[
+        list[Name], Field(description="Environments in the order in which each adds one step, drawn as a waterfall")
+    ] = []
+    profiles: Annotated[
+        dict[Name, dict[str, Any]],
+        Field(description="Named changes to this study, merged into it by --profile; never part of a run"),
+    ] = {}
 
 
 class Arm(BaseModel):
-    """One environment of a study under its name; ``aa_of`` names the baseline that it repeats."""
+    """One environment of a study under its name; ``aa_of`` names the baseline that it repeats.
+
+    ``workloads`` are the options that workloads have in this environment only, whole and checked, by cell
+    (workload, level).
+    """
 
     model_config = ConfigDict(frozen=True)
     name: str
     kind: str
     options: Any
     aa_of: str | None = None
+    workloads: dict[tuple[str, Level], Any] = {}
 
 
 class Cell(BaseModel):
@@ -118,3 +176,11 @@ class Study(BaseModel):
     def baseline(self) -> Arm:
         """The arm that the others are compared with."""
         return next(arm for arm in self.arms if arm.name == self.file.baseline)
+
+    def options(self, arm: Arm, cell: Cell) -> Any:
+        """The options of a workload in an environment: the cell's, unless the environment has its own."""
+        return arm.workloads.get((cell.workload, cell.level), cell.options)
+
+    def host_of(self, role: Role) -> str:
+        """The name of the host of a role: its placement, else the first host; ``solo`` is where servers are."""
+        return self.file.placement.get("client" if role == "client" else "server", next(iter(self.file.hosts)))

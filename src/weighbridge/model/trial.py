@@ -1,5 +1,6 @@
 """A trial: what is to be run, and what was."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weighbridge.model.measurement import Measurement, Outcome
@@ -30,12 +31,27 @@ class RoleRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Series:
+    """Readings of one meter during a trial. ``place`` is what was read: "host NAME", or a role (its site).
+
+    ``at_s`` are seconds since the trial's start, ``values`` in the unit that ends the name (``cpu_user_share``: CPUs
+    busy; ``memory_committed_bytes``; ``eth0_receive_bytes_per_s`` ...). Both have the same length.
+    """
+
+    place: str
+    name: str
+    at_s: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRecord:
     """One trial that ended. Times are wall-clock seconds; ``started_at`` is seconds since the epoch.
 
     ``measured_s`` is the time that the measuring process itself ran; the rest of ``duration_s`` is the
     tool's own cost. ``message`` says why a trial has no measurements. ``samples`` are meter readings:
-    (site, name, value). ``flags`` are things that a reader has to know beside the number.
+    (site, name, value). ``flags`` are things that a reader has to know beside the number. ``series`` are
+    the readings over time, ``histograms`` encoded HDR histograms by metric.
     """
 
     trial: Trial
@@ -48,3 +64,5 @@ class TrialRecord:
     roles: tuple[RoleRecord, ...] = ()
     samples: tuple[tuple[str, str, float], ...] = ()
     flags: tuple[str, ...] = field(default=())
+    series: tuple[Series, ...] = ()
+    histograms: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,6 @@
 """Finds and removes what runs left on the machine: also after kill -9, and never what a living run uses."""
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -11,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge import cgroups
-from weighbridge.engines import docker
+from weighbridge.engines import client as docker
+from weighbridge.engines import swarm
+from weighbridge.engines.private import discard_private
 from weighbridge.process import RUN_VARIABLE
 from weighbridge.runner import state
 from weighbridge.userland.build import cache_folder
+from weighbridge.userland.once import half_built
 
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
 """Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""
@@ -41,11 +43,12 @@ def find() -> tuple[list[Leftover], set[str]]:
     client = docker.client_from_environment()
     if client is not None:
         found += [Leftover(*item) for item in docker.labelled(client)]
+        found += [Leftover(run, "swarm", "formed by that run") for run in swarm.leave_ours(client)]
         client.close()
     found = [leftover for leftover in found if _RUN_ID.fullmatch(leftover.run)]
     known = {leftover.run for leftover in found}
     found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
-    found += [Leftover(NO_RUN, "half-built userland", str(path)) for path in _half_built(cache_folder())]
+    found += [Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder())]
     return found, {run for run in known if state.alive(run)}
 
 
@@ -54,9 +57,10 @@ def sweep(run_id: str) -> None:
     client = docker.client_from_environment()
     if client is not None:
         docker.remove_labelled(client, f"{docker.LABEL}={run_id}")
+        swarm.leave_ours(client, run_id)
         client.close()
     _end_processes(run_id)
-    docker.discard_private(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
+    discard_private(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     cgroups.remove_top()
 
 
@@ -68,7 +72,7 @@ def clean() -> list[Leftover]:
             if folder is not None:  # else it is being continued: it lives again
                 sweep(run_id)
                 state.forget(run_id)
-    for path in _half_built(cache_folder()):
+    for path in half_built(cache_folder()):
         shutil.rmtree(path, ignore_errors=True)
     cgroups.remove_top()
     left, _ = find()
@@ -115,14 +119,3 @@ def _run_of_link(link: str, known: set[str]) -> str:
         if link.startswith(docker.bridge_prefix(run)):
             return run
     return link.split("-")[1].zfill(12)
-
-
-def _half_built(cache: Path) -> list[Path]:
-    """The folders of userlands whose builder was killed: nobody holds their lock."""
-    found = []
-    for work in (cache / "userlands").glob(".building-*"):
-        lock = work.with_name(work.name.removeprefix(".building-") + ".lock")
-        with lock.open("a") as handle, contextlib.suppress(BlockingIOError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found.append(work)
-    return found

@@ -27,11 +27,14 @@ def packages_of(study: Study) -> list[str]:
     return sorted({package for cell in study.cells for package in registry.workloads()[cell.kind].packages})
 
 
+def maven_of(study: Study) -> list[str]:
+    """The Maven projects whose jars the study's workloads need."""
+    return sorted({registry.workloads()[cell.kind].maven for cell in study.cells} - {""})
+
+
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """For each environment of the study, by name, whether it can be opened here."""
-    kinds = {arm.kind for arm in study.arms}
-    states = {kind: registry.environments()[kind].readiness() for kind in kinds}
-    return {arm.name: states[arm.kind] for arm in study.arms}
+    return {arm.name: registry.environments()[arm.kind].readiness(arm.options) for arm in study.arms}
 
 
 def require_ready(study: Study) -> None:
@@ -100,7 +103,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress)
 
 
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
-    userland = ensure(packages_of(study), cache, progress.say)
+    userland = ensure(packages_of(study), cache, progress.say, maven_of(study))
     facts = fingerprint()
     require_same(store, facts, userland.versions)
     store.add_facts("host", {key: value for key, value in facts.items() if value})

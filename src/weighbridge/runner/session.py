@@ -8,6 +8,8 @@ from typing import Protocol
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, TrialsFailed
+from weighbridge.facts.hosts import about_hosts
+from weighbridge.meters.opened import meters
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext, Userland
 from weighbridge.model.study import Cell, Level, Study
@@ -67,10 +69,14 @@ class Session:
         self._finished = self.store.finished()
         stack = ExitStack()
         try:
-            self._sites = Sites(self.study, self.run, self.userland)
+            opened = stack.enter_context(meters(self.study.file.meters))
+            self._sites = Sites(self.study, self.run, self.userland, opened)
             self._sites.open_all(stack)
             for place, facts in self._sites.facts().items():
                 self.store.add_facts(place, facts)
+            for scope, facts in about_hosts(self._sites.hosts).items():
+                self.store.add_facts(scope, facts)
+            self.store.add_facts("packet sizes", self._sites.sizes())
             self.store.add_facts("during", self.look_around())
             self._walk()
         finally:
@@ -129,7 +135,7 @@ class Session:
                 f"an environment was lost before {trial.workload} in {trial.environment}: {lost}. "
                 "Every finished trial is kept; run again to continue"
             ) from lost
-        return run_trial(trial, registry.workloads()[cell.kind], cell.options, stage)
+        return run_trial(trial, registry.workloads()[cell.kind], self.study.options(arm, cell), stage)
 
     def _planned(self) -> int:
         """About how many trials there will be: those asked for, and the last block again up to the next look."""

@@ -1,45 +1,42 @@
 """The sites of a run: opened before the first trial, all but the measured ones frozen, closed at the end."""
 
 import re
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kernel import cpus_online, free_port
-from weighbridge.hosts.local import LocalHost
+from weighbridge.facts.path import NetworkPath, probe
+from weighbridge.hosts.kernel import cpus_in, cpus_online
+from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, Limits, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
+from weighbridge.runner.hosts import open_hosts
 from weighbridge.runner.trial import Stage
 
 OUTSIDE = "outside"
 """Where the roles are that the study does not put inside the environments: natively on the host."""
+REACHED_S = 15.0
+"""How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
 
 
-def limits_of(study: Study, role: Role) -> Limits:
-    """The limits of a role's sites. Unavailable where the study pins to a CPU that is not here."""
-    resources, online = study.file.resources, cpus_online()
-    cpuset: str | None = None
+def limits_of(study: Study, role: Role, host: Host) -> Limits:
+    """The limits of a role's sites on a host. Unavailable where the study pins to a CPU that is not there."""
+    resources, online = study.file.resources, host.cpus_online()
+    cpuset = host.cpuset
     if resources.pin == "spread":
         cpuset = str(online[(0 if role != "client" else 1) % len(online)])
     elif resources.pin is not None:
-        cpuset = resources.pin.get("client" if role == "client" else "server")
-    for cpu in _cpus(cpuset):
+        cpuset = resources.pin.get("client" if role == "client" else "server", cpuset)
+    for cpu in cpus_in(cpuset or ""):
         if cpu not in online:
-            raise Unavailable(f"the study pins {role} to CPU {cpu}, but this machine has only {online}")
+            raise Unavailable(f"the study pins {role} to CPU {cpu}, but host {host.name} has only {online}")
     period_us = round((resources.cpu_period or 0.1) * 1e6)
     return Limits(resources.cpus, resources.memory, cpuset, period_us)
-
-
-def _cpus(cpuset: str | None) -> list[int]:
-    found: list[int] = []
-    for part in (cpuset or "").split(","):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1) if first else []
-    return found
 
 
 @dataclass(slots=True)
@@ -49,22 +46,37 @@ class Sites:
     study: Study
     run: RunContext
     userland: Userland
+    meters: OpenMeters
+    hosts: Mapping[str, Host] = field(default_factory=dict)
     _open: dict[tuple[str, Role], Site] = field(default_factory=dict)
+    _paths: dict[str, NetworkPath] = field(default_factory=dict)
     _ports: dict[str, dict[str, int]] = field(default_factory=dict)
     _awake: set[tuple[str, Role]] = field(default_factory=set)
 
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them."""
-        host = LocalHost(self.run.id)
+        self.hosts = open_hosts(self.study, self.run)
         networked = dict.fromkeys(cell.workload for cell in self.study.cells if _networked(cell))
+        server_host = self._host("server")
         for arm in self.study.arms:
             # each environment has ports of its own: a published port takes its number on the whole host
-            self._ports[arm.name] = {name: self._port() for name in networked}
+            ports = self._ports[arm.name] = {}
+            for name in networked:
+                ports[name] = server_host.free_ports(self._taken())
             for role in self._roles():
-                self._open_one(stack, host, self._key(arm, role), arm)
+                self._open_one(stack, self._key(arm, role), arm)
+        for cell in [cell for cell in self.study.cells if "udp" in registry.workloads()[cell.kind].transports][:1]:
+            for arm in self.study.arms:
+                self._probe(arm, cell)
 
-    def _port(self) -> int:
-        return free_port({port for ports in self._ports.values() for port in ports.values()})
+    def _host(self, role: Role) -> Host:
+        return self.hosts[self.study.host_of(role)]
+
+    def _apart(self) -> bool:
+        return self._host("server") is not self._host("client")
+
+    def _taken(self) -> set[int]:
+        return {port for ports in self._ports.values() for port in ports.values()}
 
     def _published(self, arm: Arm) -> tuple[tuple[Transport, int], ...]:
         """Every port on which clients reach the servers of an environment."""
@@ -77,11 +89,11 @@ class Sites:
                     found[transport, port + 1] = None
         return tuple(found)
 
-    def _open_one(self, stack: ExitStack, host: Host, key: tuple[str, Role], arm: Arm) -> None:
+    def _open_one(self, stack: ExitStack, key: tuple[str, Role], arm: Arm) -> None:
         if key in self._open:
             return
         place, role = key
-        inside = place != OUTSIDE
+        inside, host = place != OUTSIDE, self._host(role)
         kind = arm.kind if inside else "native"
         environment = registry.environments()[kind]
         request = SiteRequest(
@@ -90,8 +102,10 @@ class Sites:
             name=f"{len(self._open)}-{re.sub('[^A-Za-z0-9]+', '-', place).strip('-')}-{role}",
             role=role,
             userland=self.userland,
-            limits=limits_of(self.study, role),
+            limits=limits_of(self.study, role, host),
             ports=self._published(arm) if inside and role == "server" else (),
+            environment=place,
+            apart=self._apart(),
         )
         self.run.say(f"opening {place} ({role})")
         options = arm.options if inside else environment.options()
@@ -119,9 +133,50 @@ class Sites:
             self._open[key].thaw()
         self._awake = wanted
         sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
+        hosts = {role: site.host.name for role, site in sites.items()}
+        meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
+        return Stage(sites, self._endpoint(arm, cell, sites), len(cpus_online()), hosts, meters)
+
+    def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
         server = sites.get("server", next(iter(sites.values())))
-        endpoint = Endpoint(server.listen, server.address, self._ports[arm.name].get(cell.workload, 0))
-        return Stage(sites, endpoint, len(cpus_online()))
+        client = sites.get("client", server)
+        port, path = self._ports[arm.name].get(cell.workload, 0), self._paths.get(arm.name)
+        if path is None:
+            return Endpoint(server.listen, server.address, port, client.address)
+        return Endpoint(server.listen, server.address, port, path.client, path.udp_payload)
+
+    def _probe(self, arm: Arm, cell: Cell) -> None:
+        """Try the path between an environment's roles once: what cannot be reached is told now, not in each trial."""
+        keys = {role: self._key(arm, role) for role in registry.workloads()[cell.kind].roles}
+        sites = {role: self._open[key] for role, key in keys.items()}
+        for site in sites.values():
+            site.thaw()
+        at = self._endpoint(arm, cell, sites)
+        deadline = time.monotonic() + REACHED_S
+        while (path := probe(sites["server"], sites["client"], at)) is None:
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    f"environment {arm.name}: no datagram from its client reaches its server at {at.address} "
+                    f"(tried for {REACHED_S:.0f} s)"
+                )
+        self._paths[arm.name] = path
+        for site in sites.values():
+            site.freeze()
+
+    def sizes(self) -> dict[str, str]:
+        """The size of what each workload sends in each environment, by "ENVIRONMENT/WORKLOAD", where it has one."""
+        found = {}
+        for arm in self.study.arms:
+            for cell in self.study.cells:
+                workload, options = registry.workloads()[cell.kind], self.study.options(arm, cell)
+                if not workload.transports:
+                    continue
+                sites = {role: self._open[self._key(arm, role)] for role in workload.roles}
+                size = workload.packet_size(options, self._endpoint(arm, cell, sites))
+                probed = " (probed)" if workload.wants_payload(options) else ""
+                if size is not None:
+                    found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
+        return found
 
     def facts(self) -> dict[str, dict[str, str]]:
         """What is in force in each site, by "environment/role"; the package database is compared between them."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters import host
+from weighbridge.meters.meter import Meter
 from weighbridge.model.command import Command, Completed, Running
 from weighbridge.model.measurement import (
     DeadlineExceeded,
@@ -21,6 +22,8 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.runner.costs import derived
+from weighbridge.runner.metering import Metering
 
 READY_S = 20.0
 """How long a server may take to listen."""
@@ -32,11 +35,13 @@ _WATCH_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where the roles of one workload are in one environment."""
+    """Where the roles of one workload are in one environment, on which hosts, and the meters of hosts by name."""
 
     sites: Mapping[Role, Site]
     endpoint: Endpoint
     cpus_online: int
+    hosts: Mapping[Role, str] = field(default_factory=dict)
+    meters: Mapping[str, Meter] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -44,6 +49,7 @@ class _Course:
     """What has happened so far in a trial."""
 
     completed: dict[str, Completed]
+    metering: Metering
     server: Running | None = None
     measured_s: float = 0.0
     measured_use: dict[str, Mapping[str, float]] = field(default_factory=dict)
@@ -53,13 +59,19 @@ class _Course:
 def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> TrialRecord:
     """Run one trial to its end, whatever that is. Only an interruption is raised; the sites stay open."""
     started_at, start = time.time(), time.monotonic()
-    course = _Course({})
+    course = _Course({}, Metering(stage.meters, stage.sites, stage.hosts, start))
     outcome, message, measurements = Outcome.OK, "", tuple[Measurement, ...]()
+    histograms: Mapping[str, str] = {}
     before = _meters(stage)
     try:
+        course.metering.begin()
         _measure(workload, options, stage, course)
+        course.metering.end()
         _stop_server(course)
-        measurements = workload.parse(options, course.completed)
+        parsed = workload.parse(options, course.completed)
+        histograms = workload.histograms(options, course.completed)
+        further = derived(parsed, course.measured_use, course.measured_s, course.metering.series)
+        measurements = (*parsed, *further)  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
     except EnvironmentLost as lost:
@@ -69,6 +81,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         outcome, message = Outcome.UNPARSEABLE, f"{workload.kind} failed with {type(fault).__name__}: {fault}"
     finally:
         _stop_server(course, quietly=True)
+    course.metering.end()  # of a trial that failed
     wall = time.monotonic() - start
     used = {
         name: host.used(readings, after)
@@ -83,8 +96,13 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         message=message,
         measurements=measurements,
         roles=tuple(_record(role, completed) for role, completed in course.completed.items()),
-        samples=tuple((site, name, value) for site, readings in used.items() for name, value in readings.items()),
-        flags=_flags(used, wall, course, stage),
+        samples=(
+            *((site, name, value) for site, readings in used.items() for name, value in readings.items()),
+            *course.metering.samples,
+        ),
+        flags=(*_flags(used, wall, course, stage), *course.metering.flags),
+        series=tuple(course.metering.series),
+        histograms=histograms,
     )
 
 
@@ -98,9 +116,10 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
         if completed.returncode != 0:
             raise ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
     command = workload.command(measured, options, stage.endpoint)
-    before = {role: each.meters() for role, each in stage.sites.items()}
+    before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
     completed = _watched(site.start(command), command, course, measured)
     course.measured_s = completed.duration_s
+    course.metering.window(begun, completed.duration_s)
     course.measured_use = {role: host.used(before[role], each.meters()) for role, each in stage.sites.items()}
 
 

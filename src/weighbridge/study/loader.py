@@ -12,14 +12,12 @@ from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.study import Arm, Cell, Level, Options, Study, StudyFile
+from weighbridge.study.contradictions import AA_SUFFIX, contradictions
 from weighbridge.study.mistakes import location_of, sentence
 from weighbridge.study.source import Place, Source, nearest, parse, plain, read
 
-AA_SUFFIX = "-again"
 MOST_LEVELS = 1000
 """Of one entry; more would run for weeks."""
-_LARGEST_SEED = 2**63 - 1
-_MOST_CPUS = 8192
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -51,11 +49,12 @@ def check(source: Source) -> Study:
     arms: list[Arm] = []
     cells: list[Cell] = []
     if file is not None:
-        for name, level, kind, options in _expand("environments", source, file, registry.environments(), problems):
-            arms.append(Arm(name=_swept_name(name, level), kind=kind, options=options))
         for name, level, kind, options in _expand("workloads", source, file, registry.workloads(), problems):
             cells.append(Cell(workload=name, kind=kind, level=level, options=options))
-        problems += _contradictions(file, arms, cells)
+        own = {name: own_options(name, source, cells, problems) for name in file.environments}
+        for name, level, kind, options in _expand("environments", source, file, registry.environments(), problems):
+            arms.append(Arm(name=_swept_name(name, level), kind=kind, options=options, workloads=own[name]))
+        problems += contradictions(file, arms, cells)
     if problems or file is None:
         raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
     if file.aa:
@@ -79,6 +78,8 @@ def _expand(
     for name in getattr(file, section):
         entry, place = dict(source.data[section][name]), (section, name)
         kind = entry.pop("kind", None)
+        if section == "environments":
+            entry.pop("workloads", None)  # it is about workloads: own_options reads it
         if kind is None:
             problems.append((place, f"'{name}' needs a kind (known: {', '.join(plugins)})"))
             continue
@@ -99,6 +100,36 @@ def _expand(
             if options is None or len(problems) > seen:
                 break  # the other levels of this entry would repeat the same mistakes
             yield name, level, kind, options
+
+
+def own_options(
+    environment: str, source: Source, cells: list[Cell], problems: list[tuple[Place, str]]
+) -> dict[tuple[str, Level], Options]:
+    """The options that workloads have in this environment only: the workload's, with its own on top, checked."""
+    entry = source.data["environments"][environment]
+    mine = entry.get("workloads") if isinstance(entry, Mapping) else None
+    if mine is None:
+        return {}
+    place: Place = ("environments", environment, "workloads")
+    if not isinstance(mine, Mapping):
+        problems.append((place, "workloads: a mapping of workloads to the options that they have in here only"))
+        return {}
+    found = {}
+    for name, changed in mine.items():
+        here = [cell for cell in cells if cell.workload == name]
+        if not here or not isinstance(changed, Mapping):
+            hint = nearest(str(name), [cell.workload for cell in cells])
+            problems.append(((*place, name), f"there is no workload '{plain(str(name), 60)}'{hint}"))
+            continue
+        model = registry.workloads()[here[0].kind].options
+        for cell in here:
+            whole = {**source.data["workloads"][name], **dict(cell.level), **changed}
+            whole.pop("kind", None)
+            options = _validate(model, whole, (*place, name), problems)
+            if options is None:
+                break
+            found[cell.workload, cell.level] = options
+    return found
 
 
 def _levels(entry: dict[str, Any], model: type[BaseModel]) -> Iterator[tuple[Level, dict[str, Any]]]:
@@ -151,43 +182,3 @@ def _validate(model: type[M], data: Any, place: Place, problems: list[tuple[Plac
         inner = {location[:end] for location in told for end in range(1, len(location))}
         problems += [mistake for location, mistake in told.items() if location not in inner]
         return None
-
-
-def _contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
-    """What is wrong although every key is right."""
-    names = [arm.name for arm in arms]
-    if file.baseline not in file.environments:
-        yield ("baseline",), f"baseline '{file.baseline}' is not an environment{nearest(file.baseline, names)}"
-    elif any(name.startswith(f"{file.baseline}[") for name in names):
-        yield ("baseline",), f"baseline '{file.baseline}' is swept: the baseline is one environment"
-    if file.aa and file.baseline + AA_SUFFIX in names:
-        yield ("environments", file.baseline + AA_SUFFIX), f"'{file.baseline + AA_SUFFIX}' is the A/A arm's own name"
-    for role, host in file.placement.items():
-        if host not in file.hosts:
-            yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
-    workloads = registry.workloads()
-    networked = [cell.workload for cell in cells if workloads[cell.kind].transports]
-    for arm in arms:
-        for problem in registry.environments()[arm.kind].problems(arm.options, network=bool(networked)):
-            yield ("environments", arm.name.split("[")[0]), f"{arm.name}: {problem}"
-    yield from _out_of_range(file)
-
-
-def _out_of_range(file: StudyFile) -> Iterator[tuple[Place, str]]:
-    """Numbers that no machine has and that what computes with them cannot take."""
-    if file.seed > _LARGEST_SEED:
-        yield ("seed",), f"seed: at most {_LARGEST_SEED}"
-    if file.resources.cpus is not None and not file.resources.cpus <= _MOST_CPUS:
-        yield ("resources", "cpus"), f"cpus: {file.resources.cpus:g} is more CPUs than any machine has"
-    if isinstance(file.resources.pin, dict):
-        for role, cpus in file.resources.pin.items():
-            if not all(_is_cpu_range(part) for part in cpus.split(",")):
-                text = f"{role}: '{cpus}' is not a list of CPUs: write it like 0 or 0-1 or 0,2"
-                yield ("resources", "pin", role), text
-
-
-def _is_cpu_range(part: str) -> bool:
-    ends = part.split("-")
-    if len(ends) > 2 or not all(end.isascii() and end.isdigit() and len(end) <= 4 for end in ends):
-        return False
-    return int(ends[0]) <= int(ends[-1]) < _MOST_CPUS

@@ -6,8 +6,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from weighbridge.model.quantity import RATE_UNITS, SHARE_UNITS, SIZE_UNITS, TIME_UNITS
+from weighbridge.model.study import LocalOptions, SshOptions, TestbedOptions
 from weighbridge.study.source import Place, nearest, plain
 
+_HOSTS: tuple[type[BaseModel], ...] = (LocalOptions, TestbedOptions, SshOptions)
 _NAME_RULE = "a name starts with a letter and has at most 40 letters, digits, '-', '_' and '.'"
 
 
@@ -35,15 +37,18 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
     start = f"{key}: " if key else ""
     match item["type"]:
         case "extra_forbidden":
-            known = _fields_at(model, location[:-1])
+            known = _fields_at(model, location[:-1], _value_at(data, (*location[:-1], "kind")))
             hint = nearest(key, known) or f"; known: {', '.join(known)}"
             text = f"unknown key '{key}'{hint}"
         case "missing":
             text, location = f"'{key}' is missing", location[:-1]
         case kind if "pin" in location and item["loc"][-1] != "[key]":
             text = _told_of_pin(kind, key, written, quoted)
-        case "literal_error" if location[:1] == ("hosts",) and key == "kind":
-            text = f"kind: only local hosts are supported yet, not {quoted}{nearest(written, ['local'])}"
+        case "union_tag_invalid":
+            kind, kinds = plain(item["ctx"]["tag"], 60), item["ctx"]["expected_tags"].replace("'", "")
+            text = f"{start}unknown kind '{kind}'{nearest(kind, kinds.split(', ')) or f'; known: {kinds}'}"
+        case "union_tag_not_found":
+            text = f"{start}a host needs a kind (known: local, testbed, ssh)"
         case "literal_error":
             expected = item["ctx"]["expected"]
             words = [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
@@ -52,8 +57,10 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
         case "value_error":
             text = f"{start}{item['ctx']['error']}".replace("% (%)", "%")  # its only unit needs no list
         case "string_pattern_mismatch":
-            where = "" if item["loc"][-1] == "[key]" else f" in {key}"
-            text = f"'{plain(item['input'], 60)}'{where}: {_NAME_RULE}"
+            is_key = item["loc"][-1] == "[key]"
+            is_name = is_key or key in ("study", "baseline", "client", "server", "ladder")
+            rule = _NAME_RULE if is_name else "this is not how it is written"
+            text = f"'{plain(item['input'], 60)}'{'' if is_key else f' in {key}'}: {rule}"
         case "string_type" if item["loc"][-1] == "[key]":
             text = f"the name {plain(item['input'], 60)} is no text: {_NAME_RULE}"
         case "model_type" if key == "repetitions" and isinstance(value, int) and not isinstance(value, bool):
@@ -134,7 +141,11 @@ def _value_at(data: Any, location: Place) -> Any:
     return data
 
 
-def _fields_at(model: type[BaseModel], place: Place) -> list[str]:
+def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
+    """The keys that are known there; ``kind`` chooses among the models of a union."""
+    if place[:1] == ("hosts",):
+        kinds = {each.model_fields["kind"].annotation.__args__[0]: each for each in _HOSTS}  # type: ignore[union-attr]
+        return list(kinds[kind].model_fields) if kind in kinds else []
     for key in place:
         annotation = model.model_fields[str(key)].annotation if str(key) in model.model_fields else None
         candidates = [annotation, *getattr(annotation, "__args__", ())]

@@ -13,14 +13,24 @@ def json_schema() -> dict[str, Any]:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     definitions = schema.setdefault("$defs", {})
     for section, plugins in (("environments", registry.environments()), ("workloads", registry.workloads())):
-        kinds = [_entry(kind, plugin, definitions) for kind, plugin in plugins.items()]
+        own = _OWN if section == "environments" else {}
+        kinds = [_entry(kind, plugin, definitions, own) for kind, plugin in plugins.items()]
         entries = schema["properties"][section]
         entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
         entries["additionalProperties"] = False  # a name that is no name
     return schema
 
 
-def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any]) -> dict[str, Any]:
+_OWN: dict[str, Any] = {
+    "workloads": {
+        "type": "object",
+        "description": "Options that workloads have in this environment only, by the workload's name",
+        "additionalProperties": {"type": "object"},
+    }
+}
+
+
+def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     model = plugin.options.model_json_schema(ref_template="#/$defs/{model}")
     definitions.update(model.pop("$defs", {}))
     properties = {
@@ -31,7 +41,7 @@ def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any]) -> dict[str, 
         "type": "object",
         "title": kind,
         "description": plugin.summary,
-        "properties": {"kind": {"const": kind}, **properties},
+        "properties": {"kind": {"const": kind}, **properties, **own},
         "required": ["kind", *model.get("required", [])],
         "additionalProperties": False,
     }

@@ -1,0 +1,149 @@
+"""The SDK's client of a Docker engine: whose engine answers, what is ours in it, and its failures in one sentence."""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import HostProcess
+
+LABEL = "weighbridge.run"
+START_S = 40.0
+API_TIMEOUT_S = 60
+INSTALL = "apt-get install docker.io"
+
+
+def client_from_environment() -> Any:
+    """The SDK's client for DOCKER_HOST, the current context or the default socket; None where no engine answers."""
+    import docker
+    from docker.errors import DockerException
+
+    for base in (os.environ.get("DOCKER_HOST"), _context_host(), "unix:///var/run/docker.sock"):
+        if not base:
+            continue
+        try:
+            client = docker.DockerClient(
+                base_url=base, timeout=API_TIMEOUT_S, use_ssh_client=base.startswith("ssh://")
+            )
+            client.ping()
+            return client
+        except (DockerException, OSError):
+            if base == os.environ.get("DOCKER_HOST"):
+                return None  # the user named this engine: no other one may silently take its place
+    return None
+
+
+def client_of(url: str) -> Any:
+    """The SDK's client of the engine at ``url``. Unavailable where none answers there."""
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        client = docker.DockerClient(base_url=url, timeout=API_TIMEOUT_S)
+        client.ping()
+    except (DockerException, OSError) as error:
+        raise Unavailable(f"no Docker engine answers at {url}: {error}") from error
+    return client
+
+
+def _context_host() -> str | None:
+    from docker.context import ContextAPI
+
+    with contextlib.suppress(Exception):
+        context = ContextAPI.get_current_context()
+        if context is not None and context.name != "default":
+            return str(context.Host)
+    return None
+
+
+def readiness() -> Readiness:
+    """Whether an engine answers or a private one could be started; starts nothing."""
+    client = client_from_environment()
+    if client is not None:
+        version = client.version().get("Version", "?")
+        client.close()
+        return Readiness(True, f"the engine that answers, Docker {version}")
+    if host := os.environ.get("DOCKER_HOST"):
+        return Readiness(False, f"no engine answers at DOCKER_HOST={host}", "start it, or unset DOCKER_HOST")
+    system = "" if os.geteuid() == 0 else ":/usr/sbin:/sbin"  # not on an ordinary user's path
+    if shutil.which("dockerd", path=os.environ.get("PATH", os.defpath) + system) is None:
+        return Readiness(False, "no Docker engine is installed", INSTALL)
+    if os.geteuid() != 0:
+        remedy = "run as root, or ask for membership in the group 'docker'"
+        return Readiness(False, "no Docker engine answers this user, and only root may start a private one", remedy)
+    return Readiness(True, "a private dockerd is started for the run")
+
+
+def remove_labelled(client: Any, label: str) -> None:
+    """Remove every container, network, volume and image with this label (``weighbridge.run``, or with ``=ID``)."""
+    for container in client.containers.list(all=True, filters={"label": label}):
+        with contextlib.suppress(Exception):
+            container.remove(force=True, v=True)
+    for network in client.networks.list(filters={"label": label}):
+        with contextlib.suppress(Exception):
+            network.remove()
+    for volume in client.volumes.list(filters={"label": label}):
+        with contextlib.suppress(Exception):
+            volume.remove(force=True)
+    for image in client.images.list(filters={"label": label}):
+        with contextlib.suppress(Exception):
+            client.images.remove(image.id, force=True)
+
+
+def labelled(client: Any, label: str = LABEL) -> list[tuple[str, str, str]]:
+    """Everything with our label: (run id, "container" / "network" / "volume" / "image", its name)."""
+    found = [
+        (c.labels.get(LABEL, ""), "container", c.name)
+        for c in client.containers.list(all=True, filters={"label": label})
+    ]
+    networks = client.networks.list(filters={"label": label})
+    found += [(n.attrs.get("Labels", {}).get(LABEL, ""), "network", n.name) for n in networks]
+    volumes = client.volumes.list(filters={"label": label})
+    found += [((v.attrs.get("Labels") or {}).get(LABEL, ""), "volume", v.name) for v in volumes]
+    found += [(i.labels.get(LABEL, ""), "image", i.id) for i in client.images.list(filters={"label": label})]
+    return found
+
+
+def await_answer(socket: Path, daemon: HostProcess) -> Any:
+    """The client of an engine that was just started. Unavailable with its last words where it does not come up."""
+    import docker
+    from docker.errors import DockerException
+
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        if daemon.poll() is not None:
+            break
+        if socket.exists():
+            with contextlib.suppress(DockerException, OSError):
+                client = docker.DockerClient(base_url=f"unix://{socket}", timeout=API_TIMEOUT_S)
+                client.ping()
+                return client
+        daemon.wait(0.05)
+    raise Unavailable(f"dockerd did not start: {daemon.stop().last_words}")
+
+
+def bridge_prefix(run_id: str) -> str:
+    """How the names of the run's Linux bridges begin (at most 15 characters with what follows)."""
+    return f"wb-{run_id[-6:]}-"
+
+
+@contextmanager
+def engine_errors(what: str) -> Iterator[None]:
+    """Turn the SDK's failures into EnvironmentLost (the engine went away) or Unavailable (it refused)."""
+    from docker.errors import APIError, DockerException
+    from requests.exceptions import RequestException
+
+    try:
+        yield
+    except APIError as error:
+        if "is not running" in str(error.explanation) or "No such container" in str(error.explanation):
+            raise EnvironmentLost(f"{what}: {error.explanation}") from error
+        raise Unavailable(f"{what}: Docker refuses: {error.explanation or error}") from error
+    except (DockerException, RequestException, OSError) as error:
+        raise EnvironmentLost(f"{what}: the Docker engine no longer answers ({type(error).__name__})") from error

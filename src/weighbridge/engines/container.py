@@ -1,0 +1,93 @@
+"""A container as a site."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from weighbridge.engines.client import engine_errors
+from weighbridge.engines.docker import Engine
+from weighbridge.engines.exec import Exec
+from weighbridge.errors import EnvironmentLost
+from weighbridge.model.command import Command, Completed, Running, Transport
+from weighbridge.model.site import SITE_ENV, SiteRequest
+from weighbridge.process import RUN_VARIABLE
+
+
+class DockerSite:
+    """A running container. Implements ``Site``.
+
+    ``address`` is where the other role reaches it, ``listen`` to which its servers bind; ``notes`` are further facts.
+    """
+
+    def __init__(
+        self,
+        request: SiteRequest,
+        made: Engine,
+        container: Any,
+        addresses: tuple[str, str],
+        notes: Mapping[str, str],
+    ) -> None:
+        self.name = request.name
+        self.address, self.listen = addresses
+        self._notes = notes
+        self.host = made.host
+        self._engine = made
+        self._container = container
+        self._env = {**SITE_ENV, RUN_VARIABLE: request.run.id}
+        self.pid = int(container.attrs["State"]["Pid"])
+        self._userland = request.userland
+
+    def run(self, command: Command) -> Completed:
+        """Run to the end; killed at its deadline."""
+        process = self.start(command)
+        return process.stop(timed_out=not process.wait(command.deadline_s))
+
+    def start(self, command: Command) -> Running:
+        """Start and return at once."""
+        return Exec(self._engine.client, self.host, self._container.id, command, self._env)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a file below /tmp or /run of the site."""
+        done = self.run(Command(("sh", "-c", 'base64 -d > "$1"', "put", path), stdin=base64.b64encode(data)))
+        if done.returncode != 0:
+            raise EnvironmentLost(f"{self.name}: cannot write {path}: {done.last_words}")
+
+    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
+        """True when every port has a listener in the container's network namespace."""
+        return self.host.listening(ports, self.pid)
+
+    def freeze(self) -> None:
+        """Pause the container."""
+        with engine_errors(f"{self.name}: pause"):
+            self._engine.client.api.pause(self._container.id)
+
+    def thaw(self) -> None:
+        """Unpause it."""
+        with engine_errors(f"{self.name}: unpause"):
+            self._engine.client.api.unpause(self._container.id)
+
+    def meters(self) -> Mapping[str, float]:
+        """Counters of the container's control group, read from the kernel, not through the engine."""
+        return self.host.meters_of(self.pid)
+
+    def scope(self) -> Mapping[str, str]:
+        """The files of its control group and of its network."""
+        return self.host.scope_of(self.pid)
+
+    def facts(self) -> Mapping[str, str]:
+        """The engine, the network and the userland."""
+        with engine_errors(f"{self.name}: inspect"):
+            info = self._engine.client.info()
+        warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
+        return {
+            "userland": self._userland.digest,
+            "user": "root",
+            "docker": self._engine.version + (" (private)" if self._engine.private else ""),
+            "storage driver": info.get("Driver", "?"),
+            "cgroup driver": info.get("CgroupDriver", "?"),
+            "runtime": info.get("DefaultRuntime", "?"),
+            "host": self.host.name,
+            "address": self.address,
+            **warnings,
+            **self._notes,
+        }

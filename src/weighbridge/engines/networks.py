@@ -1,0 +1,136 @@
+"""Docker's networks: what a container is attached to, and where it is then reached."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from weighbridge.engines.client import bridge_prefix, engine_errors
+from weighbridge.engines.docker import Engine
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.switch import NOWHERE, SUBNET
+from weighbridge.hosts.testbed import TestbedHost
+from weighbridge.model.command import Command
+from weighbridge.model.site import Host, RunContext
+
+Driver = Literal["macvlan", "ipvlan"]
+_LOCAL_SUBNET = "198.19.201.0/24"
+"""For containers on a parent interface of one machine that speak to one another only (RFC 2544)."""
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """The network of a container, by name, and the address that it must have there (None: the engine chooses)."""
+
+    network: str
+    ip: str | None = None
+    own: Any = None
+    """The SDK's object of the network, where it is one that the run made."""
+    ports: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+
+def _quietly(action: Any, *arguments: Any) -> None:
+    with contextlib.suppress(Exception):  # the engine may be gone; what is left is swept at the end of the run
+        action(*arguments)
+
+
+@contextmanager
+def bridge(made: Engine, run: RunContext, name: str) -> Iterator[Any]:
+    """A bridge network of its own, of the size of the host's packets; containers outside reach it by ports only."""
+    options = {"com.docker.network.bridge.name": f"{bridge_prefix(run.id)}{next(_numbers) % 1000}"}
+    if made.host.interface:
+        options["com.docker.network.driver.mtu"] = mtu_of(made.host, made.host.interface)
+    with engine_errors(f"making the network of {name}"):
+        network = made.client.networks.create(
+            f"weighbridge-{run.id}-{name}", driver="bridge", labels=made.labels, options=options
+        )
+        network.reload()
+    try:
+        yield network
+    finally:
+        if not made.disposable:
+            _quietly(network.remove)
+
+
+def gateway(network: Any) -> str:
+    """The address of a bridge network's own bridge."""
+    return str(network.attrs["IPAM"]["Config"][0]["Gateway"])
+
+
+def mtu_of(host: Host, interface: str) -> str:
+    """Bytes, as the host's kernel says. Unavailable where there is no such interface."""
+    try:
+        return host.read(f"/sys/class/net/{interface}/mtu").decode().strip()
+    except OSError as error:
+        raise Unavailable(f"host {host.name} has no network interface '{interface}'") from error
+
+
+@contextmanager
+def attached_bridge(made: Engine, run: RunContext, parent: str) -> Iterator[Any]:
+    """A bridge network of which the host's interface is a port: one subnet across all hosts on the same switch.
+
+    The host's address moves from the interface to the bridge for good: it is a host that nothing else uses.
+    """
+    host = made.host
+    if not isinstance(host, TestbedHost):
+        raise Unavailable(f"attach: interface would take the address of {parent} on {host.name}: use testbed hosts")
+    name, mtu = f"{bridge_prefix(run.id)}b", mtu_of(host, parent)
+    address = f"{host.address}/24"
+    for argv in (
+        ("link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
+        ("link", "set", parent, "master", name),
+        ("address", "delete", address, "dev", parent),
+        ("link", "set", name, "address", host.mac, "mtu", mtu, "up"),
+        ("address", "add", address, "broadcast", "+", "dev", name),
+        ("route", "replace", "default", "via", NOWHERE, "dev", name),
+    ):
+        _must(host, "ip", *argv)
+    options = {"com.docker.network.bridge.name": name, "com.docker.network.driver.mtu": mtu}
+    # its gateway is the address that the bridge has already, else Docker would change it
+    with _in_subnet(made, run, "bridge", SUBNET, host.address, options) as network:
+        yield network
+
+
+@contextmanager
+def on_parent(
+    made: Engine, run: RunContext, driver: Driver, parent: str, subnet: str | None, gateway_: str | None, mode: str
+) -> Iterator[Any]:
+    """A macvlan or ipvlan network on a host's interface. Unavailable where kernel or engine cannot make it."""
+    mtu_of(made.host, parent)
+    testbed = isinstance(made.host, TestbedHost)
+    if subnet is None:
+        subnet, gateway_ = (SUBNET, NOWHERE) if testbed else (_LOCAL_SUBNET, None)
+    option = {"macvlan": "macvlan_mode", "ipvlan": "ipvlan_mode"}[driver]
+    with _in_subnet(made, run, driver, subnet, gateway_, {"parent": parent, option: mode}) as network:
+        yield network
+
+
+@contextmanager
+def _in_subnet(
+    made: Engine, run: RunContext, driver: str, subnet: str, gateway_: str | None, options: dict[str, str]
+) -> Iterator[Any]:
+    from docker.types import IPAMConfig, IPAMPool
+
+    with engine_errors(f"making the {driver} network {subnet} on host {made.host.name}"):
+        network = made.client.networks.create(
+            f"weighbridge-{run.id}-{driver}-{next(_numbers)}",
+            driver=driver,
+            labels=made.labels,
+            options=options,
+            ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet, gateway=gateway_)]),
+        )
+        network.reload()
+    try:
+        yield network
+    finally:
+        if not made.disposable:
+            _quietly(network.remove)
+
+
+def _must(host: Host, *argv: str) -> None:
+    done = host.run(Command(argv, 10))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name}: {' '.join(argv)}: {done.last_words}")

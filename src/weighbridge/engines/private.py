@@ -1,0 +1,117 @@
+"""A private Docker engine on this machine, which leaves the machine as it was: its packet filter and folders too."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from weighbridge import process
+from weighbridge.cgroups import Cgroup
+from weighbridge.engines import firewall
+from weighbridge.engines.client import await_answer, bridge_prefix
+from weighbridge.engines.settings import Settings
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.site import SITE_ENV, RunContext
+
+_HOST_FOLDERS = (Path("/etc/docker"), Path("/run/docker"), Path("/run/containerd"))
+_MADE = "made-folders"
+
+# In a mount namespace of its own, so that no mount of the engine outlives its processes. The host's folders get
+# private contents: dockerd would leave its key, its run-time data and containerd's sockets there.
+_START = """set -e
+group=$1 scratch=$2; shift 2
+for f in $group; do echo 0 > "$f"; done
+mount --bind "$scratch/etc" /etc/docker
+mount --bind "$scratch/run" /run/docker
+mount --bind "$scratch/containerd" /run/containerd
+exec "$@"
+"""
+
+
+@contextmanager
+def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
+    """The client of an engine of our own; only root may have one."""
+    run.say("starting a private Docker engine")
+    data, socket = run.cache / "engines" / run.id, run.state / "docker.sock"
+    try:
+        with _alone(run.state.parent, run.say):
+            _prepare(run, data)
+            group = Cgroup(f"{run.id}/engine").create()
+            argv = (
+                "unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start",
+                " ".join(str(path) for path in group.procs), str(data),
+                "dockerd", "--data-root", str(data / "data"), "--exec-root", str(data / "exec"),
+                "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
+                "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
+                "--shutdown-timeout", "5", "--log-level", "warn", *settings.arguments,
+            )  # fmt: skip
+            # the user's variables (LD_PRELOAD, locale, ...) are no part of the engine that is measured
+            daemon = process.Process(Command(argv), env={**SITE_ENV, process.RUN_VARIABLE: run.id}, inherit=False)
+            try:
+                yield await_answer(socket, daemon)
+            finally:
+                daemon.stop()
+    finally:
+        discard_private(run.id, run.state, run.cache)
+
+
+@contextmanager
+def _alone(base: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Inside, no other private engine runs: each changes the host's packet filter and folders, and undoes that."""
+    folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another run to end: it has a private Docker engine, and two would disturb each other")
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _prepare(run: RunContext, data: Path) -> None:
+    """Note how the host is, once: a note that is already there was left by a killed run, and is the true one."""
+    base = run.state.parent
+    if not (base / _MADE).exists():
+        made = [str(folder) for folder in _HOST_FOLDERS if not folder.exists()]
+        (base / _MADE).write_text("\n".join(made))
+    firewall.remember(base)
+    for folder in (*(data / name for name in ("data", "etc", "run", "containerd")), *_HOST_FOLDERS):
+        folder.mkdir(parents=True, exist_ok=True)
+    (data / "etc/daemon.json").write_text("{}")
+
+
+def discard_private(run_id: str, state: Path, cache: Path) -> None:
+    """Remove everything that a private engine left: processes, links, filter rules, folders."""
+    with contextlib.suppress(Unavailable):  # no control groups are mounted: then nothing is in any
+        group = Cgroup(run_id)
+        group.kill()
+        group.remove()
+    for link in sorted(Path("/sys/class/net").glob(f"{bridge_prefix(run_id)}*")):
+        process.output(("ip", "link", "delete", link.name))
+    _restore_host(state.parent)
+    shutil.rmtree(cache / "engines" / run_id, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        (cache / "engines").rmdir()
+
+
+def _restore_host(base: Path) -> None:
+    """Bring the host's packet filter and folders back, unless a living run's engine needs them: it will do so."""
+    with contextlib.suppress(FileNotFoundError, BlockingIOError):
+        folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            firewall.restore(base)
+            made = (base / _MADE).read_text().split()
+            for path in made:
+                with contextlib.suppress(OSError):
+                    Path(path).rmdir()
+            (base / _MADE).unlink()
+        finally:
+            os.close(folder)

@@ -1,0 +1,28 @@
+"""What an environment may ask of the engine itself, which only an engine of our own can be given."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``userland_proxy``: docker-proxy runs for each published port. ``nat``: netfilter carries published ports.
+
+    Without ``nat`` docker-proxy is the path of a published port (dockerd's ``--iptables=false``).
+    """
+
+    userland_proxy: bool = True
+    nat: bool = True
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Of dockerd."""
+        proxy = () if self.userland_proxy else ("--userland-proxy=false",)
+        return (*proxy, *(() if self.nat else ("--iptables=false",)))
+
+    @property
+    def purpose(self) -> str:
+        """A name for a host that is used with these settings; empty for the usual ones."""
+        return "-".join((*(() if self.userland_proxy else ("noproxy",)), *(() if self.nat else ("nonat",))))
+
+
+USUAL = Settings()

@@ -1,0 +1,130 @@
+"""A swarm of the run's engines, formed for its overlay networks and dissolved after it."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from weighbridge.engines.client import LABEL, engine_errors
+from weighbridge.engines.docker import Engine
+from weighbridge.engines.networks import mtu_of
+from weighbridge.errors import Unavailable
+from weighbridge.model.site import RunContext
+
+_ETHERNET, _VXLAN = 1500, 50
+_GATEWAY_BRIDGE = "docker_gwbridge"
+_numbers = itertools.count()
+
+
+class Swarm:
+    """Its first engine is the manager. A swarm that this run did not form is never joined, changed or left."""
+
+    def __init__(self, run: RunContext, stack: ExitStack) -> None:
+        self._run = run
+        self._stack = stack
+        self._members: dict[str, Engine] = {}
+        self._networks: dict[str, Any] = {}
+
+    @classmethod
+    @contextmanager
+    def formed(cls, run: RunContext) -> Iterator["Swarm"]:
+        """A swarm without members yet; at the end its networks are removed and every member leaves."""
+        with ExitStack() as stack:
+            yield cls(run, stack)
+
+    @property
+    def _manager(self) -> Engine:
+        return next(iter(self._members.values()))
+
+    def join(self, engine: Engine) -> None:
+        """Make an engine a member. Unavailable where it is one of a swarm already."""
+        if engine.host.name in self._members:
+            return
+        with engine_errors(f"asking the engine of host {engine.host.name} for its swarm"):
+            state = engine.client.info().get("Swarm", {}).get("LocalNodeState", "inactive")
+            had_bridge = bool(engine.client.networks.list(names=[f"^{_GATEWAY_BRIDGE}$"]))
+        if state != "inactive":
+            raise Unavailable(
+                f"the Docker engine of host {engine.host.name} is in a swarm already ({state}), which Weighbridge "
+                "never changes: leave it (docker swarm leave), or measure overlay on testbed hosts"
+            )
+        address = engine.host.address
+        self._run.say(f"forming a swarm: host {engine.host.name}")
+        if not engine.disposable:
+            self._stack.callback(_leave, engine, keep_bridge=had_bridge)
+        with engine_errors(f"forming a swarm with host {engine.host.name} ({address})"):
+            if not self._members:
+                engine.client.swarm.init(
+                    advertise_addr=address, listen_addr=f"{address}:2377", labels={LABEL: self._run.id}
+                )
+            else:
+                manager = self._manager
+                manager.client.swarm.reload()
+                token = manager.client.swarm.attrs["JoinTokens"]["Worker"]
+                engine.client.swarm.join(
+                    remote_addrs=[f"{manager.host.address}:2377"],
+                    join_token=token,
+                    advertise_addr=address,
+                    listen_addr=f"{address}:2377",
+                )
+        self._members[engine.host.name] = engine
+
+    def network(self, environment: str, *, encrypted: bool, subnet: str | None) -> str:
+        """The name of an environment's overlay network, made at first use; containers of any member may join it."""
+        if environment not in self._networks:
+            from docker.types import IPAMConfig, IPAMPool
+
+            pool = IPAMConfig(driver="default", pool_configs=[IPAMPool(subnet=subnet)]) if subnet else None
+            with engine_errors(f"making the overlay network of {environment}"):
+                network = self._manager.client.networks.create(
+                    f"weighbridge-{self._run.id}-overlay-{next(_numbers)}",
+                    driver="overlay",
+                    attachable=True,
+                    labels=self._manager.labels,
+                    options=self._options(encrypted=encrypted),
+                    ipam=pool,
+                )
+            if not self._manager.disposable:
+                self._stack.callback(_quietly, network.remove)
+            self._networks[environment] = network
+        return str(self._networks[environment].name)
+
+    def _options(self, *, encrypted: bool) -> dict[str, str]:
+        """Packets must fit into those of the hosts' interfaces with VXLAN's 50 bytes around them."""
+        options = {"encrypted": ""} if encrypted else {}
+        interfaces = [(each.host, each.host.interface) for each in self._members.values() if each.host.interface]
+        mtus = [int(mtu_of(host, interface)) for host, interface in interfaces]
+        if mtus and min(mtus) != _ETHERNET:
+            options["com.docker.network.driver.mtu"] = str(min(mtus) - _VXLAN)
+        return options
+
+
+def _leave(engine: Engine, *, keep_bridge: bool) -> None:
+    """Leave, and take away the bridge that the engine made for it."""
+    _quietly(engine.client.swarm.leave, force=True)
+    if not keep_bridge:
+        with contextlib.suppress(Exception):
+            for network in engine.client.networks.list(names=[f"^{_GATEWAY_BRIDGE}$"]):
+                network.remove()
+
+
+def leave_ours(client: Any, run_id: str | None = None) -> list[str]:
+    """Leave the swarm that a killed run formed, known by its label; gives the ids of the runs that had formed one.
+
+    ``run_id`` None only looks. A swarm of anybody else is left alone.
+    """
+    with contextlib.suppress(Exception):
+        if not client.info().get("Swarm", {}).get("ControlAvailable"):
+            return []
+        client.swarm.reload()
+        label = client.swarm.attrs.get("Spec", {}).get("Labels", {}).get(LABEL)
+        if label and run_id == label:
+            client.swarm.leave(force=True)
+        return [str(label)] if label else []
+    return []
+
+
+def _quietly(action: Any, *arguments: Any, **named: Any) -> None:
+    with contextlib.suppress(Exception):  # the engine may be gone, and the swarm with it
+        action(*arguments, **named)

@@ -1,0 +1,97 @@
+"""What is wrong with the options of a Docker environment, whatever the machine."""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from weighbridge.model.plugin import Needs
+
+ON_PARENT = ("macvlan", "ipvlan")
+"""The networks that are attached to an interface of the host."""
+
+
+def problems(options: Any, needs: Needs) -> Iterator[str]:
+    """A sentence for each combination that cannot work, and for each network that cannot carry what is asked."""
+    yield from _contradictions(options)
+    yield from _addresses(options)
+    if needs.network:
+        yield from _out_of_reach(options, needs)
+    if options.network not in ON_PARENT:
+        return
+    if "local" in needs.host_kinds and not options.parent:
+        yield f"network: {options.network} needs a parent interface of this machine (parent: eth0)"
+    if "ssh" in needs.host_kinds and not (options.subnet and options.addresses):
+        yield (
+            f"network: {options.network} on ssh hosts needs a subnet and the addresses of both roles in it "
+            "(addresses: {server: 10.0.0.101, client: 10.0.0.102})"
+        )
+    elif needs.apart and options.subnet and len(options.addresses) < len(needs.inside):
+        yield "'subnet' needs the addresses of both roles in it: the engines of two hosts would give out the same"
+
+
+def _contradictions(options: Any) -> Iterator[str]:
+    network = options.network
+    if options.publish and network != "bridge":
+        yield f"'publish' needs network: bridge, not {network}"
+    if options.publish and options.attach:
+        yield "'publish' has no use with attach: interface: its containers can be reached as they are"
+    if options.attach and network != "bridge":
+        yield f"'attach' needs network: bridge, not {network}"
+    if options.encrypted and network != "overlay":
+        yield f"'encrypted' needs network: overlay, not {network}"
+    if options.ipvlan_mode != "l2" and network != "ipvlan":
+        yield f"'ipvlan_mode' needs network: ipvlan, not {network}"
+    if options.publish_on == "loopback" and not options.publish:
+        yield "'publish_on' needs publish: true"
+    if options.publish_by == "proxy" and not (options.publish and options.userland_proxy):
+        yield "'publish_by: proxy' needs publish: true and userland_proxy: true"
+    if options.parent and network not in ON_PARENT and not options.attach:
+        yield f"'parent' needs network: macvlan or ipvlan, or attach: interface, not {network}"
+
+
+def _addresses(options: Any) -> Iterator[str]:
+    if options.subnet and options.network not in (*ON_PARENT, "overlay"):
+        yield f"'subnet' needs network: macvlan, ipvlan or overlay, not {options.network}"
+    for key in ("gateway", "addresses"):
+        if getattr(options, key) and not (options.subnet and options.network in ON_PARENT):
+            yield f"'{key}' needs network: macvlan or ipvlan, and their subnet"
+    if not options.subnet:
+        return
+    try:
+        subnet = IPv4Network(options.subnet)
+    except ValueError as error:
+        yield f"subnet: {error}"
+        return
+    named = {"gateway": options.gateway, **options.addresses}
+    for name, address in named.items():
+        if address and not _is_in(address, subnet):
+            yield f"{name}: {address} is no address of the subnet {subnet}"
+    given = [address for address in named.values() if address]
+    if len(set(given)) < len(given):
+        yield "gateway and addresses must differ: nobody would notice that two have the same"
+
+
+def _is_in(address: str, subnet: IPv4Network) -> bool:
+    try:
+        return IPv4Address(address) in subnet and IPv4Address(address) not in (subnet[0], subnet[-1])
+    except ValueError:
+        return False
+
+
+def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
+    network, both = options.network, {"server", "client"} <= needs.inside
+    if network == "none":
+        yield "network: none cannot carry a workload that needs a network"
+    if network == "overlay" and not both:
+        yield "network: overlay reaches containers only: put both roles inside: [server, client]"
+    if network in ON_PARENT and not needs.apart and not both:
+        text = f"network: {network} cannot be reached from its own host: put both roles inside"
+        yield f"{text}, or the client on another host"
+    if needs.apart and network == "bridge" and not (options.publish or options.attach):
+        yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
+    if needs.apart and options.publish_on == "loopback":
+        yield "'publish_on: loopback' cannot be reached from another host"
+    if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":
+        yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add: use l2"
+    if needs.mutual and options.publish:
+        yield "a published port carries connections to the server only; a workload needs both ways"

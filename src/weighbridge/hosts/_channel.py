@@ -1,0 +1,124 @@
+"""Our end of the connection to an agent: requests and answers, by several threads at a time."""
+
+import contextlib
+import itertools
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
+from weighbridge.hosts.agent import frames
+
+ANSWER_S = 60.0
+"""No answer for so long, in seconds: the host is lost."""
+ALIVE_S = 10.0
+"""So often we say that we live; the agent ends after a longer silence."""
+_ERRORS = {error.__name__: error for error in (DiskFull, EnvironmentLost, Unavailable, UserlandError)}
+
+
+class Reply:
+    """What a request will have been answered."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.fields: dict[str, Any] = {}
+        self.data = b""
+
+
+class Channel:
+    """Requests to one agent. Everything raises EnvironmentLost, at once, when the connection has gone."""
+
+    def __init__(self, host: str, connection: socket.socket, stream: IO[bytes], why: Callable[[], str]) -> None:
+        """``stream`` reads from ``connection``; ``why`` tells what is known when it has ended."""
+        self._host = host
+        self._connection = connection
+        self._stream = stream
+        self._why = why
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Reply] = {}
+        self._ends: dict[int, Callable[[int | None], None]] = {}
+        self._sending = threading.Lock()
+        self._lost = ""
+        self._closed = threading.Event()
+        for work in (self._read, self._say_alive):
+            threading.Thread(target=work, daemon=True, name=f"host {host}").start()
+
+    def call(self, what: str, data: bytes = b"", *, timeout_s: float = ANSWER_S, **fields: Any) -> Reply:
+        """Ask and wait for the answer. Raises what the operation raised over there."""
+        return self.answer(self.ask(what, data, **fields), timeout_s)
+
+    def ask(self, what: str, data: bytes = b"", **fields: Any) -> Reply:
+        """Ask; the answer comes into the reply."""
+        self.check()
+        number, reply = next(self._numbers), Reply()
+        self._waiting[number] = reply
+        self._send({**fields, "do": what, "id": number}, data)
+        return reply
+
+    def answer(self, reply: Reply, timeout_s: float = ANSWER_S) -> Reply:
+        """Wait for the answer."""
+        if not reply.done.wait(timeout_s):
+            self.lose(f"it has not answered for {timeout_s:.0f} s")
+        if not reply.fields:
+            self.check()
+        if error := reply.fields.get("error"):
+            if error == "OSError":
+                raise OSError(*reply.fields["args"])
+            raise _ERRORS[error](f"host {self._host}: {reply.fields['args'][0]}")
+        return reply
+
+    def on_end(self, process: int, told: Callable[[int | None], None]) -> None:
+        """Have ``told`` called with the return code when a process has ended, or with None when the host is lost."""
+        self._ends[process] = told
+
+    def check(self) -> None:
+        """Raise EnvironmentLost once the host is lost."""
+        if self._lost:
+            raise EnvironmentLost(f"host {self._host} is lost: {self._lost}")
+
+    def lose(self, why: str) -> None:
+        """Give the host up: everybody who waits is told."""
+        if not self._lost:
+            self._lost = why
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._closed.set()
+        for reply in list(self._waiting.values()):
+            reply.done.set()
+        for told in list(self._ends.values()):
+            told(None)
+
+    def close(self) -> None:
+        """Say that no more requests come: the agent ends with all that it started."""
+        self._closed.set()
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+
+    def _send(self, fields: Mapping[str, Any], data: bytes = b"") -> None:
+        try:
+            with self._sending:
+                self._connection.sendall(frames.pack(fields, data))
+        except OSError:
+            self.lose(self._why())
+            self.check()
+
+    def _say_alive(self) -> None:
+        while not self._closed.wait(ALIVE_S):
+            with contextlib.suppress(EnvironmentLost):
+                self._send({"do": "live"})
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while (frame := frames.read(self._stream)) is not None:
+                fields, data = frame
+                if "ended" in fields:
+                    told = self._ends.pop(fields["ended"], None)
+                    if told:
+                        told(fields["code"])
+                    continue
+                reply = self._waiting.pop(fields["id"], None)
+                if reply:
+                    reply.fields, reply.data = fields, data
+                    reply.done.set()
+        self.lose("it is closed" if self._closed.is_set() else self._why())

@@ -1,0 +1,126 @@
+"""One multiplexed OpenSSH connection: it carries the agent, and is the master for forwarded sockets."""
+
+import contextlib
+import shlex
+import socket
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts import _failures
+from weighbridge.hosts._bundle import program
+from weighbridge.hosts._channel import Channel
+from weighbridge.hosts.agent import frames
+from weighbridge.model.command import Command
+from weighbridge.model.study import SshOptions
+from weighbridge.process import Process, run
+
+CONNECT_S = 10
+_READY_S = 30.0
+_ALWAYS = (
+    "BatchMode=yes", f"ConnectTimeout={CONNECT_S}", "ServerAliveInterval=5", "ServerAliveCountMax=2",
+    "ControlPersist=no", "ClearAllForwardings=yes", "RemoteCommand=none", "RequestTTY=no",
+    "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no", "LogLevel=INFO", "EscapeChar=none",
+    "StreamLocalBindUnlink=yes",
+)  # fmt: skip
+_ENGLISH = {"LC_ALL": "C"}
+
+
+class Connection:
+    """The master connection to one host, which ends when we do, however we end."""
+
+    def __init__(self, name: str, options: SshOptions, folder: Path) -> None:
+        self.name = name
+        self._destination = options.destination
+        self._config = ("-F", options.config) if options.config else ()
+        self._sudo = options.sudo
+        self._folder = folder / "ssh"
+        self._control = self._folder / sha256(name.encode()).hexdigest()[:8]  # a socket's path must be short
+        self._process: Process | None = None
+        self._forwarded = 0
+
+    def open(self, run_id: str, machine: str) -> tuple[Channel, dict[str, Any]]:
+        """Connect and start the agent: the channel to it, and what it said first. Unavailable in one sentence."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        for left in self._folder.glob(f"{self._control.name}*"):  # by a process of this run that was killed
+            left.unlink()
+        near, far = socket.socketpair()
+        with far:
+            # ssh dies with us by the signal; were it not delivered, by the end of its standard input
+            ssh = ("setpriv", "--pdeathsig", "KILL", "--", "ssh", "-T", "-M", "-S", str(self._control))
+            always = tuple(word for option in _ALWAYS for word in ("-o", option))
+            argv = (*ssh, *self._config, *always, "--", self._destination, self._remote(run_id, machine))
+            self._process = Process(Command(argv), env=_ENGLISH, talk=far.fileno())
+        near.settimeout(_READY_S)
+        stream = near.makefile("rb")
+        sent = program()
+        said, hello = b"", None
+        with contextlib.suppress(OSError, ValueError):
+            near.sendall(b"%d\n" % len(sent) + sent)
+        with contextlib.suppress(OSError, ValueError):
+            hello, said = _hello(stream)
+        if hello is None:
+            near.close()
+            raise Unavailable(f"host {self.name} ({self._destination}): {self._what_failed(said)}")
+        near.settimeout(None)
+        return Channel(self.name, near, stream, self._why_lost), hello
+
+    def _remote(self, run_id: str, machine: str) -> str:
+        """What the user's shell there runs; every word is ours, quoted for any shell."""
+        python = ("python3", "-I", "-S", "-u", "-c", frames.BOOT, "agent", run_id, self.name, machine)
+        before = "env LC_ALL=C sudo -n -- " if self._sudo else ""
+        # the shell's variable tells under which address we reached it; sudo would hide it
+        return f'exec {before}{shlex.join(python)} "$SSH_CONNECTION"'
+
+    def _what_failed(self, said: bytes) -> str:
+        assert self._process is not None
+        ended = self._process.wait(1.0)
+        completed = self._process.stop()
+        heard = (completed.stderr + b"\n" + said).decode(errors="replace")
+        if not ended and not heard.strip():
+            return f"it did not answer within {_READY_S:.0f} s"
+        return _failures.sentence(heard)
+
+    def _why_lost(self) -> str:
+        assert self._process is not None
+        self._process.wait(2.0)
+        return _failures.lost(self._process.errors_so_far().decode(errors="replace"))
+
+    def forward(self, there: str) -> Path:
+        """A socket here that leads to the one at ``there``. Unavailable where the ssh server forbids it."""
+        self._forwarded += 1
+        here = self._control.with_suffix(f".{self._forwarded}")
+        ask = ("ssh", "-S", str(self._control), *self._config, "-O", "forward", "-L", f"{here}:{there}")
+        done = run(Command((*ask, "--", self._destination), 20, _ENGLISH))
+        if done.returncode != 0:
+            raise Unavailable(f"host {self.name}: a socket of it cannot be forwarded: {done.last_words}")
+        return here
+
+    def close(self) -> None:
+        """Wait until the agent has ended everything and the connection is closed; end it where it takes too long."""
+        if self._process is not None:
+            self._process.wait(20.0)
+            self._process.stop()
+
+
+def _hello(stream: IO[bytes]) -> tuple[dict[str, Any] | None, bytes]:
+    came, said = frames.skip_to_magic(stream)
+    frame = frames.read(stream) if came else None
+    return (frame[0] if frame else None), said
+
+
+def clock_offset(channel: Channel, rounds: int = 15) -> tuple[float, float]:
+    """Seconds that the host's clock is ahead of ours, and half the round trip, within which that is true.
+
+    As NTP does it (RFC 5905, section 8): the midpoint of the round with the shortest way.
+    """
+    best = (0.0, float("inf"))
+    for _ in range(rounds):
+        sent = time.time()
+        theirs = float(channel.call("time").fields["value"])
+        back = time.time()
+        if (back - sent) / 2 < best[1]:
+            best = (theirs - (sent + back) / 2, (back - sent) / 2)
+    return best

@@ -1,0 +1,55 @@
+"""What OpenSSH, sudo and shells say when a host cannot be used, and the one sentence that helps."""
+
+import re
+
+_TABLE: tuple[tuple[str, str], ...] = (
+    (r"sudo: .*(?:password is required|terminal is required|no askpass)",
+     "sudo asks for a password there: allow this user python3 without one (NOPASSWD in /etc/sudoers.d)"),
+    (r"is not in the sudoers|may not run sudo|not allowed to execute",
+     "this user may not use sudo there: allow it python3 without a password (NOPASSWD in /etc/sudoers.d)"),
+    (r"python3.*(?:not found|No such file)|not found.*python3",
+     "python3 is not installed there: apt-get install python3 (3.9 or newer)"),
+    (r"sudo\W+(?:No such file|(?:command )?not found)",
+     "sudo is not installed there: log in as root instead, without 'sudo: true'"),
+    (r"weighbridge: python3 is (\S+)", "its python3 is {0}: 3.9 or newer is needed"),
+    (r"Could not resolve hostname ([^:]+):",
+     "the name {0} is not known: check 'destination', or give it a HostName in the ssh configuration"),
+    (r"(ssh-keygen -f .+)$",
+     "its host key is not the one in known_hosts: if the machine was set up anew, forget the old key with: {0}; "
+     "if not, somebody may be in between"),
+    (r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key for .* has changed",
+     "its host key is not the one in known_hosts: if the machine was set up anew, forget the old key with "
+     "'ssh-keygen -R HOST'; if not, somebody may be in between"),
+    (r"[Hh]ost key verification failed|host key is known for",
+     "its host key is not known yet: log in once with ssh and accept it"),
+    (r"Permission denied \(([^)]*)\)",
+     "it accepts none of this user's keys (it offers {0}): add the public key to authorized_keys there, "
+     "or name the right one as IdentityFile in the ssh configuration"),
+    (r"Too many authentication failures",
+     "too many keys were offered: name the right one as IdentityFile, with IdentitiesOnly, in the ssh configuration"),
+    (r"Load key .*: (.+)$", "the key cannot be used ({0})"),
+    (r"Connection refused", "it is reached, but no ssh server listens there (connection refused): start sshd"),
+    (r"timed out|No route to host|Network is unreachable|Host is down",
+     "it cannot be reached: is it switched on, and its address right?"),
+    (r"Bad configuration option|[Bb]ad owner or permissions|Can't open user config|terminating, \d+ bad",
+     "the ssh configuration cannot be used ({line})"),
+    (r"account is currently not available|nologin",
+     "the user has no shell there: choose another user in 'destination'"),
+)  # fmt: skip
+
+
+def sentence(said: str) -> str:
+    """What is wrong, from what was said on standard error and before the agent spoke. The last line if unknown."""
+    lines = [line.strip() for line in said.splitlines() if line.strip(" @\r\n")]
+    for pattern, told in _TABLE:
+        for line in lines:
+            if found := re.search(pattern, line):
+                return told.format(*found.groups(), line=line)
+    return f"it does not start python3: {lines[-1][:300]}" if lines else "it closed the connection without a word"
+
+
+def lost(said: str) -> str:
+    """What is known about a connection that was lost, in a clause."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    detail = f" ({lines[-1][:200]})" if lines else ""
+    return f"the connection to it ended{detail}; was it switched off, or its network cut?"

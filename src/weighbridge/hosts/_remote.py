@@ -1,0 +1,125 @@
+"""Processes and control groups of a host that is reached by ssh, as their agent sees them."""
+
+import itertools
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from weighbridge.hosts._channel import Channel
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.site import Limits
+
+_numbers = itertools.count(1)
+
+
+class RemoteProcess:
+    """A process that the agent started. Its end is told by the agent, so that waiting costs nothing over there."""
+
+    def __init__(self, channel: Channel, command: Command, *, hold: bool) -> None:
+        """Start it. Unavailable where its program is not installed."""
+        self._channel = channel
+        self._command = command
+        self._number = next(_numbers)
+        self._ended = threading.Event()
+        self._code: int | None = None
+        self._completed: Completed | None = None
+        channel.on_end(self._number, self._tell)
+        self.pid: int = channel.call(
+            "start",
+            command.stdin,
+            process=self._number,
+            argv=list(command.argv),
+            env=dict(command.env),
+            stop_signal=int(command.stop_signal),
+            hold=hold,
+        ).fields["pid"]
+
+    def _tell(self, code: int | None) -> None:
+        self._code = code
+        self._ended.set()
+
+    def poll(self) -> int | None:
+        """Its return code, or None while it runs."""
+        if self._code is None:
+            self._channel.check()
+        return self._code
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most ``timeout_s`` seconds; True once it has ended."""
+        return self._ended.wait(max(0.0, timeout_s)) and self.poll() is not None
+
+    def output_so_far(self, start: int = 0) -> bytes:
+        """What it has written to standard output, from the byte ``start`` on."""
+        if self._completed:
+            return self._completed.stdout[start:]
+        return self._channel.call("output", process=self._number, start=start).data
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
+        self._channel.call("send", data, process=self._number)
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        """End it and its group (its stop signal, then KILL) and give what it left."""
+        if self._completed is None:
+            reply = self._channel.call("stop", process=self._number, timed_out=timed_out)
+            split = reply.fields["split"]
+            self._completed = Completed(
+                self._command.argv,
+                reply.fields["code"],
+                reply.data[:split],
+                reply.data[split:],
+                reply.fields["duration"],
+                timed_out,
+            )
+        return self._completed
+
+
+class RemoteGroup:
+    """A control group there. Implements ``Group``."""
+
+    def __init__(self, channel: Channel, name: str) -> None:
+        """Make it. Unavailable where that is not allowed."""
+        self._channel = channel
+        self._name = name
+        made = channel.call("group", name=name).fields
+        self._procs = [Path(path) for path in made["procs"]]
+        self._scope: dict[str, str] = made["scope"]
+
+    @property
+    def procs(self) -> list[Path]:
+        """The files over there into which a process writes 0 to join."""
+        return self._procs
+
+    def scope(self) -> dict[str, str]:
+        """The files over there that tell its use over time: label -> path."""
+        return self._scope
+
+    def _do(self, verb: str) -> object:
+        return self._channel.call("group_do", name=self._name, verb=verb).fields["value"]
+
+    def limit(self, limits: Limits) -> list[str]:
+        """Set the limits; gives one sentence for each that could not be honoured."""
+        reply = self._channel.call("group_do", name=self._name, verb="limit", limits=asdict(limits))
+        return [str(sentence) for sentence in reply.fields["value"]]
+
+    def freeze(self) -> None:
+        """Stop every process in it; returns when they are stopped."""
+        self._do("freeze")
+
+    def thaw(self) -> None:
+        """Let every process in it run again."""
+        self._do("thaw")
+
+    def meters(self) -> Mapping[str, float]:
+        """``cpu_s``, ``throttled_s``, ``memory_bytes``; what is unreadable is absent."""
+        found = self._do("meters")
+        return found if isinstance(found, dict) else {}
+
+    def kill(self) -> None:
+        """End every process in it."""
+        self._do("kill")
+
+    def remove(self) -> bool:
+        """Remove it and all below it; True when nothing is left."""
+        return bool(self._do("remove"))

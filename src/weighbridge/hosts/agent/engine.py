@@ -1,0 +1,87 @@
+"""The other machine's Docker engine: where its socket is, and how root's agent lends it to the user who logged in."""
+
+import contextlib
+import os
+import socket
+import threading
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
+
+_PIECE = 2**16
+_DEFAULT = "/var/run/docker.sock"
+
+
+def find() -> str:
+    """The path of the socket of an engine that answers. Unavailable: none is there, or it may not be used."""
+    refused = None
+    for path in _candidates():
+        try:
+            _connected(path).close()
+        except PermissionError:
+            refused = path
+        except OSError:
+            continue
+        else:
+            return path
+    if refused:
+        raise Unavailable(
+            f"its Docker engine may not be used by this user ({refused}): "
+            "set 'sudo: true', or ask for membership in the group 'docker'"
+        )
+    raise Unavailable("no Docker engine answers there: apt-get install docker.io")
+
+
+def _candidates() -> list[str]:
+    """The engine that the user's variables name there, and only that; else the system's, else the user's own."""
+    given = os.environ.get("DOCKER_HOST", "")
+    if given.startswith("unix://"):
+        return [given[len("unix://") :]]
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
+    return [_DEFAULT, f"{runtime}/docker.sock"]
+
+
+def _connected(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def lend(path: str, folder: Path, user: int) -> str:
+    """A socket that only ``user`` may use and that leads to the one at ``path``; for as long as the agent lives."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    os.chown(folder, user, -1)
+    number = len(list(folder.iterdir()))
+    lent = folder / f"{number}.sock"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(lent))
+    lent.chmod(0o600)
+    os.chown(lent, user, -1)
+    listener.listen(64)
+    threading.Thread(target=_accept, args=(listener, path), daemon=True, name=f"lends {path}").start()
+    return str(lent)
+
+
+def _accept(listener: socket.socket, path: str) -> None:
+    while True:
+        near, _ = listener.accept()
+        try:
+            far = _connected(path)
+        except OSError:  # the engine has gone: whoever asks sees the connection end
+            near.close()
+            continue
+        for source, sink in ((near, far), (far, near)):
+            threading.Thread(target=_copy, args=(source, sink), daemon=True).start()
+
+
+def _copy(source: socket.socket, sink: socket.socket) -> None:
+    """Until the source's end, which is passed on: each direction of a hijacked connection ends by itself."""
+    with contextlib.suppress(OSError):
+        while piece := source.recv(_PIECE):
+            sink.sendall(piece)
+    with contextlib.suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)

@@ -1,0 +1,56 @@
+"""How the two ends of an ssh connection talk: frames of a JSON object and bytes, each with its length before it."""
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import IO, Any
+
+MAGIC = b"weighbridge agent 1\n"
+"""The agent's first words, so that what a login shell prints before them is passed over."""
+BOOT = (
+    "import sys,zlib;"
+    'sys.version_info>=(3,9) or sys.exit("weighbridge: python3 is "+sys.version.split()[0]);'
+    "r=sys.stdin.buffer;n=int(r.readline());p=r.read(n);exec(zlib.decompress(p))"
+)
+"""What python3 is told on its command line: read the program, whose length is on the first line, and run it."""
+LIMIT = 2**28
+"""No frame is longer, in bytes: more is not ours."""
+_HEAD = struct.Struct(">II")
+
+
+def pack(fields: Mapping[str, Any], data: bytes = b"") -> bytes:
+    """One frame as it goes over the wire."""
+    text = json.dumps(fields).encode()
+    if len(text) + len(data) > LIMIT:
+        raise ValueError(f"a frame of {len(text) + len(data)} bytes is too long")
+    return _HEAD.pack(len(text), len(data)) + text + data
+
+
+def read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
+    """The next frame, or None at the end of the stream, also within a frame. ValueError where it is none."""
+    head = stream.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    text_length, data_length = _HEAD.unpack(head)
+    if text_length + data_length > LIMIT:
+        raise ValueError("what came over the connection is no frame")
+    text, data = stream.read(text_length), stream.read(data_length)
+    if len(text) < text_length or len(data) < data_length:
+        return None
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise ValueError("what came over the connection is no frame")
+    return fields, data
+
+
+def skip_to_magic(stream: IO[bytes], limit: int = 2**16) -> tuple[bool, bytes]:
+    """Read up to and with the magic line: whether it came, and what was said before it."""
+    before = b""
+    while len(before) < limit:
+        line = stream.readline(limit)
+        if line.endswith(MAGIC):  # a shell's last words may lack their end of line
+            return True, before + line[: -len(MAGIC)]
+        if not line:
+            break
+        before += line
+    return False, before

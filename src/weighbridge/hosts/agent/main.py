@@ -1,0 +1,123 @@
+"""The agent: starts processes, reads files and sets control groups on the other machine, for as long as we listen."""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import IO, Any
+
+from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
+from weighbridge.hosts.agent import frames, operations
+from weighbridge.hosts.agent.sweep import Whose, guard, sweep
+from weighbridge.model.command import Command
+from weighbridge.process import Process
+
+SILENCE_S = 45.0
+"""The agent ends when it has heard nothing for so long: its connection may be dead without anybody saying so."""
+_GUARD_READY_S = 20.0
+Answer = tuple[Mapping[str, Any], bytes]
+
+
+@dataclass
+class Wire:
+    """Our end of the connection; several threads write to it."""
+
+    stream: IO[bytes]
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def send(self, fields: Mapping[str, Any], data: bytes = b"") -> None:
+        """Send one frame; where nobody listens any more, end."""
+        frame = frames.pack(fields, data)
+        try:
+            with self._lock:
+                self.stream.write(frame)
+                self.stream.flush()
+        except OSError:
+            os._exit(1)  # the guard does the rest
+
+
+class Agent:
+    """Reads requests and answers them. Processes are started by the one thread that reads.
+
+    What dies with its parent (PR_SET_PDEATHSIG) dies with the thread that started it: that must be one which stays.
+    """
+
+    def __init__(self, wire: Wire, whose: Whose) -> None:
+        self._wire = wire
+        self._operations = operations.Operations(whose, wire.send)
+        self._pool = ThreadPoolExecutor(32, thread_name_prefix="answer")
+        self._heard = time.monotonic()
+
+    def serve(self, stream: IO[bytes]) -> None:
+        """Until the end of the stream."""
+        threading.Thread(target=self._watch, daemon=True, name="silence").start()
+        while (frame := frames.read(stream)) is not None:
+            self._heard = time.monotonic()
+            fields, data = frame
+            what, number = str(fields.pop("do")), fields.pop("id", None)
+            if number is None:
+                continue  # only a sign of life
+            operation = operations.TABLE[what]
+            if what in operations.IN_ORDER:
+                self._answer(number, operation, fields, data)
+            else:
+                self._pool.submit(self._answer, number, operation, fields, data)
+
+    def _watch(self) -> None:
+        while time.monotonic() - self._heard < SILENCE_S:
+            time.sleep(1)
+        os._exit(1)
+
+    def _answer(self, number: int, operation: Callable[..., Answer], fields: dict[str, Any], data: bytes) -> None:
+        try:
+            answer, out = operation(self._operations, data, **fields)
+        except OSError as error:
+            answer, out = {"error": "OSError", "args": [error.errno, error.strerror, error.filename]}, b""
+        except (Unavailable, EnvironmentLost, DiskFull, UserlandError) as error:
+            answer, out = {"error": type(error).__name__, "args": [str(error)]}, b""
+        except Exception as error:  # a fault of ours: told, rather than ending the run on that host
+            answer, out = {"error": "EnvironmentLost", "args": [f"the agent failed: {error!r}"]}, b""
+        self._wire.send({**answer, "id": number}, out)
+
+
+def main(arguments: list[str], program: bytes) -> None:
+    """``agent RUN HOST MACHINE CONNECTION``, where MACHINE is the one that asks, or ``guard RUN HOST SHARED``."""
+    role, run, host, where, connection = (*arguments, "")[:5]
+    if role == "guard":
+        guard(Whose(run, host, where == "1"))
+        return
+    whose = Whose(run, host, where == operations.machine())
+    path = os.environ.get("PATH", os.defpath).split(":")  # an ordinary user's lacks the folders of root's programs
+    os.environ["PATH"] = ":".join([*path, *({"/usr/sbin", "/sbin"} - {*path})])
+    os.environ.pop("LC_ALL", None)  # was set so that sudo's messages are in English
+    stream = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything prints must not get among the frames
+    watcher = _guarded(whose, program)
+    stream.write(frames.MAGIC)
+    wire = Wire(stream)
+    wire.send(operations.hello(connection))
+    with contextlib.suppress(OSError, ValueError):
+        Agent(wire, whose).serve(sys.stdin.buffer)
+    sweep(whose)  # at once, so that it is done when the connection ends
+    watcher.stop()
+    os._exit(0)
+
+
+def _guarded(whose: Whose, program: bytes) -> Process:
+    """A second process, which sweeps when we end, even if we are killed."""
+    argv = (sys.executable or "python3", "-I", "-S", "-u", "-c", frames.BOOT)
+    arguments = ("guard", whose.run, whose.host, str(int(whose.shared)))
+    watcher = Process(Command((*argv, *arguments), stop_signal=signal.SIGKILL), hold=True)
+    watcher.send(b"%d\n" % len(program) + program)
+    deadline = time.monotonic() + _GUARD_READY_S
+    while b"ready" not in watcher.output_so_far():
+        if watcher.wait(0.01) or time.monotonic() > deadline:
+            raise Unavailable(f"the agent's guard did not start: {watcher.stop().last_words}")
+    return watcher

@@ -1,0 +1,179 @@
+"""What can be asked of the agent: each operation takes a request's fields and bytes and gives those of its answer."""
+
+import os
+import platform
+import select
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from weighbridge.cgroups import Cgroup
+from weighbridge.facts.host import fingerprint, momentary
+from weighbridge.hosts import kernel
+from weighbridge.hosts.agent import addresses, engine
+from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Whose
+from weighbridge.hosts.agent.userlands import Receiver, root_of
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import Command
+from weighbridge.model.site import Limits
+from weighbridge.process import RUN_VARIABLE, Process
+
+Answer = tuple[Mapping[str, Any], bytes]
+
+
+def machine() -> str:
+    """What tells this machine, since its boot, and this set of process numbers from all others."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}/{Path('/proc/self/ns/pid').readlink().name}"
+
+
+def hello(connection: str) -> dict[str, Any]:
+    """What our side must know before the first request; ``connection`` is the value of SSH_CONNECTION (ssh(1))."""
+    server = connection.split()
+    return {
+        "hello": 1,
+        "pid": os.getpid(),
+        "root": os.geteuid() == 0,
+        "architecture": platform.machine(),
+        "python": platform.python_version(),
+        "machine": machine(),
+        "cpus": kernel.cpus_online(),
+        "interfaces": addresses.ipv4(),
+        "server": server[2] if len(server) == 4 else "",
+    }
+
+
+class Operations:
+    """The state that operations share: processes, control groups and the userland that is being received."""
+
+    def __init__(self, whose: Whose, send: Callable[..., None]) -> None:
+        self._whose = whose
+        self._send = send
+        self._env = {RUN_VARIABLE: whose.run, HOST_VARIABLE: whose.host}
+        self._local = LocalHost(whose.run)
+        self._processes: dict[int, Process] = {}
+        self._groups: dict[str, Cgroup] = {}
+        self._receiver: Receiver | None = None
+        self._received = 0
+
+    def start(
+        self, data: bytes, *, process: int, argv: list[str], env: dict[str, str], stop_signal: int, hold: bool
+    ) -> Answer:
+        """Start a process; its end is told without being asked."""
+        command = Command(tuple(argv), env=env, stdin=data, stop_signal=stop_signal)
+        made = self._processes[process] = Process(command, env=self._env, hold=hold)
+        ended = os.pidfd_open(made.pid)
+        threading.Thread(target=self._tell_end, args=(process, made, ended), daemon=True).start()
+        return {"pid": made.pid}, b""
+
+    def _tell_end(self, number: int, process: Process, ended: int) -> None:
+        select.select([ended], [], [])
+        os.close(ended)
+        self._send({"ended": number, "code": process.poll()})
+
+    def output(self, data: bytes, *, process: int, start: int) -> Answer:
+        """Its standard output so far, from a byte on."""
+        return {}, self._processes[process].output_so_far(start)
+
+    def send(self, data: bytes, *, process: int) -> Answer:
+        """Write to its standard input."""
+        self._processes[process].send(data)
+        return {}, b""
+
+    def stop(self, data: bytes, *, process: int, timed_out: bool) -> Answer:
+        """End it: return code, seconds, and its two outputs one behind the other."""
+        done = self._processes.pop(process).stop(timed_out=timed_out)
+        return {"code": done.returncode, "duration": done.duration_s, "split": len(done.stdout)}, (
+            done.stdout + done.stderr
+        )
+
+    def listening(self, data: bytes, *, ports: list[Any], pid: Any) -> Answer:
+        """Whether every port has a listener."""
+        return {"value": kernel.listening([(transport, int(port)) for transport, port in ports], pid)}, b""
+
+    def read(self, data: bytes, *, path: str) -> Answer:
+        """A file."""
+        return {}, Path(path).read_bytes()
+
+    def meters_of(self, data: bytes, *, pid: int) -> Answer:
+        """The counters of a process's control group."""
+        return {"value": dict(self._local.meters_of(pid))}, b""
+
+    def scope_of(self, data: bytes, *, pid: int) -> Answer:
+        """The files of a process's control group and network."""
+        return {"value": dict(self._local.scope_of(pid))}, b""
+
+    def signal(self, data: bytes, *, pid: int, number: int) -> Answer:
+        """Signal a process group."""
+        self._local.signal(pid, number)
+        return {}, b""
+
+    def group(self, data: bytes, *, name: str) -> Answer:
+        """Make a control group."""
+        group = Cgroup(f"{self._whose.group}/{name}").create()
+        self._groups[name] = group
+        return {"procs": [str(path) for path in group.procs], "scope": group.scope()}, b""
+
+    def group_do(self, data: bytes, *, name: str, verb: str, limits: dict[str, Any] | None = None) -> Answer:
+        """``limit``, ``freeze``, ``thaw``, ``meters``, ``kill`` or ``remove`` of a control group."""
+        group = self._groups[name]
+        if verb == "limit":
+            return {"value": group.limit(Limits(**(limits or {})))}, b""
+        methods: dict[str, Callable[[], Any]] = {
+            "freeze": group.freeze,
+            "thaw": group.thaw,
+            "meters": group.meters,
+            "kill": group.kill,
+            "remove": group.remove,
+        }
+        return {"value": methods[verb]()}, b""
+
+    def free_port(self, data: bytes, *, taken: list[int]) -> Answer:
+        """A free port."""
+        return {"value": kernel.free_port(taken)}, b""
+
+    def time(self, data: bytes) -> Answer:
+        """Seconds since 1970, here."""
+        return {"value": time.time()}, b""
+
+    def facts(self, data: bytes) -> Answer:
+        """The machine's fingerprint, and what changes."""
+        return {"value": {**fingerprint(), **momentary()}}, b""
+
+    def userland(self, data: bytes, *, digest: str) -> Answer:
+        """Where the userland is, or that it must be sent: then this is the beginning of it."""
+        root = root_of(digest)
+        if root.is_dir():
+            return {"root": str(root)}, b""
+        self._received += 1
+        self._receiver = Receiver(digest, f"{self._whose.run}-{self._whose.host}", self._received)
+        return {"root": ""}, b""
+
+    def userland_piece(self, data: bytes) -> Answer:
+        """A piece of the userland."""
+        assert self._receiver is not None
+        self._receiver.piece(data)
+        return {}, b""
+
+    def userland_finish(self, data: bytes) -> Answer:
+        """Check and unpack the userland."""
+        assert self._receiver is not None
+        return {"root": str(self._receiver.finish())}, b""
+
+    def engine(self, data: bytes, *, path: str) -> Answer:
+        """The socket of an engine that the user who logged in may use; ``path`` names one, else it is looked for."""
+        found = path or engine.find()
+        user = os.environ.get("SUDO_UID", "0")
+        if os.geteuid() == 0 and user != "0":
+            found = engine.lend(found, self._whose.socket_folder, int(user))
+        return {"value": found}, b""
+
+
+TABLE: dict[str, Callable[..., Answer]] = {
+    name: operation for name, operation in vars(Operations).items() if not name.startswith("_")
+}
+"""Every operation by its name."""
+IN_ORDER = frozenset({"start", "time", "userland", "userland_piece"})
+"""Those that the reading thread does itself, one after the other."""

@@ -1,0 +1,93 @@
+"""What is done on the other machine when the agent ends, however it ends: nothing of the run survives there."""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge import cgroups
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.agent import containers
+from weighbridge.hosts.agent.userlands import remove_parts
+from weighbridge.process import RUN_VARIABLE
+
+HOST_VARIABLE = "WEIGHBRIDGE_HOST"
+"""In the environment of everything that an agent starts, beside the run's id."""
+_SWEEP_S = 10.0
+
+
+@dataclass(frozen=True)
+class Whose:
+    """Whose things: those of the run ``run`` on the host ``host``.
+
+    ``shared``: the machine is also another host of the run, so that the run's id alone does not tell.
+    """
+
+    run: str
+    host: str
+    shared: bool
+
+    @property
+    def group(self) -> str:
+        """The name of its control group."""
+        return f"{self.run}/ssh-{self.host}"
+
+    @property
+    def socket_folder(self) -> Path:
+        """The folder of the socket by which root's agent lends the engine to the user."""
+        return Path(f"/run/weighbridge-{self.run}-{self.host}")
+
+
+def sweep(whose: Whose) -> None:
+    """End every process and remove every control group of the run here, half-received userlands and sockets."""
+    with contextlib.suppress(Unavailable, OSError):
+        group = cgroups.Cgroup(whose.group)
+        group.kill()
+        _end_marked(whose)
+        group.remove()
+        for base in cgroups.hierarchies():
+            for folder in (base / cgroups.TOP / whose.run, base / cgroups.TOP):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+    _end_marked(whose)
+    if not whose.shared:  # else the engine is the other host's too
+        containers.discard(whose.run)
+    remove_parts(f"{whose.run}-{whose.host}")
+    shutil.rmtree(whose.socket_folder, ignore_errors=True)
+
+
+def _end_marked(whose: Whose) -> None:
+    deadline = time.monotonic() + _SWEEP_S
+    while (pids := marked(whose)) and time.monotonic() < deadline:
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def marked(whose: Whose, proc: Path = Path("/proc")) -> list[int]:
+    """The processes that carry the run's id in their environment, containers' too where we are root."""
+    wanted = {f"{RUN_VARIABLE}={whose.run}".encode()}
+    if whose.shared:
+        wanted.add(f"{HOST_VARIABLE}={whose.host}".encode())
+    found = []
+    for environ in proc.glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # another user's, or it has ended
+            if wanted <= set(environ.read_bytes().split(b"\0")) and int(environ.parent.name) != os.getpid():
+                found.append(int(environ.parent.name))
+    return found
+
+
+def guard(whose: Whose) -> None:
+    """Wait until the agent has ended, which is when our standard input ends; then sweep."""
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    while sys.stdin.buffer.read(1):
+        pass
+    sweep(whose)

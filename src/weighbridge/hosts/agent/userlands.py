@@ -1,0 +1,108 @@
+"""Userlands on the other machine: received once, checked, unpacked, kept under their digest."""
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import zlib
+from pathlib import Path
+
+from weighbridge.errors import DiskFull, UserlandError
+from weighbridge.model.command import Command
+from weighbridge.process import run
+
+_UNPACK_S = 1800.0
+_KEPT = 32
+
+
+def folder() -> Path:
+    """Where they are kept: root's in /var/cache, a user's in the user's cache folder."""
+    if os.geteuid() == 0:
+        return Path("/var/cache/weighbridge/userlands")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "weighbridge/userlands"
+
+
+def root_of(digest: str) -> Path:
+    """The root folder of the userland with this digest, which is there only when it is complete."""
+    return folder() / digest[:_KEPT] / "root"
+
+
+def remove_parts(whose: str) -> None:
+    """Remove what a run left half received; ``whose`` is its id and the host, joined by a dash."""
+    for part in folder().glob(f".receiving-{whose}-*"):
+        shutil.rmtree(part, ignore_errors=True)
+
+
+class Receiver:
+    """Receives one userland as a compressed archive, piece by piece."""
+
+    def __init__(self, digest: str, whose: str, number: int) -> None:
+        """Begin to receive. Raises DiskFull, OSError."""
+        self._digest = digest
+        self._part = folder() / f".receiving-{whose}-{number}"
+        self._inflate = zlib.decompressobj()
+        self._sum = hashlib.sha256()
+        with self._no_space_told():
+            self._part.mkdir(parents=True)
+            self._tar = (self._part / "root.tar").open("wb")
+
+    def piece(self, data: bytes) -> None:
+        """Take the next piece."""
+        with self._no_space_told():
+            plain = self._inflate.decompress(data)
+            self._sum.update(plain)
+            self._tar.write(plain)
+
+    def finish(self) -> Path:
+        """Check and unpack it; its root folder. Raises UserlandError where it is not what was sent."""
+        try:
+            with self._no_space_told():
+                rest = self._inflate.flush()
+                self._sum.update(rest)
+                self._tar.write(rest)
+                self._tar.close()
+            if self._sum.hexdigest() != self._digest:
+                raise UserlandError("the userland that arrived is not the one that was sent: its digest differs")
+            self._unpack()
+            target = root_of(self._digest)
+            target.parent.parent.mkdir(parents=True, exist_ok=True)
+            (self._part / "root.tar").unlink()
+            with contextlib.suppress(OSError):  # another run was faster: theirs is the same
+                self._part.rename(target.parent)
+            return target
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Remove what is not finished."""
+        with contextlib.suppress(OSError):  # what it could not write before, it cannot write now
+            self._tar.close()
+        shutil.rmtree(self._part, ignore_errors=True)
+
+    def _unpack(self) -> None:
+        root = self._part / "root"
+        root.mkdir()
+        asroot = os.geteuid() == 0
+        keep = ("--numeric-owner", "--same-permissions") if asroot else ("--no-same-owner", "--exclude=./dev/*")
+        tar = ("tar", "--extract", "--file", str(self._part / "root.tar"), "--directory", str(root), *keep)
+        done = run(Command(tar, _UNPACK_S, {"LC_ALL": "C"}))
+        if "No space left" in done.stderr.decode(errors="replace"):
+            raise _full()
+        if done.returncode != 0:
+            raise UserlandError(f"the userland cannot be unpacked there: {done.last_words}")
+
+    @contextlib.contextmanager
+    def _no_space_told(self):  # type: ignore[no-untyped-def]  # noqa: ANN202
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                self.discard()
+                raise _full() from error
+            raise
+
+
+def _full() -> DiskFull:
+    return DiskFull(f"no space left in {folder()} for the userland, which needs about a gigabyte there: make room")

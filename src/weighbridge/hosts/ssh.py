@@ -1,0 +1,193 @@
+"""Machines reached by OpenSSH, with the user's own configuration and keys: one multiplexed connection a host."""
+
+import contextlib
+import platform
+import re
+import zlib
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts._channel import Channel, Reply
+from weighbridge.hosts._claim import Claim
+from weighbridge.hosts._connect import Connection, clock_offset
+from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
+from weighbridge.hosts.agent.operations import machine
+from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.site import Group, Host, RunContext, Userland
+from weighbridge.model.study import SshOptions
+
+_PIECE = 2**20
+_IPV4 = re.compile(r"[0-9.]{7,15}")
+_UNDERWAY = 8
+_UNPACK_S = 1800.0
+
+
+class SshHost:
+    """One such machine. Implements ``Host``.
+
+    An agent of ours runs there for as long as the connection lasts; when it ends, however it ends, everything of the
+    run there ends too. Nothing is kept there but userlands.
+    """
+
+    kind = "ssh"
+    cpuset: str | None = None
+
+    def __init__(
+        self, name: str, options: SshOptions, run: RunContext, connection: Connection, hello: Mapping[str, Any],
+        channel: Channel,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.root = bool(hello["root"])
+        self.pid = int(hello["pid"])
+        """The agent's, as the host numbers it."""
+        self.address, self.interface = _place(name, options, hello)
+        self._options = options
+        self._run = run
+        self._connection = connection
+        self._hello = hello
+        self._channel = channel
+        self._claim = Claim(f"host {name}")
+        self._roots: dict[str, Path] = {}
+
+    def run(self, command: Command) -> Completed:
+        """Run to the end; killed at its deadline."""
+        process = self.start(command)
+        ended = False
+        try:
+            ended = process.wait(command.deadline_s)
+        finally:
+            completed = process.stop(timed_out=not ended)
+        return completed
+
+    def start(self, command: Command, *, hold: bool = False) -> RemoteProcess:
+        """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
+        return RemoteProcess(self._channel, command, hold=hold)
+
+    def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
+        """True when every port has a listener in the network namespace of the process ``pid`` there."""
+        return bool(self._channel.call("listening", ports=ports, pid=pid).fields["value"])
+
+    def read(self, path: str) -> bytes:
+        """A file of the host. Raises OSError."""
+        return self._channel.call("read", path=path).data
+
+    def meters_of(self, pid: int) -> Mapping[str, float]:
+        """The counters of the control group that a process there is in; empty where it has ended."""
+        found: dict[str, float] = self._channel.call("meters_of", pid=pid).fields["value"]
+        return found
+
+    def scope_of(self, pid: int) -> Mapping[str, str]:
+        """The files there of its control group and of its network, by label; empty where it has ended."""
+        found: dict[str, str] = self._channel.call("scope_of", pid=pid).fields["value"]
+        return found
+
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal to a process group of the host. Raises PermissionError where it is another user's."""
+        self._channel.call("signal", pid=pid, number=int(number))
+
+    def group(self, name: str) -> Group:
+        """Make the control group ``weighbridge/RUN/ssh-HOST/NAME`` there. Unavailable where that is not allowed."""
+        return RemoteGroup(self._channel, name)
+
+    def cpus_online(self) -> list[int]:
+        """The CPUs that its processes may use."""
+        return [int(cpu) for cpu in self._hello["cpus"]]
+
+    def free_ports(self, taken: Collection[int] = ()) -> int:
+        """A port of the host that is free, and the next one too. Raises Unavailable."""
+        return int(self._channel.call("free_port", taken=sorted(taken)).fields["value"])
+
+    def userland(self, userland: Userland) -> Path:
+        """Its root folder there; sent, checked and unpacked there at first use, kept under its digest.
+
+        Raises Unavailable where the machine is of another architecture, DiskFull where it has no space.
+        """
+        if userland.digest not in self._roots:
+            theirs = self._hello["architecture"]
+            if theirs != platform.machine():
+                raise Unavailable(
+                    f"host {self.name} is a machine of architecture {theirs}, and the userland was built for "
+                    f"{platform.machine()}: run weighbridge on a machine like it"
+                )
+            found = self._channel.call("userland", digest=userland.digest).fields["root"]
+            self._roots[userland.digest] = Path(found) if found else self._bring(userland)
+        return self._roots[userland.digest]
+
+    def _bring(self, userland: Userland) -> Path:
+        size = userland.tar.stat().st_size
+        underway: deque[Reply] = deque()
+        deflate, sent, told = zlib.compressobj(1), 0, -1
+        with userland.tar.open("rb") as tar:
+            while piece := tar.read(_PIECE):
+                underway.append(self._channel.ask("userland_piece", deflate.compress(piece)))
+                if len(underway) > _UNDERWAY:
+                    self._channel.answer(underway.popleft())
+                sent += len(piece)
+                if (tenths := 10 * sent // size) != told:
+                    told = tenths
+                    self._run.say(f"sending the userland to host {self.name}, once: {10 * tenths} %")
+        underway.append(self._channel.ask("userland_piece", deflate.flush()))
+        for reply in underway:
+            self._channel.answer(reply)
+        self._run.say(f"unpacking the userland on host {self.name}")
+        return Path(self._channel.call("userland_finish", timeout_s=_UNPACK_S).fields["root"])
+
+    def variant(self, purpose: str) -> Host:
+        """The host itself; Unavailable once it is changed for another purpose."""
+        self._claim.take(purpose)
+        return self
+
+    def facts(self) -> Mapping[str, str]:
+        """Its fingerprint as of this machine's, and how far its clock is from ours."""
+        ahead, within = clock_offset(self._channel)
+        found: dict[str, str] = self._channel.call("facts").fields["value"]
+        return {
+            **{key: value for key, value in found.items() if value},
+            "kind": f"ssh: {self._options.destination}" + (" (sudo)" if self._options.sudo else ""),
+            "address": self.address,
+            "network interface": self.interface,
+            "python3": str(self._hello["python"]),
+            "clock": f"{1000 * ahead:+.3f} ms ahead of this machine's (± {1000 * within:.3f} ms)",
+        }
+
+    def forward(self, path: str) -> Path:
+        """A socket of this machine that leads to the host's socket at ``path``, for as long as the host is open."""
+        return self._connection.forward(str(self._channel.call("engine", path=path).fields["value"]))
+
+    def engine_url(self) -> str:
+        """The host's own Docker engine, as an address for the SDK. Unavailable: none is there, or it may not be used.
+
+        Its socket is forwarded through the one connection rather than reached by the SDK's ``ssh://``, which logs in
+        anew for each of its connections (with paramiko or a shell, each asked for keys), cannot become root, and does
+        not carry half-closed streams (standard input of an exec) on all of its ways.
+        """
+        return f"unix://{self.forward('')}"
+
+
+def _place(name: str, options: SshOptions, hello: Mapping[str, Any]) -> tuple[str, str]:
+    """Its address and interface: as the study says, else those at which the connection came in there."""
+    interfaces: Mapping[str, str] = hello["interfaces"]
+    address = options.address or str(hello["server"]).removeprefix("::ffff:")
+    if options.interface:
+        if options.interface not in interfaces and not options.address:
+            known = ", ".join(sorted(interfaces))
+            raise Unavailable(f"host {name}: it has no interface {options.interface} with an IPv4 address: {known}")
+        address = options.address or interfaces[options.interface]
+    if not _IPV4.fullmatch(address):  # reached by IPv6, or through a program (ProxyCommand) that tells no address
+        raise Unavailable(f"host {name} was not reached by IPv4: name its IPv4 address as 'address'")
+    return address, options.interface or next((i for i, a in interfaces.items() if a == address), "")
+
+
+@contextmanager
+def ssh_host(name: str, options: SshOptions, run: RunContext) -> Iterator[SshHost]:
+    """Connect to a host, and leave it as it was. Unavailable, in one sentence, where it cannot be used."""
+    connection = Connection(name, options, run.state)
+    with contextlib.ExitStack() as stack:
+        stack.callback(connection.close)
+        channel, hello = connection.open(run.id, machine())
+        stack.callback(channel.close)
+        yield SshHost(name, options, run, connection, hello, channel)

@@ -1,0 +1,132 @@
+"""The switch of a testbed: a Linux bridge in a network namespace of its own, and the cables to its hosts.
+
+In the root namespace br_netfilter would send its frames through the machine's own packet filter, which an engine
+there may have set to drop.
+"""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts import kernel
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import Command
+from weighbridge.model.site import RunContext
+from weighbridge.model.study import TestbedOptions
+from weighbridge.process import Process
+
+SUBNET = "198.19.200.0/24"
+"""Of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544); the environment netns begins below it."""
+_PREFIX, _HOSTS, _SITES, _LAST = "198.19.200.", 1, 100, 250
+NOWHERE = _PREFIX + "254"
+"""The default gateway of every host: nothing answers there. A testbed has no way out."""
+_SWITCH = """set -e
+ip link set lo up
+echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
+for name in iptables ip6tables arptables; do
+    if [ -e /proc/sys/net/bridge/bridge-nf-call-$name ]; then echo 0 > /proc/sys/net/bridge/bridge-nf-call-$name; fi
+done
+ip link add br0 type bridge stp_state 0
+ip link set br0 up
+echo ready
+exec cat
+"""
+_READY_S = 10.0
+
+
+def bucket(rate_bit_s: float, mtu: int) -> list[str]:
+    """The token bucket (tc-tbf(8)) that behaves like an Ethernet of this rate.
+
+    Overhead 24 counts preamble, FCS and gap. Peakrate and mtu of one frame make it split every large packet, so that
+    each frame is counted, VXLAN's too; the burst covers timer latency, the limit is the length of the queue in bytes.
+    """
+    rate = ["rate", f"{round(rate_bit_s)}bit", "burst", "32kb", "peakrate", f"{round(max(1e9, 2 * rate_bit_s))}bit"]
+    return ["tbf", *rate, "mtu", str(mtu + 114), "overhead", "24", "limit", "256kb"]
+
+
+class Switch:
+    """The bridge, and who has which address on it."""
+
+    def __init__(self, run: RunContext, holder: Process) -> None:
+        self._local = LocalHost(run.id)
+        self._holder = holder
+        self._hosts = itertools.count(_HOSTS)
+        self._sites = itertools.count(_SITES)
+
+    @classmethod
+    @contextmanager
+    def made(cls, run: RunContext) -> Iterator["Switch"]:
+        """A switch without hosts. Unavailable where this machine cannot make one."""
+        if not (local := LocalHost(run.id)).root:
+            raise Unavailable("only root may make testbed hosts: run as root")
+        holder = local.start(Command(("unshare", "--net", "sh", "-c", _SWITCH)), hold=True)
+        try:
+            for _ in range(int(_READY_S * 200)):
+                if b"ready" in holder.output_so_far():
+                    break
+                if holder.wait(0.005):
+                    raise Unavailable(f"the switch of the testbed cannot be made: {holder.stop().last_words}")
+            yield cls(run, holder)
+        finally:
+            holder.stop()
+
+    def next_host(self) -> tuple[str, str]:
+        """An address for a host, and a hardware address to go with it."""
+        number = next(self._hosts)
+        if number >= _SITES:
+            raise Unavailable(f"a testbed has at most {_SITES - _HOSTS} hosts")
+        return f"{_PREFIX}{number}", f"02:77:00:00:00:{number:02x}"
+
+    def next_site(self) -> str:
+        """An address for a container that is on the switch itself."""
+        number = next(self._sites)
+        if number > _LAST:
+            raise Unavailable(f"a testbed has at most {_LAST - _SITES + 1} containers on its switch")
+        return f"{_PREFIX}{number}"
+
+    def connect(self, pid: int, address: str, mac: str, options: TestbedOptions) -> None:
+        """A cable from the switch to the host whose first process is ``pid``, which sees it as eth0."""
+        port, mtu = _port(address), str(options.mtu)
+        inside = ("nsenter", "--target", str(pid), "--mount", "--net", "--")
+        self._must(
+            "ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", str(pid)
+        )
+        self._must("ip", "link", "set", port, "master", "br0", "mtu", mtu, "up")
+        for argv in (
+            ("ip", "link", "set", "eth0", "mtu", mtu, "up"),
+            ("ip", "address", "add", f"{address}/24", "broadcast", "+", "dev", "eth0"),
+            ("ip", "route", "add", "default", "via", NOWHERE, "dev", "eth0"),
+        ):
+            self._anywhere(*inside, *argv)
+        if not options.offloads:
+            off = ("tso", "off", "gso", "off", "gro", "off")
+            self._must("ethtool", "-K", port, *off)
+            self._anywhere(*inside, "ethtool", "-K", "eth0", *off)
+        if options.link is not None:
+            self._must("tc", "qdisc", "add", "dev", port, "root", *bucket(options.link, options.mtu))
+            add = ("tc", "qdisc", "add", "dev", "eth0", "root", *bucket(options.link, options.mtu))
+            self._anywhere(*inside, *add)
+        if options.cpus:  # frames that arrive are worked on by the host's own CPUs
+            mask = format(sum(1 << cpu for cpu in kernel.cpus_in(options.cpus)), "x")
+            write = ("sh", "-c", 'echo "$1" > /sys/class/net/eth0/queues/rx-0/rps_cpus', "write", mask)
+            self._anywhere(*inside, *write)
+
+    def plug(self, address: str, *, up: bool) -> None:
+        """Plug in or pull the cable of the host with this address."""
+        self._must("ip", "link", "set", _port(address), "up" if up else "down")
+
+    def _must(self, *argv: str) -> None:
+        if self._holder.poll() is not None:
+            raise EnvironmentLost("the switch of the testbed has gone")
+        self._anywhere("nsenter", "--target", str(self._holder.pid), "--net", "--", *argv)
+
+    def _anywhere(self, *argv: str) -> None:
+        done = self._local.run(Command(argv, 10))
+        if done.returncode != 0:
+            what = " ".join(argv[argv.index("--") + 1 :])
+            raise Unavailable(f"the testbed cannot be set up: {what}: {done.last_words}")
+
+
+def _port(address: str) -> str:
+    return f"p{address.rpartition('.')[2]}"

@@ -1,0 +1,222 @@
+"""Hosts that are made on this machine for the length of a run: namespaces of their own, joined by a switch.
+
+A host is a process tree in its own network, mount, UTS, IPC and PID namespaces. Its first process ends when our end
+of a pipe closes, and with it everything in the host, its mounts and its cable: however we end, only control groups,
+the folder of its engine and paused containers (which cannot die frozen) are left, which ``weighbridge clean`` knows.
+"""
+
+import contextlib
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from weighbridge import cgroups
+from weighbridge.cgroups import Cgroup
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts import kernel
+from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.switch import Switch
+from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.site import Group, HostProcess, RunContext, Userland
+from weighbridge.model.study import TestbedOptions
+from weighbridge.process import Process
+
+# /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
+# What is written below /etc and /run stays in the host. tini reaps what the engine leaves; cat ends with our pipe.
+_INIT = """set -e
+init=$1 name=$2
+mount -t proc proc /proc
+mount -t tmpfs -o mode=755 weighbridge /run
+mkdir /run/lock /run/cgroup /run/etc /run/etc-work
+mount --rbind /sys/fs/cgroup /run/cgroup
+mount -t sysfs sysfs /sys
+mount --rbind /run/cgroup /sys/fs/cgroup
+umount -l /run/cgroup
+mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/etc-work weighbridge /etc
+hostname "$name"
+ip link set lo up
+echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
+echo ready
+exec "$init" -- cat
+"""
+# nsenter stays as the parent of what it runs. It must outlive the signals that end a server in good order, else the
+# server would be killed in the midst of its last words.
+_ENTER = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
+_JOIN = f'trap "" TERM INT; {_ENTER}'
+_AS_USUAL = ("env", "--default-signal=TERM,INT")
+_READY_S = 20.0
+NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
+
+
+def init_program() -> str | None:
+    """The program that reaps a host's orphans: tini, which Debian's docker.io brings, or Docker's copy of it."""
+    return shutil.which("tini") or shutil.which("docker-init", path="/usr/libexec/docker:/usr/bin")
+
+
+class TestbedHost:
+    """One such host. Implements ``Host``."""
+
+    __test__ = False  # no test, whatever its name begins with
+    kind = "testbed"
+    root = True
+    interface = "eth0"
+
+    def __init__(
+        self, name: str, options: TestbedOptions, run: RunContext, switch: Switch, holder: Process, group: Cgroup
+    ) -> None:
+        self.name = name
+        self.options = options
+        self.cpuset = options.cpus
+        self.address, self.mac = switch.next_host()
+        self.switch = switch
+        self._run = run
+        self._local = LocalHost(run.id)
+        self._holder = holder
+        self._join = [str(path) for path in group.procs]
+        self.pid = _first_process(holder)
+        self.folder = Path(f"/proc/{self.pid}/root")
+        """The host's files, as seen from this machine."""
+        self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", *_AS_USUAL)
+
+    def _alive(self) -> None:
+        if self._holder.poll() is not None:
+            raise EnvironmentLost(f"host {self.name} has gone: its first process ended")
+
+    def _inside(self, command: Command) -> Command:
+        """In the host's control group, so that its CPUs hold for everything in it, and in its namespaces."""
+        self._alive()
+        return command.wrapped("sh", "-c", _JOIN, "join", *self._join, "--", *self._enter)
+
+    def run(self, command: Command) -> Completed:
+        """Run to the end; killed at its deadline."""
+        completed = self._local.run(self._inside(command))
+        if completed.returncode != 0:
+            self._alive()
+        return completed
+
+    def start(self, command: Command, *, hold: bool = False) -> HostProcess:
+        """Start and return at once."""
+        return self._local.start(self._inside(command), hold=hold)
+
+    def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
+        """True when every port has a listener in the network namespace of ``pid``, a number of the host's own."""
+        return kernel.listening(ports, 1 if pid == "self" else pid, self.folder / "proc")
+
+    def read(self, path: str) -> bytes:
+        """A file as the host's processes see it. Raises OSError."""
+        return (self.folder / path.lstrip("/")).read_bytes()
+
+    def meters_of(self, pid: int) -> Mapping[str, float]:
+        """The counters of the control group that a process is in; empty where it has ended."""
+        with contextlib.suppress(OSError):
+            return cgroups.meters_of(self.read(f"/proc/{pid}/cgroup").decode())
+        return {}
+
+    def scope_of(self, pid: int) -> Mapping[str, str]:
+        """The files of its control group and of its network, by label; empty where it has ended."""
+        with contextlib.suppress(OSError):
+            return cgroups.scope_of(self.read(f"/proc/{pid}/cgroup").decode(), pid)
+        return {}
+
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal to a process group of the host."""
+        kill = ("sh", "-c", 'kill "-$1" "-$2"', "kill", str(int(number)), str(pid))
+        with contextlib.suppress(EnvironmentLost):
+            self.run(Command(kill, 10))
+
+    def group(self, name: str) -> Group:
+        """Make the control group ``weighbridge/RUN/NAME``; with the host's CPUs where it has its own."""
+        group = Cgroup(f"{self._run.id}/{name}").create()
+        _pin(group, self.cpuset)
+        return group
+
+    def cpus_online(self) -> list[int]:
+        """Its own CPUs, else all of this machine's."""
+        return kernel.cpus_in(self.cpuset) if self.cpuset else kernel.cpus_online()
+
+    def free_ports(self, taken: Collection[int] = ()) -> int:
+        """A port that nobody on the host listens on, nor on the next one."""
+        used = kernel.bound("tcp", self.folder / "proc/1") | kernel.bound("udp", self.folder / "proc/1")
+        return kernel.free_port(taken, lambda port: port not in used)
+
+    def userland(self, userland: Userland) -> Path:
+        """As on this machine, whose files the host sees."""
+        return userland.root
+
+    def variant(self, purpose: str) -> "TestbedHost":
+        """One more host, with the same cable and CPUs."""
+        return self._run.share(
+            f"host {self.name} {purpose}",
+            lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run),
+        )
+
+    def facts(self) -> Mapping[str, str]:
+        """Its cable and CPUs."""
+        options = self.options
+        return {
+            "kind": "testbed: namespaces on this machine, whose kernel, CPUs and memory all testbed hosts share",
+            "address": self.address,
+            "link": f"{options.link / 1e6:g} Mbit/s of Ethernet, token bucket" if options.link else "no rate limit",
+            "mtu": str(options.mtu),
+            "offloads": "on" if options.offloads else "off",
+            "CPUs": options.cpus or "all of this machine",
+        }
+
+    def switch_off(self) -> None:
+        """End everything in it at once, as by pulling its power cord; what is paused must run to die."""
+        with contextlib.suppress(OSError):
+            Cgroup(self._run.id).thaw_below()
+        self._holder.stop()
+
+    def plug(self, *, up: bool) -> None:
+        """Plug its cable in, or pull it, at the switch: the host sees its carrier come or go."""
+        self.switch.plug(self.address, up=up)
+
+
+@contextmanager
+def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterator[TestbedHost]:
+    """Make a host, and end it with everything in it. Unavailable where this machine cannot make one."""
+    init = init_program()
+    if init is None:
+        raise Unavailable("a testbed host needs tini as its first process: apt-get install tini")
+    if lacking := sorted({*kernel.cpus_in(options.cpus or "")} - {*kernel.cpus_online()}):
+        raise Unavailable(
+            f"host {name} is to have CPU {lacking[0]}, but this machine has only {kernel.cpus_online()}"
+        )
+    switch: Switch = run.share("switch", lambda: Switch.made(run))
+    with ExitStack() as stack:
+        group = Cgroup(f"{run.id}/host-{name}").create()
+        stack.callback(group.remove)
+        stack.callback(group.kill)
+        _pin(group, options.cpus)
+        holder = _hold(run, init, name, group)
+        host = TestbedHost(name, options, run, switch, holder, group)
+        stack.callback(host.switch_off)
+        switch.connect(host.pid, host.address, host.mac, options)
+        yield host
+
+
+def _pin(group: Cgroup, cpus: str | None) -> None:
+    if cpus and "cpuset" in group.paths:
+        (group.paths["cpuset"] / "cpuset.cpus").write_text(cpus)
+    elif cpus and group.version == 2:
+        (group.paths[""] / "cpuset.cpus").write_text(cpus)
+
+
+def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
+    join = ("sh", "-c", _ENTER, "enter", *(str(path) for path in group.procs), "--")
+    namespaces = ("--fork", "--kill-child", "--propagation", "private")
+    argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", init, f"wb-{name}")
+    holder = LocalHost(run.id).start(Command(argv), hold=True)
+    for _ in range(int(_READY_S * 200)):
+        if b"ready" in holder.output_so_far():
+            return holder
+        if holder.wait(0.005):
+            break
+    raise Unavailable(f"the testbed host {name} cannot be made: {holder.stop().last_words}")
+
+
+def _first_process(holder: Process) -> int:
+    children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
+    return int(children[0])

@@ -1,0 +1,26 @@
+"""The hosts of a study, opened for the length of a run."""
+
+from contextlib import AbstractContextManager, nullcontext
+
+from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.testbed import testbed_host
+from weighbridge.model.site import Host, RunContext
+from weighbridge.model.study import SshOptions, Study, TestbedOptions
+
+
+def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
+    """The hosts that some role is on, by name; the run closes them. Unavailable names the one that cannot be had."""
+    wanted = dict.fromkeys(study.host_of(role) for role in ("server", "client"))
+    return {name: run.stack.enter_context(_host(name, study, run)) for name in wanted}
+
+
+def _host(name: str, study: Study, run: RunContext) -> AbstractContextManager[Host]:
+    options = study.file.hosts[name]
+    if isinstance(options, TestbedOptions):
+        return testbed_host(name, options, run)
+    if isinstance(options, SshOptions):
+        from weighbridge.hosts.ssh import ssh_host
+
+        run.say(f"connecting to host {name} ({options.destination})")
+        return ssh_host(name, options, run)
+    return nullcontext(LocalHost(run.id, name))

@@ -1,0 +1,60 @@
+"""The meters of one trial: begun before its first program, ended after its measured one. They never fail it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weighbridge.errors import EnvironmentLost
+from weighbridge.meters.meter import Meter, MeterFailed
+from weighbridge.meters.scopes import host_place
+from weighbridge.model.site import Site
+from weighbridge.model.study import Role
+from weighbridge.model.trial import Series
+
+Sample = tuple[str, str, float]
+
+
+@dataclass(slots=True)
+class Metering:
+    """The meters by host, with the sites that are on each. ``since``: when the trial began (time.monotonic)."""
+
+    meters: Mapping[str, Meter]
+    sites: Mapping[Role, Site]
+    hosts: Mapping[Role, str]
+    since: float
+    series: list[Series] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    _begun: list[str] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Begin to read; each meter has read once when this returns."""
+        for name, meter in self.meters.items():
+            try:
+                meter.begin({role: site.scope() for role, site in self.sites.items() if self.hosts.get(role) == name})
+            except (MeterFailed, EnvironmentLost, OSError) as failure:
+                self._failed(name, failure)
+            else:
+                self._begun.append(name)
+
+    def end(self) -> None:
+        """Read for the last time. Ending twice is harmless."""
+        begun, self._begun = self._begun, []
+        for name in begun:
+            try:
+                taken = self.meters[name].end(self.since)
+            except MeterFailed as failure:
+                self._failed(name, failure)
+                continue
+            self.series += taken.series
+            if taken.own_cpu_s is not None:
+                self.samples.append((host_place(name), "meter_cpu_s", taken.own_cpu_s))
+
+    def window(self, begun: float, lasted_s: float) -> None:
+        """Mark the time in which the measured process ran, in seconds since the trial began."""
+        self.samples += [
+            ("trial", "measured_from_s", begun - self.since),
+            ("trial", "measured_to_s", begun - self.since + lasted_s),
+        ]
+
+    def _failed(self, name: str, failure: Exception) -> None:
+        self.flags.append(f"no readings of host {name}: {failure}")

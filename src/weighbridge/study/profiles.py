@@ -1,0 +1,123 @@
+"""Profiles: named changes to a study, merged into its text before it is run."""
+
+import copy
+import io
+from collections.abc import Iterator, MutableMapping
+from dataclasses import replace
+from typing import Any
+
+from weighbridge.errors import StudyError
+from weighbridge.model.quantity import RATE_UNITS, parse_quantity
+from weighbridge.model.study import Study
+from weighbridge.study.loader import check
+from weighbridge.study.source import Place, Source, nearest, plain, read
+
+STANDARD = "standard"
+"""The name of a study as it stands, unless it has a profile of this name."""
+_OWN = ("study", "profiles")
+"""What a profile cannot change: a run is found by its study's name, and has no profiles."""
+
+
+def load(study: str, profile: str | None = None, link: str | None = None) -> Study:
+    """The study of a bundled name or a path with one of its profiles, and with ``link`` (a rate) for testbed hosts.
+
+    The study's text is the merged one, without its profiles. StudyError lists every mistake, those in other profiles
+    too, with the line in the study's own file.
+    """
+    source = read(study)
+    profiles = source.data.get("profiles")
+    if profiles is None and profile in (None, STANDARD) and link is None:
+        return check(source)
+    named: MutableMapping[str, Any] = profiles if isinstance(profiles, MutableMapping) else {}
+    if profile is not None and profile not in (*named, STANDARD):
+        known = ", ".join(dict.fromkeys((STANDARD, *map(str, named))))
+        told = f"there is no profile '{plain(profile, 60)}' (there are: {known})"
+        raise StudyError(f"{source.where(('profiles',))}: {told}{nearest(profile, (STANDARD, *named))}")
+    check(source)  # the study itself first: a profile would repeat its mistakes
+    found = {name: check(_merged(source, str(name))) for name in named}
+    if link is None and profile in found:
+        return found[profile]
+    chosen = _merged(source, profile if profile in named else None)
+    return check(chosen if link is None else _linked(chosen, link))
+
+
+def profiles_of(study: str) -> tuple[str, ...]:
+    """The names that ``--profile`` takes for a study; the study as it stands is first."""
+    profiles = read(study).data.get("profiles")
+    return tuple(dict.fromkeys((STANDARD, *map(str, profiles if isinstance(profiles, MutableMapping) else ()))))
+
+
+def _merged(source: Source, profile: str | None) -> Source:
+    """The study with a profile merged into it. Its data keeps the lines of the study's file, for messages."""
+    data = copy.deepcopy(source.data)
+    profiles = data.pop("profiles", {})
+    title = f"{plain(data.get('study'), 60)} as it stands"
+    if profile is not None:
+        changes = profiles[profile]
+        if not isinstance(changes, MutableMapping):
+            told = f"profile '{plain(profile, 60)}' is a part of a study: keys with values"
+            raise StudyError(f"{source.where(('profiles', profile))}: {told}")
+        for key in _OWN:
+            if key in changes:
+                raise StudyError(f"{source.where(('profiles', profile, key))}: a profile cannot change '{key}'")
+        _merge(data, changes, (), lambda place: source.where(("profiles", profile, *place)))
+        title = f"{plain(data.get('study'), 60)}, profile '{plain(profile, 60)}'"
+    return _written(source, data, title)
+
+
+def _merge(base: Any, changes: Any, place: Place, where: Any) -> None:
+    """Merge mappings in depth; anything else replaces what was there, and null takes it away.
+
+    ``repetitions`` is replaced whole (fixed and adaptive ones do not mix), and so is an entry of another ``kind``.
+    """
+    for key, value in changes.items():
+        here = (*place, key)
+        if value is None:
+            if key not in base:
+                told = f"there is nothing to take away: no '{plain(key, 60)}'{nearest(key, base)}"
+                raise StudyError(f"{where(here)}: {told}")
+            del base[key]
+            continue
+        inner = base.get(key)
+        both = isinstance(value, MutableMapping) and isinstance(inner, MutableMapping)
+        if both and here != ("repetitions",) and value.get("kind", inner.get("kind")) == inner.get("kind"):
+            base[key] = copy.deepcopy(inner)  # an alias of it elsewhere stays as it is
+            _merge(base[key], value, here, where)
+        else:
+            base[key] = copy.deepcopy(value)
+        base.lc.data[key] = changes.lc.data[key]
+
+
+def _linked(source: Source, link: str) -> Source:
+    """The study with ``link`` as the rate of every testbed host's cable."""
+    try:
+        parse_quantity(link, RATE_UNITS, "a rate")
+    except ValueError as error:
+        raise StudyError(f"--link: {plain(error)}") from None
+    data = copy.deepcopy(source.data)
+    hosts = list(_testbed_hosts(data))
+    if not hosts:
+        told = f"--link: {plain(data.get('study'), 60)} has no testbed hosts, whose link it sets"
+        raise StudyError(told)
+    for host in hosts:
+        host["link"] = link
+    return _written(source, data, f"{source.text.splitlines()[0].removeprefix('# ')}, link {link}")
+
+
+def _testbed_hosts(data: Any) -> Iterator[Any]:
+    hosts = data.get("hosts")
+    for host in hosts.values() if isinstance(hosts, MutableMapping) else ():
+        if isinstance(host, MutableMapping) and host.get("kind") == "testbed":
+            yield host
+
+
+def _written(source: Source, data: Any, title: str) -> Source:
+    """The source with this data: its text begins with a line that says what it is."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = 10_000  # lines stay as they are
+    text = io.StringIO()
+    yaml.dump(data, text)
+    return replace(source, text=f"# {title}\n{text.getvalue()}", data=data)

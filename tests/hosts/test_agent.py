@@ -1,0 +1,209 @@
+"""The agent and our end of the connection to it, joined by a socket pair: no process is started."""
+
+import contextlib
+import hashlib
+import os
+import socket
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
+from weighbridge.hosts import _channel, ssh
+from weighbridge.hosts._channel import Channel
+from weighbridge.hosts._connect import clock_offset
+from weighbridge.hosts.agent import addresses, engine, operations, userlands
+from weighbridge.hosts.agent.main import Agent, Wire
+from weighbridge.hosts.agent.sweep import Whose, marked
+from weighbridge.model.study import SshOptions
+
+WHOSE = Whose("0123456789ab", "far", False)
+
+
+@pytest.fixture
+def far() -> Iterator[tuple[Channel, socket.socket]]:
+    """A channel to an agent in a thread, and the agent's end of the connection."""
+    near, end = socket.socketpair()
+    agent = Agent(Wire(end.makefile("wb")), WHOSE)
+    serving = threading.Thread(target=_serve, args=(agent, end), daemon=True)
+    serving.start()
+    channel = Channel("far", near, near.makefile("rb"), lambda: "it was cut")
+    yield channel, end
+    channel.close()
+    for one in (end, near):
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+    serving.join(5)
+
+
+def _serve(agent: Agent, end: socket.socket) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        agent.serve(end.makefile("rb"))
+
+
+def test_questions_are_answered(far: tuple[Channel, socket.socket], tmp_path: Path):
+    channel, _ = far
+    (tmp_path / "file").write_bytes(b"\0some\xff")
+    assert channel.call("read", path=str(tmp_path / "file")).data == b"\0some\xff"
+    assert channel.call("free_port", taken=[]).fields["value"] % 2 == 0
+    ahead, within = clock_offset(channel, 3)
+    assert abs(ahead) <= within + 0.01 and within < 5
+
+
+def test_many_threads_get_their_own_answers(far: tuple[Channel, socket.socket], tmp_path: Path):
+    channel, _ = far
+    wrong = []
+
+    def ask(number: int) -> None:
+        path = tmp_path / str(number)
+        path.write_text(str(number))
+        for _ in range(20):
+            if channel.call("read", path=str(path)).data != str(number).encode():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert wrong == []
+
+
+def test_failures_over_there_are_raised_here(far: tuple[Channel, socket.socket]):
+    channel, _ = far
+    with pytest.raises(FileNotFoundError) as told:
+        channel.call("read", path="/nonexistent")
+    assert told.value.filename == "/nonexistent"
+    with pytest.raises(EnvironmentLost, match="host far: the agent failed: KeyError"):
+        channel.call("output", process=7, start=0)
+
+
+def test_a_lost_connection_raises_at_once_and_for_ever(far: tuple[Channel, socket.socket]):
+    channel, end = far
+    told: list[int | None] = []
+    channel.on_end(1, told.append)
+    end.shutdown(socket.SHUT_RDWR)
+    for _ in range(3):
+        with pytest.raises(EnvironmentLost, match="host far is lost: it was cut"):
+            channel.call("time")
+    assert told[:1] == [None]
+
+
+def test_an_agent_that_does_not_answer_is_lost():
+    near, end = socket.socketpair()
+    channel = Channel("far", near, near.makefile("rb"), lambda: "it was cut")
+    with pytest.raises(EnvironmentLost, match="has not answered for 0 s"):
+        channel.call("time", timeout_s=0.05)
+    with pytest.raises(EnvironmentLost):
+        channel.check()
+    end.close()
+
+
+def test_signs_of_life_are_sent(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_channel, "ALIVE_S", 0.01)
+    near, end = socket.socketpair()
+    channel = Channel("far", near, near.makefile("rb"), lambda: "")
+    end.settimeout(5)
+    assert b"live" in end.recv(100)
+    channel.close()
+    end.close()
+
+
+def test_what_a_run_started_is_told_by_its_environment(tmp_path: Path):
+    ours, longer, host = (f"WEIGHBRIDGE_{rest}" for rest in ("RUN=0123456789ab", "RUN=0123456789abc", "HOST=far"))
+    for pid, variables in {1: ["A=1"], 2: [ours, "B=2"], 3: [longer], 4: [host, ours]}.items():
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "environ").write_text("".join(f"{one}\0" for one in variables))
+    (tmp_path / "5").mkdir()
+    assert sorted(marked(WHOSE, tmp_path)) == [2, 4]
+    assert marked(Whose(WHOSE.run, "far", True), tmp_path) == [4]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(userlands, "folder", lambda: tmp_path / "userlands")
+    return tmp_path / "userlands"
+
+
+def test_a_userland_that_arrives_damaged_is_refused(home: Path):
+    receiver = userlands.Receiver(hashlib.sha256(b"sent").hexdigest(), "run-far", 1)
+    receiver.piece(zlib.compress(b"arrived"))
+    assert [path.name for path in home.iterdir()] == [".receiving-run-far-1"]
+    with pytest.raises(UserlandError, match="not the one that was sent"):
+        receiver.finish()
+    assert list(home.iterdir()) == []
+
+
+def test_half_received_userlands_are_removed(home: Path):
+    for whose in ("run-far", "run-near"):
+        userlands.Receiver("0" * 64, whose, 1).piece(zlib.compress(b"half")[:4])
+    userlands.remove_parts("run-far")
+    assert [path.name for path in home.iterdir()] == [".receiving-run-near-1"]
+
+
+def test_an_engine_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(Unavailable, match=r"no Docker engine answers there: apt-get install docker\.io"):
+        engine.find()
+
+
+def test_a_lent_socket_carries_both_ways_until_each_ends(tmp_path: Path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "engine.sock"))
+    listener.listen()
+    lent = engine.lend(str(tmp_path / "engine.sock"), tmp_path / "lent", os.getuid())
+    assert (Path(lent).stat().st_mode & 0o777, Path(lent).parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    asking = socket.socket(socket.AF_UNIX)
+    asking.connect(lent)
+    answering, _ = listener.accept()
+    asking.sendall(b"question")
+    asking.shutdown(socket.SHUT_WR)
+    assert answering.makefile("rb").read() == b"question"
+    answering.sendall(b"answer")
+    answering.close()
+    assert asking.makefile("rb").read() == b"answer"
+
+
+def hello(**changed: object) -> dict[str, object]:
+    return {"interfaces": {"lo": "127.0.0.1", "eth0": "10.0.0.7"}, "server": "10.0.0.7", **changed}
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "place"),
+    [
+        ({}, {}, ("10.0.0.7", "eth0")),
+        ({}, {"server": "::ffff:10.0.0.7"}, ("10.0.0.7", "eth0")),
+        ({"address": "192.0.2.1"}, {}, ("192.0.2.1", "")),
+        ({"interface": "lo"}, {}, ("127.0.0.1", "lo")),
+        ({"interface": "br0", "address": "192.0.2.1"}, {}, ("192.0.2.1", "br0")),
+        ({"address": "10.0.0.7"}, {"server": "fd00::7"}, ("10.0.0.7", "eth0")),
+    ],
+)
+def test_where_a_host_is(given: dict[str, str], said: dict[str, object], place: tuple[str, str]):
+    options = SshOptions(kind="ssh", destination="far", **given)
+    assert ssh._place("far", options, hello(**said)) == place
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "told"),
+    [
+        ({"interface": "eth9"}, {}, "no interface eth9 with an IPv4 address: eth0, lo"),
+        ({}, {"server": "fd00::7"}, "not reached by IPv4: name its IPv4 address"),
+        ({}, {"server": "UNKNOWN"}, "name its IPv4 address"),
+        ({}, {"server": ""}, "name its IPv4 address"),
+    ],
+)
+def test_where_a_host_cannot_be(given: dict[str, str], said: dict[str, object], told: str):
+    options = SshOptions(kind="ssh", destination="far", **given)
+    with pytest.raises(Unavailable, match=told):
+        ssh._place("far", options, hello(**said))
+
+
+def test_the_first_words_are_about_this_machine():
+    said = operations.hello("192.0.2.1 1000 192.0.2.2 22")
+    assert said["server"] == "192.0.2.2" and said["pid"] == os.getpid()
+    assert operations.hello("")["server"] == ""
+    assert addresses.ipv4().get("lo", "127.0.0.1") == "127.0.0.1"

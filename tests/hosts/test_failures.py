@@ -1,0 +1,69 @@
+"""What OpenSSH 9.2, sudo 1.9.13 and dash really said, and the sentence that a user gets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.hosts import _failures
+
+CHANGED = """@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!
+Someone could be eavesdropping on you right now (man-in-the-middle attack)!
+It is also possible that a host key has just been changed.
+The fingerprint for the ED25519 key sent by the remote host is
+SHA256:/X1GlLIF1vqtPrBoJaHSlLyXpzML4ajBgoGJnI+jmi0.
+Please contact your system administrator.
+Add correct host key in /home/me/.ssh/known_hosts to get rid of this message.
+Offending ED25519 key in /home/me/.ssh/known_hosts:1
+  remove with:
+  ssh-keygen -f "/home/me/.ssh/known_hosts" -R "[127.0.0.1]:20222"
+Host key for [127.0.0.1]:20222 has changed and you have requested strict checking.
+Host key verification failed.
+"""
+SAID = {
+    "root@127.0.0.1: Permission denied (publickey,password,keyboard-interactive).": "none of this user's keys",
+    CHANGED: 'forget the old key with: ssh-keygen -f "/home/me/.ssh/known_hosts" -R "[127.0.0.1]:20222";',
+    "No ED25519 host key is known for [127.0.0.1]:20222 and you have requested strict checking.\r\n"
+    "Host key verification failed.\r\n": "log in once with ssh",
+    "Host key verification failed.": "log in once with ssh",
+    "ssh: connect to host 127.0.0.1 port 20223: Connection refused\r\n": "no ssh server listens there",
+    "ssh: connect to host 198.51.100.7 port 22: Connection timed out": "is it switched on",
+    "ssh: connect to host 10.0.0.9 port 22: No route to host": "is it switched on",
+    "ssh: Could not resolve hostname nosuch.invalid: Name or service not known": "nosuch.invalid is not known",
+    "sudo: a password is required": "NOPASSWD",
+    "sudo: a terminal is required to read the password; either use the -S option": "NOPASSWD",
+    "asked is not in the sudoers file.": "may not use sudo",
+    "env: 'sudo': No such file or directory": "sudo is not installed there",
+    "/bin/sh: 1: exec: python3: not found": "python3 is not installed there",
+    "bash: line 1: python3: command not found": "python3 is not installed there",
+    "sudo: python3: command not found": "python3 is not installed there",
+    "weighbridge: python3 is 3.8.18": "its python3 is 3.8.18: 3.9 or newer",
+    "/home/me/.ssh/config: line 1: Bad configuration option: nonsense\r\n/home/me/.ssh/config: terminating, "
+    "1 bad configuration options": "the ssh configuration cannot be used (/home/me/.ssh/config: line 1:",
+    "Can't open user config file /nowhere: No such file or directory": "the ssh configuration cannot be used",
+    "This account is currently not available.": "has no shell there",
+    "Received disconnect from 10.0.0.9 port 22:2: Too many authentication failures": "IdentitiesOnly",
+    "something new\nthat nobody has seen": "does not start python3: that nobody has seen",
+    "": "closed the connection without a word",
+    "\n \r\n": "closed the connection without a word",
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_each_failure_has_its_sentence(said: str):
+    told = _failures.sentence(said)
+    assert SAID[said] in told
+    assert "\n" not in told
+
+
+@given(st.text())
+def test_whatever_is_said_gives_one_sentence(said: str):
+    for told in (_failures.sentence(said), _failures.lost(said)):
+        assert told and len(told.splitlines()) == 1
+
+
+def test_a_lost_connection_tells_the_last_words():
+    assert "(Timeout, server h not responding.)" in _failures.lost("Banner\nTimeout, server h not responding.\r\n")
+    assert _failures.lost("") == "the connection to it ended; was it switched off, or its network cut?"

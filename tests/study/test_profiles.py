@@ -1,0 +1,164 @@
+"""Profiles: what is merged into a study, what is frozen, and how their mistakes are told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.errors import StudyError
+from weighbridge.study import profiles
+from weighbridge.study.loader import with_blocks
+from weighbridge.study.source import bundled, parse
+
+STUDY = """\
+# What it is about.
+study: mine
+question: What does it cost?
+baseline: native
+environments:
+  native: {kind: native}
+  second: &again {kind: native}
+  third: *again
+workloads:
+  cpu: {kind: sysbench-cpu, duration: 2s}   # a control
+  tcp: {kind: iperf3, duration: 2s}
+repetitions: {target: 2%, min: 10, max: 20}
+profiles:
+  quick:
+    repetitions: {blocks: 3}
+    workloads:
+      cpu: null
+      tcp: {duration: 1s}
+  other:
+    seed: 7
+    environments:
+      second: {cpu_share: 90%}
+    workloads:
+      tcp: {kind: sysbench-cpu}
+"""
+TESTBED = STUDY.replace("baseline:", "hosts:\n  a: {kind: testbed, link: 10mbit}\n  b: {kind: testbed}\nbaseline:")
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text):
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_a_study_with_profiles_is_run_as_it_stands(written):
+    study = profiles.load(written(STUDY))
+    assert [cell.workload for cell in study.cells] == ["cpu", "tcp"]
+    assert study.file.repetitions.target == 0.02
+    assert study.file.profiles == {} and "profiles" not in study.text
+    assert study.text == profiles.load(written(STUDY), "standard").text
+    assert study.text.startswith("# mine as it stands\n") and "# a control" in study.text
+
+
+def test_a_study_without_profiles_keeps_its_text(written):
+    text = STUDY.split("profiles:", maxsplit=1)[0]
+    assert profiles.load(written(text)).text == text
+    assert profiles.load(written(text), "standard").text == text
+
+
+def test_a_profile_is_merged_and_frozen(written):
+    study = profiles.load(written(STUDY), "quick")
+    assert [(cell.workload, cell.options.duration) for cell in study.cells] == [("tcp", 1.0)]
+    assert (study.file.repetitions.blocks, study.file.repetitions.target) == (3, None)
+    assert study.text.startswith("# mine, profile 'quick'\n") and "profiles:" not in study.text
+    again = profiles.check(parse(study.text, "frozen"))
+    assert (again.cells, again.arms) == (study.cells, study.arms)
+    assert with_blocks(study, 2).file.repetitions.blocks == 2
+
+
+def test_another_kind_replaces_the_whole_entry_and_aliases_stay_apart(written):
+    study = profiles.load(written(STUDY), "other")
+    assert study.cells[1].kind == "sysbench-cpu" and study.cells[1].options.duration != 2.0
+    shares = {arm.name: arm.options.cpu_share for arm in study.arms}
+    assert (shares["second"], shares["third"]) == (0.9, None)
+    assert study.file.seed == 7
+
+
+def test_an_unknown_profile_names_the_nearest(written):
+    with pytest.raises(
+        StudyError,
+        match=r"mine.yaml:13: .*no profile 'quik' \(there are: standard, quick, other\); did you mean 'quick'",
+    ):
+        profiles.load(written(STUDY), "quik")
+    with pytest.raises(StudyError, match=r"no profile 'quick' \(there are: standard\)"):
+        profiles.load(written(STUDY.split("profiles:", maxsplit=1)[0]), "quick")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "told"),
+    [
+        ("tcp: {duration: 1s}", "tcp: {duraton: 1s}", ":18: unknown key 'duraton'; did you mean 'duration'"),
+        ("tcp: {duration: 1s}", "tcp: {duration: 1}", ":18: duration: 1 has no unit"),
+        ("cpu: null", "cpuu: null", ":17: there is nothing to take away: no 'cpuu'; did you mean 'cpu'"),
+        ("repetitions: {blocks: 3}", "study: yours", ":15: a profile cannot change 'study'"),
+        ("repetitions: {blocks: 3}", "profiles: {}", ":15: a profile cannot change 'profiles'"),
+        ("tcp: {kind: sysbench-cpu}", "tcp: {kind: iperf4}", ":24: tcp: unknown kind 'iperf4'"),
+        ("seed: 7", "baseline: nativ", ":20: baseline 'nativ' is not an environment"),
+    ],
+)
+@pytest.mark.parametrize("profile", [None, "quick"])
+def test_mistakes_in_any_profile_are_told_with_their_line(written, right, wrong, told, profile):
+    assert right in STUDY
+    with pytest.raises(StudyError) as error:
+        profiles.load(written(STUDY.replace(right, wrong)), profile)
+    assert told in str(error.value)
+
+
+def test_profiles_that_are_none(written):
+    for text in (
+        "profiles: 3",
+        "profiles: [quick]",
+        "profiles: {quick: 3}",
+        "profiles: {'': {}}",
+        "profiles: {quick: }",
+    ):
+        with pytest.raises(StudyError, match=r"mine\.yaml"):
+            profiles.load(written(STUDY.split("profiles:", maxsplit=1)[0] + text), "quick")
+
+
+def test_a_link_is_set_on_every_testbed_host(written):
+    study = profiles.load(written(TESTBED), "quick", "100mbit")
+    assert [host.link for host in study.file.hosts.values()] == [1e8, 1e8]
+    assert "link 100mbit" in study.text.splitlines()[0]
+    for link, told in (("100", "no unit|not a rate"), ("fast", "not a rate"), ("1kbit", "link")):
+        with pytest.raises(StudyError, match=told):
+            profiles.load(written(TESTBED), None, link)
+    with pytest.raises(StudyError, match="--link: mine has no testbed hosts"):
+        profiles.load(written(STUDY), None, "100mbit")
+
+
+@pytest.mark.parametrize(
+    ("study", "profile"), [(name, each) for name in bundled() for each in profiles.profiles_of(name)]
+)
+def test_every_profile_of_every_bundled_study_is_right(study, profile):
+    assert profiles.load(study, profile).file.study == study
+
+
+VALUES = st.recursive(
+    st.none() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abkind"), inner, max_size=3),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["seed", "workloads", "hosts", "repetitions", "x"]), VALUES, max_size=3))
+def test_any_profile_is_merged_or_told(tmp_path_factory, changes):
+    import io
+
+    from ruamel.yaml import YAML
+
+    text = io.StringIO()
+    YAML(typ="safe").dump({"profiles": {"any": changes}}, text)
+    path = tmp_path_factory.mktemp("any") / "mine.yaml"
+    path.write_text(STUDY.split("profiles:", maxsplit=1)[0] + text.getvalue())
+    try:
+        study = profiles.load(str(path), "any")
+    except StudyError:
+        return
+    assert "profiles" not in study.text
