@@ -19,12 +19,20 @@ need iptables iptables
 need ip iproute2
 need nsenter util-linux
 need ethtool ethtool
+need mvn maven
+need javac default-jdk-headless
+need tini tini
+need ssh openssh-client
 python=${PYTHON:-python3}
 need "$python" python3
 "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
 if [ "$extra" = dev ]; then
     need mkfs.ext4 e2fsprogs
     need losetup mount
+    need sshd openssh-server
+    need sudo sudo
+    need sar sysstat
+    need prometheus-node-exporter prometheus-node-exporter
 fi
 if [ -n "$missing" ]; then
     echo "setup: installing the Debian packages:$missing"

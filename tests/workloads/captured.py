@@ -10,7 +10,7 @@ from weighbridge.model.measurement import Measurement
 from weighbridge.model.plugin import Endpoint, Workload
 
 DATA = Path(__file__).parent / "data"
-AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201)
+AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201, client="192.0.2.8")
 
 
 def ended(stdout: bytes = b"", stderr: bytes = b"", returncode: int = 0) -> Completed:
@@ -28,7 +28,7 @@ class Case:
     """A captured output of one kind under some options, and the values that stand in it.
 
     ``file`` is what the role that reports them printed (by default the measured one), ``beside`` what the others did.
-    ``stream`` is where the measured role printed it.
+    ``stream`` is where that role printed it.
     """
 
     kind: str
@@ -56,6 +56,9 @@ class Case:
         """What the plug-in makes of an output under this case's options; the code is the measured role's."""
         printed = {role: data(file) for role, file in self.beside.items()} | {self.role: stdout}
         measured = printed.pop("", b"") or printed.pop(self.workload.roles[-1], b"")
+        if self.stream == "stderr" and self.role:
+            aside = {self.role: printed.pop(self.role)}
+            return parse(self.kind, self.options, measured, stderr, returncode, printed, aside)
         if self.stream == "stderr":
             return parse(self.kind, self.options, b"", measured + stderr, returncode, printed)
         return parse(self.kind, self.options, measured, stderr, returncode, printed)
@@ -68,10 +71,11 @@ def parse(
     stderr: bytes = b"",
     returncode: int = 0,
     others: dict[str, bytes] | None = None,
+    aside: dict[str, bytes] | None = None,
 ) -> tuple[Measurement, ...]:
-    """Measurements from the output of the measured role; the other roles printed ``others``, or nothing."""
+    """Measurements from the output of the measured role; the others printed ``others`` and, to stderr, ``aside``."""
     workload = registry.workloads()[kind]
-    completed = {role: ended((others or {}).get(role, b"")) for role in workload.roles}
+    completed = {role: ended((others or {}).get(role, b""), (aside or {}).get(role, b"")) for role in workload.roles}
     completed[workload.roles[-1]] = ended(stdout, stderr, returncode)
     return workload.parse(workload.options.model_validate(options), completed)
 
@@ -283,4 +287,58 @@ GOOD = [
     Case("sysbench-memory", "sysbench-memory.txt", {"bandwidth": 5494.70}),
     Case("sysbench-memory", "sysbench-memory-read.txt", {"bandwidth": 7101.61}),
     Case("sysbench-memory", "sysbench-memory-4k.txt", {"bandwidth": 35791.55}),
+    Case(
+        "datagram-test",
+        "datagram-test-loss.listener.stderr",
+        {
+            "throughput": 500_000 * 1468 / 6.406 / 2**20,
+            "packets_per_second": 500_000 / 6.406,
+            "success_rate": 100 * 500_000 / 542_246,
+            "error_rate": 100 - 100 * 500_000 / 542_246,
+            "missing": 42_246,
+            "out_of_order": 0,
+        },
+        {"packets": 500_000},
+        role="server",
+        stream="stderr",
+    ),
+    Case(
+        "datagram-test",
+        "datagram-test.listener.stderr",
+        {
+            "throughput": 300_000 * 1468 / 3.287 / 2**20,
+            "packets_per_second": 300_000 / 3.287,
+            "success_rate": 100 * 300_000 / 304_915,
+            "error_rate": 100 - 100 * 300_000 / 304_915,
+            "missing": 4915,
+            "out_of_order": 0,
+        },
+        {"packets": 300_000},
+        role="server",
+        stream="stderr",
+    ),
+    Case(
+        "coherence-put",
+        "coherence-put.json",
+        {
+            "rate": 2135 / 3.000394072,
+            "objects": 2135,
+            "latency_mean": 699.5193208430914,
+            "latency_p50": 326.399,
+            "latency_p99": 6258.687,
+        },
+        {"duration": "3s"},
+    ),
+    Case(
+        "coherence-put",
+        "coherence-put-datagram.json",
+        {
+            "rate": 1190 / 3.000776172,
+            "objects": 1190,
+            "latency_mean": 1299.733468067227,
+            "latency_p50": 572.415,
+            "latency_p99": 10297.343,
+        },
+        {"duration": "3s", "transport": "datagram"},
+    ),
 ]

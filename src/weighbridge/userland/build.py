@@ -1,20 +1,21 @@
 """Builds and caches root file systems: one per set of packages, built once, never changed afterwards."""
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import pwd
+import shlex
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
 from weighbridge.model.command import Command
 from weighbridge.model.site import Userland
 from weighbridge.process import run
+from weighbridge.userland import maven as jars
+from weighbridge.userland.once import build_once
 
 SUITE = "bookworm"
 COMPONENTS = "main contrib non-free"  # netperf is in non-free
@@ -32,15 +33,19 @@ def cache_folder() -> Path:
     return Path(base) / "weighbridge"
 
 
-def key_of(packages: Iterable[str]) -> str:
-    """The name under which a set of packages is cached: what is asked for, not what came of it."""
-    asked = {"suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": sorted({*packages, *BASE})}
+def key_of(packages: Iterable[str], maven: Iterable[str] = ()) -> str:
+    """The name under which a set of packages and Maven projects is cached: what is asked for, not what came of it."""
+    asked: dict[str, object] = {
+        "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": sorted({*packages, *BASE}),
+    }  # fmt: skip
+    if projects := sorted(set(maven)):
+        asked["maven"] = {project: jars.key_of(project) for project in projects}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def cached(packages: Iterable[str], cache: Path) -> Userland | None:
-    """The built userland with these packages, or None."""
-    folder = cache / "userlands" / key_of(packages)
+def cached(packages: Iterable[str], cache: Path, maven: Iterable[str] = ()) -> Userland | None:
+    """The built userland with these packages and the jars of these Maven projects, or None."""
+    folder = cache / "userlands" / key_of(packages, maven)
     try:
         about = json.loads((folder / "about.json").read_text())
         return Userland(about["digest"], folder / "root", folder / "root.tar", about["versions"])
@@ -50,15 +55,20 @@ def cached(packages: Iterable[str], cache: Path) -> Userland | None:
         raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error
 
 
-def cannot_build() -> tuple[str, str] | None:
-    """Why this user cannot build userlands, and what helps; None where they can be built."""
+def cannot_build(maven: Iterable[str] = ()) -> tuple[str, str] | None:
+    """Why this user cannot build userlands with the jars of these projects, and what helps; None where that works."""
     if _which("mmdebstrap") is None:
         return "mmdebstrap, which builds userlands, is not installed", "apt-get install mmdebstrap"
+    if not _has_ids():
+        return _NO_RANGE, _range_remedy()
+    return jars.cannot_build(maven, cache_folder())
+
+
+def _has_ids() -> bool:
+    """Whether this user can make files of other users, as mmdebstrap must."""
     if os.geteuid() == 0 or _which("fakechroot") is not None:
-        return None
-    if _which("newuidmap") is not None and all(_has_range(Path(file)) for file in ("/etc/subuid", "/etc/subgid")):
-        return None
-    return _NO_RANGE, _range_remedy()
+        return True
+    return _which("newuidmap") is not None and all(_has_range(Path(file)) for file in ("/etc/subuid", "/etc/subgid"))
 
 
 _NO_RANGE = "this user has no subordinate user and group ids to build a userland with"
@@ -93,51 +103,35 @@ def _which(program: str) -> str | None:
     return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
 
 
-def ensure(packages: Iterable[str], cache: Path, say: Callable[[str], None]) -> Userland:
-    """The userland with these packages, built if need be; safe when several runs want it at the same time.
+def ensure(packages: Iterable[str], cache: Path, say: Callable[[str], None], maven: Iterable[str] = ()) -> Userland:
+    """The userland with these packages and, in /opt/NAME, the jars of these Maven projects; built if need be.
 
-    Raises Unavailable where this user cannot build one, UserlandError where it fails, DiskFull.
+    Safe when several runs want it at the same time. Raises Unavailable where this user cannot build one,
+    UserlandError where it fails, DiskFull.
     """
-    packages = sorted({*packages, *BASE})
-    if (ready := cached(packages, cache)) is not None:
+    packages, maven = sorted({*packages, *BASE}), sorted(set(maven))
+    if (ready := cached(packages, cache, maven)) is not None:
         return ready
     if (lacking := cannot_build()) is not None:
         raise Unavailable(": ".join(lacking))
-    key = key_of(packages)
-    with _locked(cache, key, say):
-        if (ready := cached(packages, cache)) is not None:
-            return ready
-        work = cache / "userlands" / f".building-{key}"
-        _discard(work)
-        try:
-            say("building the userland, once: a few minutes")
-            _build(packages, work)
-            work.rename(cache / "userlands" / key)
-        except OSError as error:
-            raise DiskFull(f"cannot build the userland in {cache}: {error}") from error
-        finally:
-            _discard(work)
-    built = cached(packages, cache)
+    key = key_of(packages, maven)
+    folders = [jars.ensure(project, cache, say) for project in maven]
+
+    def build(work: Path) -> None:
+        say("building the userland, once: a few minutes")
+        _build(packages, folders, work)
+
+    try:
+        build_once(cache / "userlands", key, "userland", say, build)
+    except OSError as error:
+        raise DiskFull(f"cannot build the userland in {cache}: {error}") from error
+    built = cached(packages, cache, maven)
     if built is None:
         raise UserlandError(f"the userland {key} vanished from {cache} while it was built")
     return built
 
 
-@contextmanager
-def _locked(cache: Path, key: str, say: Callable[[str], None]) -> Iterator[None]:
-    (cache / "userlands").mkdir(parents=True, exist_ok=True)
-    with (cache / "userlands" / f"{key}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another run that is building the same userland")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _build(packages: list[str], work: Path) -> None:
-    work.mkdir()
-    work.chmod(0o755)
+def _build(packages: list[str], folders: list[Path], work: Path) -> None:
     tar, root = work / "root.tar", work / "root"
     # root builds below the cache, so that what a kill leaves behind is found; others need a folder that their
     # subordinate users can reach
@@ -148,8 +142,10 @@ def _build(packages: list[str], work: Path) -> None:
         "--aptopt=Apt::Install-Recommends false",
         "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
+        "--essential-hook=mkdir -p $1/usr/share/man/man1",  # where Java's packages put links to their manuals
         "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
         "--customize-hook=mkdir -p $1/var/lib/apt/lists $1/var/cache/apt",
+        *(f"--customize-hook=copy-in {shlex.quote(str(folder))} /opt" for folder in folders),
         SUITE, str(tar), env=temporary,
     )  # fmt: skip
     root.mkdir()
@@ -158,7 +154,10 @@ def _build(packages: list[str], work: Path) -> None:
     )
     _must("tar", "--extract", "--file", str(tar), "--directory", str(root), *keep)
     status = (root / "var/lib/dpkg/status").read_text()
-    about = {"digest": _digest(tar), "versions": versions_in(status), "asked": packages, "suite": SUITE}
+    versions = versions_in(status)
+    for folder in folders:
+        versions |= jars.versions(folder)
+    about = {"digest": _digest(tar), "versions": versions, "asked": packages, "suite": SUITE}
     (work / "about.json").write_text(json.dumps(about, indent=1, sort_keys=True))
 
 
@@ -196,8 +195,3 @@ def versions_in(dpkg_status: str) -> dict[str, str]:
 def _digest(tar: Path) -> str:
     with tar.open("rb") as data:
         return hashlib.file_digest(data, "sha256").hexdigest()
-
-
-def _discard(folder: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(folder)

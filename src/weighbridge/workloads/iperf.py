@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.quantity import Rate, Size
+from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.study import Options, Role
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -19,9 +20,7 @@ JITTER = Metric("jitter", "ms", "lower")
 LOSS = Metric("loss", "%", "lower")
 OUT_OF_ORDER = Metric("out_of_order", "count", "lower")
 
-_UDP_LENGTH = 1468
-"""Bytes; fits an Ethernet frame, and what the study of Docker networks used."""
-_LENGTHS = {"tcp": (1, 2**20), "udp": (64, 65507)}
+_LENGTHS = {"tcp": (1, 2**20), "udp": (64, LARGEST_PAYLOAD)}
 _LATE_S, _LATE_SHARE = 0.5, 0.05
 """How much longer than the client a server may have received: it waits when the end of the test is lost."""
 
@@ -35,16 +34,17 @@ class IperfOptions(Options):
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None
-    length: Annotated[Size | None, Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B)")] = None
+    length: Annotated[
+        PacketSize | None,
+        Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+    ] = None
     parallel: Annotated[int, Field(ge=1, le=64, description="Streams at the same time")] = 1
 
     @model_validator(mode="after")
     def _what_iperf_takes(self) -> "IperfOptions":
         if self.protocol == "udp" and self.bitrate is None:
             raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf would take 1 Mbit/s")
-        least, most = _LENGTHS[self.protocol]
-        if self.length is not None and not least <= self.length <= most:
-            raise ValueError(f"{self.protocol} takes a length of {least} to {most} B, not {self.length} B")
+        must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 
 
@@ -81,8 +81,9 @@ class Iperf(Workload):
         """Both print CSV. The server writes each stream's row when the stream ends, and completes it on SIGTERM."""
         deadline_s = options.duration + 30
         udp = options.protocol == "udp"
-        length = options.length or (_UDP_LENGTH if udp else None)
-        sizes = ("-l", str(length)) if length is not None else ()  # the server's too: it cuts longer datagrams off
+        length = options.length or (USUAL_PAYLOAD if udp else None)
+        # the server's too: it cuts longer datagrams off
+        sizes = ("-l", str(resolved(length, at))) if length is not None else ()
         common = ("-p", str(at.port), "-y", "C", *(("-u",) if udp else ()), *sizes)
         if role == "server":
             listens = ((options.protocol, at.port),)
@@ -90,6 +91,10 @@ class Iperf(Workload):
         rate = ("-b", f"{options.bitrate:.0f}") if options.bitrate is not None else ()
         load = ("-t", f"{options.duration:.0f}", "-P", str(options.parallel), *rate)
         return Command(("iperf", "-c", at.address, *common, *load), deadline_s)
+
+    def packet_size(self, options: IperfOptions, at: Endpoint) -> int | None:
+        """Bytes of a datagram's payload; None of TCP."""
+        return known(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: IperfOptions) -> float:
         """Seconds."""

@@ -11,8 +11,9 @@ from pydantic import Field, model_validator
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.quantity import Rate, Size
+from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.study import Options, Role
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -24,9 +25,7 @@ BACK = {metric: replace(metric, name=f"{metric.name}_back") for metric in (THROU
 _BACK = "_bidir_reverse"
 """What iperf3 adds to a key for that direction."""
 
-_UDP_LENGTH = 1468
-"""Bytes; fits an Ethernet frame. Left to itself iperf3 takes 32 768 on a loopback interface, 1448 elsewhere."""
-_LENGTHS = {"tcp": (1, 2**20), "udp": (16, 65507)}
+_LENGTHS = {"tcp": (1, 2**20), "udp": (16, LARGEST_PAYLOAD)}
 """The bytes a buffer or datagram may have: iperf3 refuses others."""
 _ACCOUNTED = 0.9
 """The share of what was sent that the receiver must have seen or missed for iperf3's own loss to be believed."""
@@ -42,7 +41,10 @@ class Iperf3Options(Options):
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     omit: Annotated[WholeSeconds, Field(ge=0, le=60, description="Warm-up before it that iperf3 leaves out")] = 0.0
     bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None
-    length: Annotated[Size | None, Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B)")] = None
+    length: Annotated[
+        PacketSize | None,
+        Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+    ] = None
     parallel: Annotated[int, Field(ge=1, le=128, description="Streams at the same time")] = 1
     reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
     bidirectional: Annotated[bool, Field(description="Both send at the same time; not with reverse")] = False
@@ -53,9 +55,7 @@ class Iperf3Options(Options):
             raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf3 reports false rates without one")
         if self.reverse and self.bidirectional:
             raise ValueError("reverse and bidirectional exclude each other: bidirectional measures both ways")
-        least, most = _LENGTHS[self.protocol]
-        if self.length is not None and not least <= self.length <= most:
-            raise ValueError(f"{self.protocol} takes a length of {least} to {most} B, not {self.length} B")
+        must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 
 
@@ -80,7 +80,11 @@ class Iperf3(Workload):
         if role == "server":
             argv = ("iperf3", "-s", "-B", at.listen, "-p", str(at.port), "--forceflush")
             return Command(argv, deadline_s=deadline_s + 60, listens=(("tcp", at.port),))
-        return Command(("iperf3", "-J", "-c", at.address, "-p", str(at.port), *_arguments(options)), deadline_s)
+        return Command(("iperf3", "-J", "-c", at.address, "-p", str(at.port), *_arguments(options, at)), deadline_s)
+
+    def packet_size(self, options: Iperf3Options, at: Endpoint) -> int | None:
+        """Bytes of a datagram's payload; None of TCP."""
+        return known(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: Iperf3Options) -> float:
         """Seconds."""
@@ -99,14 +103,17 @@ class Iperf3(Workload):
         return found
 
 
-def _arguments(options: Iperf3Options) -> tuple[str, ...]:
-    """The options as iperf3 writes them; what is at iperf3's own default is left out."""
-    length = options.length or (_UDP_LENGTH if options.protocol == "udp" else None)
+def _arguments(options: Iperf3Options, at: Endpoint) -> tuple[str, ...]:
+    """The options as iperf3 writes them; what is at iperf3's own default is left out.
+
+    UDP always has a length: left to itself iperf3 takes 32 768 on a loopback interface, 1448 elsewhere.
+    """
+    length = options.length or (USUAL_PAYLOAD if options.protocol == "udp" else None)
     arguments = ["--connect-timeout", "5000", "-t", f"{options.duration:.0f}", "-P", str(options.parallel)]
     arguments += ["-u"] if options.protocol == "udp" else []
     arguments += ["-O", f"{options.omit:.0f}"] if options.omit else []
     arguments += ["-b", f"{options.bitrate:.0f}"] if options.bitrate is not None else []
-    arguments += ["-l", str(length)] if length is not None else []
+    arguments += ["-l", str(resolved(length, at))] if length is not None else []
     arguments += ["-R"] if options.reverse else []
     arguments += ["--bidir"] if options.bidirectional else []
     return tuple(arguments)

@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.quantity import Size
+from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Options, Role
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, PacketBytes, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 RATE = Metric("rate", "1/s", "higher")
@@ -28,28 +29,22 @@ LATENCIES = {
 
 _TRANSACTIONS = ("TRANSACTION_RATE", *LATENCIES, "ELAPSED_TIME")
 _STREAM = ("REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME")
-_UDP_MESSAGE = 1468
-"""Bytes; fits an Ethernet frame. Left to itself netperf sends the largest datagrams that there are."""
-_UDP_MOST = 65507
 _BUSY = 0.95
 """The share of the time that transactions must fill: those of a healthy run fill 99 %."""
 
-MessageSize = Annotated[Size, Field(ge=1, le=2**20)]
-"""Bytes of one message."""
-
 
 class NetperfOptions(Options):
-    """What a study file may say about a netperf workload. Sizes are in bytes."""
+    """What a study file may say about a netperf workload. Sizes are in bytes; of UDP tests also ``mtu``."""
 
     test: Annotated[
         Literal["TCP_RR", "UDP_RR", "TCP_STREAM", "UDP_STREAM"],
         Field(description="Request and response, one at a time, or a stream to the server"),
     ] = "TCP_RR"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
-    request_size: Annotated[MessageSize | None, Field(description="Bytes of a request (RR: 1 B)")] = None
-    response_size: Annotated[MessageSize | None, Field(description="Bytes of a response (RR: as the request)")] = None
+    request_size: Annotated[PacketSize | None, Field(description="Bytes of a request (RR: 1 B)")] = None
+    response_size: Annotated[PacketSize | None, Field(description="Bytes of a response (RR: as the request)")] = None
     message_size: Annotated[
-        MessageSize | None,
+        PacketSize | None,
         Field(description="Bytes of a message of a stream (UDP: 1468 B; TCP: the socket's buffer)"),
     ] = None
 
@@ -57,6 +52,15 @@ class NetperfOptions(Options):
     def transactions(self) -> bool:
         """Whether the test is request and response."""
         return self.test.endswith("_RR")
+
+    @property
+    def sizes(self) -> tuple[PacketBytes, ...]:
+        """Request and response; or the message of a stream, which netperf chooses where a TCP test has none."""
+        if self.transactions:
+            request = self.request_size or 1
+            return request, self.response_size or request
+        message = self.message_size or (USUAL_PAYLOAD if self.udp else None)
+        return () if message is None else (message,)
 
     @property
     def udp(self) -> bool:
@@ -70,8 +74,7 @@ class NetperfOptions(Options):
             if size is not None and self.transactions == (name == "message_size"):
                 takes = "request_size and response_size" if self.transactions else "message_size"
                 raise ValueError(f"{self.test} has no {name}: it takes {takes}")
-            if self.udp and size is not None and size > _UDP_MOST:
-                raise ValueError(f"a datagram carries at most {_UDP_MOST} B, not {size} B ({name})")
+            must_fit(name, size, self.test, 1, LARGEST_PAYLOAD if self.udp else 2**20)
         return self
 
 
@@ -105,6 +108,13 @@ class Netperf(Workload):
         """One second of the same test."""
         return _client(options, at, 1)
 
+    def packet_size(self, options: NetperfOptions, at: Endpoint) -> int | None:
+        """Bytes of a datagram's payload, of request and response the larger; None of TCP."""
+        if not options.udp:
+            return None
+        sizes = [known(size, at) for size in options.sizes]
+        return None if None in sizes else max(size for size in sizes if size is not None)
+
     def expected_s(self, options: NetperfOptions) -> float:
         """Seconds."""
         return options.duration + 0.1
@@ -130,12 +140,11 @@ def _client(options: NetperfOptions, at: Endpoint, duration: float) -> Command:
     """netperf for ``duration`` seconds; ``-j`` keeps the latencies, test options come after the ``--``."""
     argv = ["netperf", "-4", "-H", at.address, "-p", str(at.port), "-t", options.test, "-l", f"{duration:.0f}"]
     argv += ["-j", "--", "-P", f",{at.port if options.udp else at.data_port}"]
+    sizes = ",".join(str(resolved(size, at)) for size in options.sizes)
     if options.transactions:
-        request = options.request_size or 1
-        argv += ["-r", f"{request},{options.response_size or request}", "-k", ",".join(_TRANSACTIONS)]
+        argv += ["-r", sizes, "-k", ",".join(_TRANSACTIONS)]
     else:
-        message = options.message_size or (_UDP_MESSAGE if options.udp else None)
-        argv += ["-m", str(message)] if message is not None else []
+        argv += ["-m", sizes] if sizes else []  # of UDP always: left to itself netperf sends the largest there are
         argv += ["-R", "1"]  # netperf keeps the datagrams of UDP_STREAM from every router, unless told
         argv += ["-k", ",".join(_STREAM)]
     return Command(tuple(argv), deadline_s=duration + 30)

@@ -9,8 +9,9 @@ from pydantic import AfterValidator, Field, model_validator
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.quantity import Rate, Size
+from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.study import Options, Role
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -19,9 +20,7 @@ RECEIVER_CPU = Metric("receiver_cpu", "%", "lower")
 RETRANSMITS = Metric("retransmits", "count", "lower")
 LOSS = Metric("loss", "%", "lower")
 
-_UDP_LENGTH = 1468
-"""Bytes; fits an Ethernet frame. Left to itself nuttcp takes what its control connection would, or 8 KiB."""
-_LENGTHS = {"tcp": (1, 2**24), "udp": (64, 65507)}
+_LENGTHS = {"tcp": (1, 2**24), "udp": (64, LARGEST_PAYLOAD)}
 _UDP_OVERHEAD_S = 2.4
 """nuttcp waits before it believes that the last datagram has arrived."""
 _LATE_S = 1.0
@@ -44,18 +43,17 @@ class NuttcpOptions(Options):
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     bitrate: Annotated[Bitrate | None, Field(description="What is sent at most; udp needs it")] = None
-    length: Annotated[Size | None, Field(description="Bytes of a buffer (tcp: 64 KiB) or datagram (udp: 1468 B)")] = (
-        None
-    )
+    length: Annotated[
+        PacketSize | None,
+        Field(description="Bytes of a buffer (tcp: 64 KiB) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+    ] = None
     reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
 
     @model_validator(mode="after")
     def _what_nuttcp_takes(self) -> "NuttcpOptions":
         if self.protocol == "udp" and self.bitrate is None:
             raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): without one nuttcp floods the network")
-        least, most = _LENGTHS[self.protocol]
-        if self.length is not None and not least <= self.length <= most:
-            raise ValueError(f"{self.protocol} takes a length of {least} to {most} B, not {self.length} B")
+        must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 
 
@@ -86,7 +84,12 @@ class Nuttcp(Workload):
             return Command(argv, deadline_s=deadline_s + 60, listens=(("tcp", at.port),))
         ports = ("-P", str(at.port), "-p", str(at.data_port))
         seconds = f"{options.duration:.0f}"
-        return Command(("nuttcp", "-4", "-fparse", *ports, "-T", seconds, *_load(options), at.address), deadline_s)
+        load = _load(options, at)
+        return Command(("nuttcp", "-4", "-fparse", *ports, "-T", seconds, *load, at.address), deadline_s)
+
+    def packet_size(self, options: NuttcpOptions, at: Endpoint) -> int | None:
+        """Bytes of a datagram's payload; None of TCP."""
+        return known(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: NuttcpOptions) -> float:
         """Seconds."""
@@ -105,13 +108,16 @@ class Nuttcp(Workload):
         )
 
 
-def _load(options: NuttcpOptions) -> tuple[str, ...]:
-    """What is sent, as nuttcp writes it: a rate without a unit is in kbit/s."""
+def _load(options: NuttcpOptions, at: Endpoint) -> tuple[str, ...]:
+    """What is sent, as nuttcp writes it: a rate without a unit is in kbit/s.
+
+    UDP always has a length: left to itself nuttcp takes what its control connection would, or 8 KiB.
+    """
     udp = options.protocol == "udp"
-    length = options.length or (_UDP_LENGTH if udp else None)
+    length = options.length or (USUAL_PAYLOAD if udp else None)
     load = ["-u"] if udp else []
     load += ["-r"] if options.reverse else []
-    load += [f"-l{length}"] if length is not None else []
+    load += [f"-l{resolved(length, at)}"] if length is not None else []
     load += [f"-R{options.bitrate / 1000:.0f}"] if options.bitrate is not None else []
     return tuple(load)
 

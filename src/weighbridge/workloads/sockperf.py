@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.quantity import Size
+from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Options, Role
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 MEAN = Metric("latency_mean", "us", "lower")
@@ -39,7 +40,10 @@ class SockperfOptions(Options):
     ] = "ping-pong"
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the messages")] = "udp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it sends, in whole seconds")] = 10.0
-    message_size: Annotated[Size, Field(ge=14, le=65507, description="Bytes of each message")] = 64
+    message_size: Annotated[
+        PacketSize,
+        Field(description="Bytes of each message; of udp also mtu: the largest that fits a packet"),
+    ] = 64
     rate: Annotated[
         int | None, Field(ge=10, le=10**7, description="Messages per second of under-load, which needs it")
     ] = None
@@ -48,7 +52,8 @@ class SockperfOptions(Options):
     ] = None
 
     @model_validator(mode="after")
-    def _a_rate_for_a_load(self) -> "SockperfOptions":
+    def _what_sockperf_takes(self) -> "SockperfOptions":
+        must_fit("message_size", self.message_size, self.protocol, 14, LARGEST_PAYLOAD)
         if self.test == "under-load" and self.rate is None:
             raise ValueError("under-load needs a rate in messages per second (rate: 10000)")
         if self.test == "ping-pong" and (self.rate is not None or self.reply_every is not None):
@@ -86,10 +91,14 @@ class Sockperf(Workload):
             argv = ("sockperf", "server", "-i", at.listen, "-p", str(at.port), *protocol)
             return Command(argv, deadline_s=deadline_s + 60, listens=((options.protocol, at.port),))
         argv = ("sockperf", options.test, "--full-rtt", "-i", at.address, "-p", str(at.port), *protocol)
-        argv += ("-m", str(options.message_size), "-t", f"{options.duration:.0f}")
+        argv += ("-m", str(resolved(options.message_size, at)), "-t", f"{options.duration:.0f}")
         if options.test == "under-load":
             argv += ("--mps", str(options.rate), "--reply-every", str(options.reply_every or 10))
         return Command(argv, deadline_s)
+
+    def packet_size(self, options: SockperfOptions, at: Endpoint) -> int | None:
+        """Bytes of a datagram's payload; None of TCP."""
+        return known(options.message_size, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: SockperfOptions) -> float:
         """Seconds."""

@@ -1,0 +1,98 @@
+"""Builds and caches the jars of the projects below ``weighbridge/java``, with Maven as its user has set it up."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.model.command import Command
+from weighbridge.process import run
+from weighbridge.userland.once import build_once
+
+PROJECTS = Path(__file__).parent.parent / "java"
+BUILD_DEADLINE_S = 900.0
+_NEEDED = ("mvn", "javac")
+
+
+def key_of(project: str) -> str:
+    """The name under which a project's jars are cached: what its pom and its sources say. Raises UserlandError."""
+    folder = PROJECTS / project
+    if not (folder / "pom.xml").is_file():
+        raise UserlandError(f"there is no Maven project '{project}'")
+    content = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        for part in (str(file.relative_to(folder)).encode(), file.read_bytes()):
+            content.update(len(part).to_bytes(8, "big") + part)
+    return content.hexdigest()[:16]
+
+
+def cached(project: str, cache: Path) -> Path | None:
+    """The folder with the project's built jars, which has the project's name, or None."""
+    folder = cache / "jars" / key_of(project) / project
+    return folder if folder.is_dir() else None
+
+
+def cannot_build(projects: Iterable[str], cache: Path) -> tuple[str, str] | None:
+    """Why the jars that are not cached yet cannot be built, and what helps; None where all is well."""
+    if all(cached(project, cache) is not None for project in projects):
+        return None
+    missing = [program for program in _NEEDED if shutil.which(program) is None]
+    if not missing:
+        return None
+    what = f"{' and '.join(missing)}, which {'build' if len(missing) > 1 else 'builds'} the Java workloads,"
+    return f"{what} {'are' if len(missing) > 1 else 'is'} not installed", "apt-get install maven default-jdk-headless"
+
+
+def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
+    """The folder with the project's jars, built if need be.
+
+    Raises Unavailable without Maven or a JDK, UserlandError where the build fails, DiskFull.
+    """
+    if (ready := cached(project, cache)) is not None:
+        return ready
+    if (lacking := cannot_build([project], cache)) is not None:
+        raise Unavailable(": ".join(lacking))
+
+    def build(work: Path) -> None:
+        say(f"building the jars of {project} with Maven, once")
+        _build(project, work)
+
+    try:
+        build_once(cache / "jars", key_of(project), "jars", say, build)
+    except OSError as error:
+        raise DiskFull(f"cannot build the jars of {project} in {cache}: {error}") from error
+    built = cached(project, cache)
+    if built is None:
+        raise UserlandError(f"the jars of {project} vanished from {cache} while they were built")
+    return built
+
+
+def versions(jars: Path) -> dict[str, str]:
+    """Jar -> version, from the names Maven gives them: coherence-22.06.15.jar."""
+    names = (path.stem for path in sorted(jars.glob("*.jar")))
+    split = (_name_and_version(name) for name in names)
+    return {f"{name} (jar)": version for name, version in split}
+
+
+def _name_and_version(stem: str) -> tuple[str, str]:
+    """javassist-3.29.2-GA -> javassist, 3.29.2-GA: the version begins with the first part that is a number."""
+    parts = stem.split("-")
+    first = next((place for place, part in enumerate(parts) if place and part[:1].isdigit()), len(parts))
+    return "-".join(parts[:first]), "-".join(parts[first:])
+
+
+def _build(project: str, work: Path) -> None:
+    """Build in a copy of the project, and keep only the jars."""
+    source = work / "source"
+    shutil.copytree(PROJECTS / project, source)
+    argv = ("setpriv", "--pdeathsig", "KILL", "--", "mvn", "--batch-mode", "--no-transfer-progress", "--errors",
+            f"--file={source / 'pom.xml'}", "package")  # fmt: skip
+    completed = run(Command(argv, BUILD_DEADLINE_S))
+    if completed.timed_out:
+        raise UserlandError(f"mvn did not end within {BUILD_DEADLINE_S / 60:.0f} minutes")
+    if completed.returncode != 0:
+        told = [line for line in completed.text.splitlines() if line.startswith("[ERROR]")] or [completed.last_words]
+        raise UserlandError(f"mvn failed: {told[0].removeprefix('[ERROR]').strip()}")
+    (source / "target" / "jars").rename(work / project)
+    shutil.rmtree(source)

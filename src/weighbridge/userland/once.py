@@ -1,0 +1,60 @@
+"""Things of the cache that are built once under a key: whole or not at all, by one builder at a time."""
+
+import contextlib
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+KINDS = ("userlands", "jars")
+"""The folders of the cache that hold such things, each under its key."""
+_BUILDING = ".building-"
+
+
+def build_once(folder: Path, key: str, what: str, say: Callable[[str], None], build: Callable[[Path], None]) -> None:
+    """Make ``folder/key`` by ``build``, which fills the new folder that it is given, unless it is there.
+
+    Where ``build`` raises, or is killed, nothing is left but what `half_built` finds. Raises OSError.
+    """
+    with _locked(folder, key, what, say):
+        if (folder / key).exists():
+            return
+        work = folder / f"{_BUILDING}{key}"
+        discard(work)
+        try:
+            work.mkdir()
+            work.chmod(0o755)
+            build(work)
+            work.rename(folder / key)
+        finally:
+            discard(work)
+
+
+@contextmanager
+def _locked(folder: Path, key: str, what: str, say: Callable[[str], None]) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{key}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another run that is building the same {what}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def half_built(cache: Path) -> list[Path]:
+    """The folders below the cache whose builder was killed: nobody holds their lock."""
+    found = []
+    for work in (path for kind in KINDS for path in (cache / kind).glob(f"{_BUILDING}*")):
+        lock = work.with_name(work.name.removeprefix(_BUILDING) + ".lock")
+        with lock.open("a") as handle, contextlib.suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found.append(work)
+    return found
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder, if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)

@@ -1,0 +1,139 @@
+"""Coherence: objects put into a cache that the other member of a two-member cluster stores."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads._java import JRE, java
+from weighbridge.workloads._seconds import WholeSeconds
+
+RATE = Metric("rate", "1/s", "higher")
+OBJECTS = Metric("objects", "count", "higher")
+MEAN = Metric("latency_mean", "us", "lower")
+P50 = Metric("latency_p50", "us", "lower")
+P99 = Metric("latency_p99", "us", "lower")
+
+_START_S = 4.0
+"""About how long a member takes to join."""
+
+
+class CoherencePutOptions(Options):
+    """What a study file may say about a coherence-put workload."""
+
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same before it, thrown away")] = 5.0
+    value_length: Annotated[int, Field(ge=1, le=10**6, description="Random characters of each value")] = 700
+    transport: Annotated[
+        Literal["tcp", "datagram"], Field(description="What carries the members' messages: TCP bus, or datagrams")
+    ] = "tcp"
+    heap: Annotated[Size, Field(ge=32 * 2**20, le=2**36, description="Heap of each member")] = 64 * 2**20
+
+
+class CoherencePut(Workload):
+    """A storage member (server), and a member without storage that puts, one object at a time (client).
+
+    The client removes the previous key and puts the next, so one object is kept; only the put itself is timed.
+    The members find each other at one well-known address, and the cluster has the name of its address and port.
+    """
+
+    kind = "coherence-put"
+    summary = "Coherence: objects put into a cache on another member, and the latency of a put"
+    options = CoherencePutOptions
+    packages = JRE
+    maven = "coherence"
+    roles = ("server", "client")
+    transports = ("tcp", "udp")
+    mutual = True
+
+    def metrics(self, options: CoherencePutOptions) -> tuple[Metric, ...]:
+        """Objects per second, objects, latency of a put in microseconds."""
+        return RATE, OBJECTS, MEAN, P50, P99
+
+    def command(self, role: Role, options: CoherencePutOptions, at: Endpoint) -> Command:
+        """Server: Coherence's own cache server. Client: prints one line of JSON."""
+        deadline_s = options.warm_up + options.duration + 90
+        if role == "server":
+            member = _member(options, at.listen, at.listen, at.port)
+            return Command(
+                (*member, "com.tangosol.net.DefaultCacheServer"), deadline_s + 60, listens=(("tcp", at.port),)
+            )
+        argv = _member(options, at.address, at.client, at.port, "coherence.distributed.localstorage=false")
+        times = (f"{options.warm_up:.0f}", f"{options.duration:.0f}")
+        return Command((*argv, "weighbridge.PutClient", *times, str(options.value_length)), deadline_s)
+
+    def expected_s(self, options: CoherencePutOptions) -> float:
+        """Seconds."""
+        return _START_S + options.warm_up + options.duration
+
+    def parse(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """What the client counted, latency from its histogram. Raises ProgramFailed or Unparseable."""
+        from hdrh.histogram import HdrHistogram
+
+        told = _told(completed["client"])
+        try:
+            objects, seconds = int(told["objects"]), float(told["seconds"])
+            members, kept = int(told["members"]), int(told["kept"])
+            mean, histogram = float(told["latency_mean_ns"]), HdrHistogram.decode(told["latency_ns"])
+        except Exception as error:  # the decoder raises whatever comes of bytes that are no histogram
+            raise Unparseable(f"the put client's output has no usable result ({error})") from error
+        if options.transport == "datagram" and b"tmb://" in completed["client"].stderr:
+            raise ProgramFailed("the members used the TCP bus, not datagrams")
+        if members != 2 or kept != 1:
+            raise ProgramFailed(f"the cluster had {members} members, not 2, and the cache kept {kept} objects, not 1")
+        counted = 0 if histogram is None else histogram.get_total_count()
+        if histogram is None or counted != objects or not options.duration <= seconds < math.inf:
+            raise Unparseable(f"the put client tells of {objects} objects in {seconds:g} s, its histogram {counted}")
+        if not (objects and 0 < mean <= histogram.get_max_value()):
+            raise Unparseable(f"the put client tells of a mean latency of {mean:g} ns, which cannot be")
+        return (
+            Measurement(RATE, objects / seconds),
+            Measurement(OBJECTS, objects),
+            Measurement(MEAN, mean / 1e3),
+            Measurement(P50, histogram.get_value_at_percentile(50) / 1e3),
+            Measurement(P99, histogram.get_value_at_percentile(99) / 1e3),
+        )
+
+    def histograms(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> Mapping[str, str]:
+        """``latency``: that of a put, in nanoseconds."""
+        return {"latency": str(_told(completed["client"])["latency_ns"])}
+
+
+def _member(options: CoherencePutOptions, well_known: str, own: str, port: int, *more: str) -> tuple[str, ...]:
+    """The beginning of a member's command line. Members with other names or ports form other clusters.
+
+    The port is that at which members find each other; for their messages each takes free ones.
+    """
+    properties = [
+        f"coherence.wka={well_known}",
+        f"coherence.localhost={own}",
+        f"coherence.clusterport={port}",
+        f"coherence.cluster=weighbridge-{port}",
+        "coherence.join.timeout=500",
+        "coherence.management=none",
+    ]
+    properties += ["coherence.transport.reliable=datagram"] if options.transport == "datagram" else []
+    return java("coherence", options.heap, *properties, *more)
+
+
+def _told(client: Completed) -> dict[str, Any]:
+    """The client's line of JSON."""
+    if client.returncode != 0:
+        raise ProgramFailed(f"the put client ended with code {client.returncode}: {client.last_words}")
+    try:
+        told = json.loads(client.text)
+    except (ValueError, RecursionError) as error:
+        raise Unparseable(f"the put client's output is no JSON ({error})") from error
+    if not isinstance(told, dict):
+        raise Unparseable("the put client's output is no JSON object")
+    return told
+
+
+PLUGIN = CoherencePut()

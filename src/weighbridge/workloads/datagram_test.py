@@ -1,0 +1,147 @@
+"""Coherence's Datagram Test Utility: how many of the datagrams sent arrive, and how fast, as the listener saw it."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import PacketSize
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads._java import JRE, java
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
+
+THROUGHPUT = Metric("throughput", "MiB/s", "higher")
+"""The tool says MB for 2^20 bytes."""
+PACKETS = Metric("packets_per_second", "1/s", "higher")
+SUCCESS = Metric("success_rate", "%", "higher")
+ERRORS = Metric("error_rate", "%", "lower")
+MISSING = Metric("missing", "count", "lower")
+OUT_OF_ORDER = Metric("out_of_order", "count", "lower")
+
+_HEAP = 64 * 2**20
+_QUIET_MS = 60_000
+"""After so long without a packet the listener would begin to count anew; its own second is shorter than a stall."""
+_USUAL_RATE, _SLOWEST_RATE = 100_000, 1000
+"""Packets per second: for the plan, and for the deadline."""
+_START_S = 3.0
+
+_REPORT = re.compile(
+    r"^Lifetime:\nRx from publisher: .*\n\s+to listener: .*\n\s+elapsed: (?P<ms>\d{1,12})ms\n"
+    r"\s+packet size: (?P<size>\d{1,5})\n\s+throughput: .*\n.*\n\s+received: (?P<received>\d{1,12}) of "
+    r"(?P<sent>\d{1,12})\n\s+missing: (?P<missing>-?\d{1,12})\n\s+success rate: .*\n"
+    r"\s+out of order: (?P<late>\d{1,12})\n(?:.*\n){1,20}?Now:\n(?:.*\n){1,40}? completed: .*\n",
+    re.MULTILINE,
+)
+
+
+class DatagramTestOptions(Options):
+    """What a study file may say about a datagram-test workload. Numbers of packets; sizes are of UDP payload."""
+
+    packet_size: Annotated[PacketSize, Field(description="Bytes of each datagram, or mtu: the largest that fits")] = (
+        1468
+    )
+    packets: Annotated[
+        int, Field(ge=1000, le=10**9, description="Datagrams to be received; the test ends with them")
+    ] = 2_200_000
+    report_interval: Annotated[
+        int, Field(ge=1000, le=10**8, description="Datagrams received between two reports in the raw output")
+    ] = 100_000
+    rate: Annotated[
+        int | None, Field(ge=1, le=10_000, description="MiB per second sent at most (default: as fast as it can)")
+    ] = None
+    receive_buffer: Annotated[
+        int | None,
+        Field(ge=1, le=10**6, description="Datagrams that the receive buffer holds (default: all the system grants)"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _what_the_test_takes(self) -> "DatagramTestOptions":
+        must_fit("packet_size", self.packet_size, "udp", 28, LARGEST_PAYLOAD)
+        if self.packets % self.report_interval:
+            raise ValueError(
+                f"packets ({self.packets}) is not a multiple of report_interval ({self.report_interval}), "
+                "and the test counts at its reports"
+            )
+        return self
+
+
+class DatagramTest(Workload):
+    """Datagrams from a publisher to a listener, until the listener has received a number of them.
+
+    The test itself has no such end, so our DatagramListener and DatagramPublisher run it unchanged and pass on one
+    word, over a TCP connection with the number of the UDP port, when the listener's report counts enough. No warm-up:
+    the first reports show that of the virtual machines.
+    """
+
+    kind = "datagram-test"
+    summary = "Coherence's Datagram Test: UDP throughput and loss as the listener saw them"
+    options = DatagramTestOptions
+    packages = JRE
+    maven = "coherence"
+    roles = ("server", "client")
+    transports = ("tcp", "udp")
+
+    def metrics(self, options: DatagramTestOptions) -> tuple[Metric, ...]:
+        """Throughput, packets per second, success and error rate, missing and reordered packets."""
+        return THROUGHPUT, PACKETS, SUCCESS, ERRORS, MISSING, OUT_OF_ORDER
+
+    def command(self, role: Role, options: DatagramTestOptions, at: Endpoint) -> Command:
+        """Server: listens, prints one row a report to stdout and what it counted to stderr. Client: publishes."""
+        size = ("-packetSize", str(resolved(options.packet_size, at)))
+        interval = str(options.report_interval)
+        common = (*size, "-tickInterval", "0", "-reportInterval", interval)
+        deadline_s = options.packets / _SLOWEST_RATE + 60
+        if role == "server":
+            own = (at.listen, str(at.port), str(options.packets), str(options.receive_buffer or 0))
+            log = ("-log", "stdout", "-logInterval", interval, "-rxTimeoutMs", str(_QUIET_MS))
+            argv = (*java(self.maven, _HEAP), "weighbridge.DatagramListener", *own, *common, *log)
+            return Command(argv, deadline_s + 60, listens=(("udp", at.port), ("tcp", at.port)))
+        # it is also a listener, on a port of its own: on one host the server has the first
+        ends = (at.client, str(at.data_port), at.address, str(at.port))
+        rate = ("-txRate", str(options.rate)) if options.rate is not None else ()
+        return Command((*java(self.maven, _HEAP), "weighbridge.DatagramPublisher", *ends, *common, *rate), deadline_s)
+
+    def packet_size(self, options: DatagramTestOptions, at: Endpoint) -> int | None:
+        """Bytes of a datagram's payload."""
+        return known(options.packet_size, at)
+
+    def expected_s(self, options: DatagramTestOptions) -> float:
+        """Seconds, at the rate that is asked for or at a usual one."""
+        size = options.packet_size if isinstance(options.packet_size, int) else 1468
+        per_second = options.rate * 2**20 / size if options.rate is not None else _USUAL_RATE
+        return _START_S + options.packets / max(per_second, _SLOWEST_RATE)
+
+    def parse(self, options: DatagramTestOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """From the listener's report over its life, at the number of packets. Raises ProgramFailed or Unparseable.
+
+        The time begins with the first packet that arrives. A packet that was sent twice by the network counts twice.
+        """
+        client, server = completed["client"], completed["server"]
+        if client.returncode != 0:
+            raise ProgramFailed(f"the publisher ended with code {client.returncode}: {client.last_words}")
+        reports = list(_REPORT.finditer(server.stderr.decode(errors="replace")))
+        if not reports:
+            raise Unparseable("the listener's output has no report")
+        whole = next((each for each in reports if int(each["received"]) == options.packets), None)
+        if whole is None:
+            got = max(int(each["received"]) for each in reports)
+            raise Unparseable(f"the listener's reports end at {got} of {options.packets} packets")
+        seconds, size, sent = int(whole["ms"]) / 1e3, int(whole["size"]), int(whole["sent"])
+        if not (seconds and sent):
+            raise Unparseable(f"the listener received {options.packets} packets in no time")
+        rate, success = options.packets / seconds, 100 * options.packets / sent
+        return (
+            Measurement(THROUGHPUT, rate * size / 2**20),
+            Measurement(PACKETS, rate),
+            Measurement(SUCCESS, success),
+            Measurement(ERRORS, 100 - success),
+            Measurement(MISSING, float(whole["missing"])),
+            Measurement(OUT_OF_ORDER, float(whole["late"])),
+        )
+
+
+PLUGIN = DatagramTest()

@@ -1,0 +1,96 @@
+"""datagram-test: what its options mean, what its commands say, and how it fails."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.workloads.datagram_test import PLUGIN, DatagramTestOptions
+
+from .captured import AT, data, parse
+
+GOOD = data("datagram-test.listener.stderr")
+
+
+def _options(**given: Any) -> DatagramTestOptions:
+    return DatagramTestOptions.model_validate(given)
+
+
+def _listened(stderr: bytes, **options: Any):
+    return parse("datagram-test", options, b"", aside={"server": stderr})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"packet_size": 1468}, "has no unit"),
+        ({"packet_size": "27B"}, "packet_size of 28 to 65507 B, not 27 B"),
+        ({"packet_size": "66kB"}, "not 66000 B"),
+        ({"packet_size": "mtux"}, "is not a size"),
+        ({"packets": 250_000}, "not a multiple of report_interval"),
+        ({"packets": 0}, "greater than or equal to 1000"),
+        ({"rate": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], words: str):
+    with pytest.raises(ValidationError, match=words):
+        _options(**options)
+
+
+def test_the_published_parameters_are_the_defaults():
+    assert (_options().packet_size, _options().packets, _options().report_interval) == (1468, 2_200_000, 100_000)
+
+
+def test_both_ends_have_the_same_packets_and_the_publisher_a_port_of_its_own():
+    options = _options(packet_size="1418B", packets=20_000, report_interval=10_000, rate=12)
+    server, client = (PLUGIN.command(role, options, AT).argv for role in ("server", "client"))
+    for argv in (server, client):
+        assert argv[argv.index("-packetSize") + 1] == "1418"
+        assert argv[argv.index("-reportInterval") + 1] == "10000"
+    first = server.index("weighbridge.DatagramListener") + 1
+    assert server[first : first + 4] == (AT.listen, "15201", "20000", "0")
+    first = client.index("weighbridge.DatagramPublisher") + 1
+    assert client[first : first + 4] == (AT.client, "15202", AT.address, "15201")
+    assert client[client.index("-txRate") + 1] == "12"
+    assert "-txRate" not in server
+
+
+def test_mtu_is_what_was_probed():
+    from dataclasses import replace
+
+    options = _options(packet_size="mtu")
+    probed = replace(AT, udp_payload=1472)
+    assert PLUGIN.wants_payload(options)
+    assert PLUGIN.packet_size(options, probed) == 1472
+    assert PLUGIN.packet_size(options, AT) is None
+    assert "1472" in PLUGIN.command("client", options, probed).argv
+    with pytest.raises(ProgramFailed, match="not known"):
+        PLUGIN.command("client", options, AT)
+
+
+def test_fewer_packets_than_asked_for_are_no_measurement():
+    with pytest.raises(Unparseable, match="end at 300000 of 400000 packets"):
+        _listened(GOOD, packets=400_000)
+
+
+def test_the_report_at_the_number_of_packets_counts_and_not_a_later_one():
+    first, whole = (_listened(GOOD, packets=packets)[0].value for packets in (100_000, 300_000))
+    assert first != whole
+
+
+def test_packets_in_no_time_are_unparseable():
+    with pytest.raises(Unparseable, match="in no time"):
+        _listened(GOOD.replace(b"3287ms", b"0ms"), packets=300_000)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("datagram-test-refused.stderr", "no listener at 127.0.0.1:27000: Connection refused"),
+        ("datagram-test-killed.stderr", "the publisher ended with code 1"),
+    ],
+)
+def test_failures_in_its_own_words(file: str, words: str):
+    with pytest.raises(ProgramFailed, match=words):
+        parse("datagram-test", {}, b"", data(file), 1)
