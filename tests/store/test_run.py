@@ -12,6 +12,7 @@ import pytest
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm
+from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore, level_text
 
@@ -71,6 +72,20 @@ def test_a_trial_comes_back_as_it_was(run: Path):
         assert (run / str(process["stderr"])).read_bytes() == b"err"
         assert [(s["site"], s["name"], s["value"]) for s in store.samples()] == [
             ("host", "busy_s", 0.5), ("client", "cpu_s", 0.25)]  # fmt: skip
+
+
+def test_series_and_histograms_come_back(tmp_path: Path):
+    made = (Series("host a", "load1", (0.0, 1.5), (0.25, 3.0)), Series("server", "cpu_share", (), ()))
+    with RunStore(tmp_path, writable=True) as store:
+        store.begin(STUDY, {})
+        first = store.save(record(series=made, histograms={"latency": "HISTFAAAA"}))
+        second = store.save(record(block=2, series=made[:1]))
+        store.save(record(block=3, outcome=Outcome.UNPARSEABLE, histograms={"latency": "x"}))
+    with RunStore(tmp_path) as store:
+        assert store.series() == [(first, made[0]), (first, made[1]), (second, made[0])]
+        assert store.series(second) == [(second, made[0])]
+        assert store.series(99) == []
+        assert store.histograms() == [(first, "latency", "HISTFAAAA")]
 
 
 def test_facts_come_back_with_their_time(run: Path):
@@ -190,7 +205,6 @@ def test_a_newer_schema_is_refused(run: Path, writable: bool):
 def test_an_older_schema_is_upgraded(run: Path, monkeypatch: pytest.MonkeyPatch, writable: bool):
     before = (run / DATABASE).read_bytes()
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
-    monkeypatch.setattr("weighbridge.store.run.VERSION", schema.VERSION)
     monkeypatch.setitem(schema.UPGRADES, schema.VERSION - 1, "UPDATE run SET value = 'new' WHERE key = 'question';")
     with RunStore(run, writable=writable) as store:
         assert store.info()["question"] == "new"
@@ -198,11 +212,31 @@ def test_an_older_schema_is_upgraded(run: Path, monkeypatch: pytest.MonkeyPatch,
     assert ((run / DATABASE).read_bytes() == before) is not writable
 
 
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_run_of_version_1_is_read_and_goes_on(tmp_path: Path, writable: bool):
+    connection = sqlite3.connect(tmp_path / DATABASE)
+    connection.executescript((Path(__file__).parent / "version-1.sql").read_text())
+    connection.close()
+    before = (tmp_path / DATABASE).read_bytes()
+    with RunStore(tmp_path, writable=writable) as store:
+        assert store.info()["study"] == "small"
+        assert [value.value for value in store.values()] == [5.0, 0.0]
+        assert (store.series(), store.histograms()) == ([], [])
+        if writable:
+            store.save(record(block=2, series=(Series("server", "cpu_share", (1.0,), (0.5,)),)))
+            assert len(store.values()) == 4
+            assert len(store.series()) == 1
+    assert ((tmp_path / DATABASE).read_bytes() == before) is not writable
+    with RunStore(tmp_path) as store:
+        assert len(store.trials()) == 1 + writable
+
+
 def test_a_damaged_file_is_told_when_it_is_read(run: Path):
     data = bytearray((run / DATABASE).read_bytes())
     data[4096:] = b"\xa5" * (len(data) - 4096)
     (run / DATABASE).write_bytes(data)
-    readers = ["info", "environments", "cells", "facts", "finished", "values", "trials", "processes", "samples"]
+    readers = ["info", "environments", "cells", "facts", "finished", "values", "trials", "processes", "samples",
+               "series", "histograms"]  # fmt: skip
     for reader in readers:
         with pytest.raises(RunDirectoryError, match=r"malformed|not a run"), RunStore(run) as store:
             getattr(store, reader)()

@@ -1,88 +1,26 @@
 """A run directory: open it, add to it trial by trial, read it back."""
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weighbridge.errors import DiskFull, RunDirectoryError
+from weighbridge.errors import RunDirectoryError
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm, Cell, Level, Study
-from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
-from weighbridge.store.schema import VERSION, bring_up_to_date
+from weighbridge.model.study import Study
+from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
+from weighbridge.store.database import connect, connect_to_read, saving, transaction
+from weighbridge.store.rows import Value, arm_row, cell_row, level_text, series_of, series_rows, trial_row
+from weighbridge.store.schema import bring_up_to_date
+
+__all__ = ["DATABASE", "RunStore", "Value", "level_text"]
 
 DATABASE = "run.sqlite"
-
-
-def level_text(level: Level) -> str:
-    """A level as the store's key: JSON of its factors, empty object where nothing is swept."""
-    return json.dumps(dict(level), sort_keys=True)
-
-
-@contextmanager
-def _saving(where: Path) -> Iterator[None]:
-    """Turn 'no space' of the file system or of SQLite into DiskFull, and a broken file into one sentence."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "full" in str(error) or "disk I/O" in str(error):
-            raise DiskFull.of(where) from error
-        raise RunDirectoryError(f"{where}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise RunDirectoryError(f"{where} is not a run of Weighbridge: {error}") from error
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull.of(where) from error
-        raise RunDirectoryError(f"{where}: {error.strerror or error}") from error
-
-
-def _connect(database: Path) -> sqlite3.Connection:
-    with contextlib.ExitStack() as undo:
-        connection = undo.enter_context(contextlib.closing(sqlite3.connect(database, isolation_level=None)))
-        for setting in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
-            connection.execute(f"PRAGMA {setting}")
-        undo.pop_all()
-    return connection
-
-
-def _connect_to_read(database: Path) -> sqlite3.Connection:
-    """Never changes the file, and needs no right to write beside it unless a run is writing or was killed."""
-    pending = database.with_name(database.name + "-wal")
-    mode = "mode=ro" if pending.exists() else "immutable=1"  # immutable takes no note of what is pending
-    uri = f"{database.absolute().as_uri()}?{mode}"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as file:
-        (version,) = file.execute("PRAGMA user_version").fetchone()
-        if 0 < version < VERSION:  # upgraded in memory
-            connection = sqlite3.connect(":memory:", isolation_level=None)
-            file.backup(connection)
-            return connection
-    return sqlite3.connect(uri, uri=True, isolation_level=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """One measurement as it is read back, with what locates it."""
-
-    trial_id: int
-    block: int
-    attempt: int
-    environment: str
-    workload: str
-    level: str
-    metric: str
-    unit: str
-    better: str
-    value: float
-    started_at: float
-    flags: tuple[str, ...]
 
 
 class RunStore:
@@ -94,12 +32,12 @@ class RunStore:
         database = directory / DATABASE
         if not writable and not database.is_file():
             raise RunDirectoryError(f"{directory} is not a run directory: it has no {DATABASE}")
-        with contextlib.ExitStack() as undo, _saving(directory):
+        with contextlib.ExitStack() as undo, saving(directory):
             undo.callback(self._let_go)
             if writable:
                 (directory / "raw").mkdir(parents=True, exist_ok=True)
                 self._take_lock()
-            self._db = _connect(database) if writable else _connect_to_read(database)
+            self._db = connect(database) if writable else connect_to_read(database)
             undo.callback(self._db.close)
             bring_up_to_date(self._db, str(directory), create=writable)
             if not writable and not self.info():
@@ -146,18 +84,19 @@ class RunStore:
             "equivalence": repr(study.file.equivalence),
             "seed": str(study.file.seed),
             "repetitions": study.file.repetitions.model_dump_json(),
+            **({"ladder": json.dumps(study.file.ladder)} if study.file.ladder else {}),
             "created": repr(time.time()),
             **info,
         }
-        with _saving(self.directory), self._transaction():
+        with saving(self.directory), transaction(self._db):
             self._db.executemany("INSERT INTO run VALUES (?, ?)", keys.items())
             self._db.executemany(
                 "INSERT INTO environment VALUES (?, ?, ?, ?, ?)",
-                [_arm_row(i, arm) for i, arm in enumerate(study.arms)],
+                [arm_row(i, arm) for i, arm in enumerate(study.arms)],
             )
             self._db.executemany(
                 "INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?)",
-                [_cell_row(i, cell) for i, cell in enumerate(study.cells)],
+                [cell_row(i, cell) for i, cell in enumerate(study.cells)],
             )
 
     def info(self) -> dict[str, str]:
@@ -166,7 +105,7 @@ class RunStore:
 
     def set_info(self, key: str, value: str) -> None:
         """Set one key of the run."""
-        with _saving(self.directory):
+        with saving(self.directory):
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, value))
 
     def environments(self) -> list[tuple[str, str, dict[str, object], str | None]]:
@@ -184,7 +123,7 @@ class RunStore:
     def add_facts(self, scope: str, facts: Mapping[str, str]) -> None:
         """Add what was found out about ``scope`` ("host", "userland", "before", "after" or an environment)."""
         now = time.time()
-        with _saving(self.directory), self._transaction():
+        with saving(self.directory), transaction(self._db):
             self._db.executemany(
                 "INSERT INTO fact VALUES (?, ?, ?, ?)", [(scope, k, v, now) for k, v in facts.items()]
             )
@@ -197,15 +136,12 @@ class RunStore:
 
     def save(self, record: TrialRecord) -> int:
         """Commit one ended trial (its row outlives a power cut) and write its raw outputs. Gives its id."""
-        trial = record.trial
-        with _saving(self.directory), self._transaction():
+        with saving(self.directory), transaction(self._db):
             row = self._db.execute(
                 "INSERT INTO trial (block, attempt, workload, level, environment, outcome, message, started_at,"
                 " duration_s, measured_s, flags) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (trial.block, trial.attempt, trial.workload, level_text(trial.level), trial.environment,
-                 str(record.outcome), record.message, record.started_at, record.duration_s, record.measured_s,
-                 json.dumps(record.flags)),
-            )  # fmt: skip
+                trial_row(record),
+            )
             number = row.lastrowid or 0
             self._db.executemany(
                 "INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -216,6 +152,10 @@ class RunStore:
                 [(number, m.metric.name, m.metric.unit, m.metric.better, m.value) for m in record.measurements],
             )
             self._db.executemany("INSERT INTO sample VALUES (?, ?, ?, ?)", [(number, *s) for s in record.samples])
+            self._db.executemany("INSERT INTO series VALUES (?, ?, ?, ?, ?)", series_rows(number, record))
+            self._db.executemany(
+                "INSERT INTO histogram VALUES (?, ?, ?)", [(number, *each) for each in record.histograms.items()]
+            )
         return number
 
     def _keep_raw(self, number: int, role: RoleRecord) -> tuple[str, str, int, float, str, str]:
@@ -261,31 +201,26 @@ class RunStore:
         """Every meter reading: trial, site, name, value."""
         return self._rows("SELECT * FROM sample")
 
+    def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
+        """Every series of readings with its trial's id, or those of one trial only."""
+        columns = "SELECT trial, place, name, at_s, vals FROM series"
+        one = () if trial is None else (trial,)
+        where = "" if trial is None else " WHERE trial = ?1"  # two queries: an optional condition uses no index
+        return [series_of(row) for row in self._read(f"{columns}{where} ORDER BY trial, rowid", one)]
+
+    def histograms(self) -> list[tuple[int, str, str]]:
+        """Every latency histogram of a trial that ended well: trial, metric, encoded."""
+        return self._read(
+            "SELECT h.trial, h.metric, h.encoded FROM histogram h JOIN trial t ON t.id = h.trial"
+            " WHERE t.outcome = 'ok' ORDER BY h.trial, h.rowid"
+        )
+
     def _rows(self, query: str) -> list[dict[str, object]]:
-        with _saving(self.directory):
+        with saving(self.directory):
             cursor = self._db.execute(query)
             names = [column[0] for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    def _read(self, query: str) -> list[Any]:
-        with _saving(self.directory):
-            return self._db.execute(query).fetchall()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise
-
-
-def _arm_row(position: int, arm: Arm) -> Sequence[object]:
-    return arm.name, position, arm.kind, arm.options.model_dump_json(), arm.aa_of
-
-
-def _cell_row(position: int, cell: Cell) -> Sequence[object]:
-    return cell.workload, level_text(cell.level), position, cell.kind, cell.options.model_dump_json(), cell.label
+    def _read(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
+        with saving(self.directory):
+            return self._db.execute(query, values).fetchall()

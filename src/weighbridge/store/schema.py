@@ -4,7 +4,19 @@ import sqlite3
 
 from weighbridge.errors import RunDirectoryError
 
-VERSION = 1
+VERSION = 2
+
+SERIES = """
+CREATE TABLE series (
+    trial INTEGER NOT NULL REFERENCES trial(id), place TEXT NOT NULL, name TEXT NOT NULL,
+    at_s TEXT NOT NULL, vals TEXT NOT NULL
+) STRICT;
+CREATE TABLE histogram (
+    trial INTEGER NOT NULL REFERENCES trial(id), metric TEXT NOT NULL, encoded TEXT NOT NULL
+) STRICT;
+CREATE INDEX series_of_trial ON series(trial);
+"""
+"""New in version 2. ``at_s`` and ``vals`` are JSON lists of the same length."""
 
 TABLES = """
 CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -38,8 +50,9 @@ CREATE TABLE fact (
 ) STRICT;
 CREATE INDEX sample_of_trial ON sample(trial);
 """
+"""All that version 1 had."""
 
-UPGRADES: dict[int, str] = {}
+UPGRADES: dict[int, str] = {1: SERIES}
 """SQL that brings a file from the version that is the key to the next one."""
 
 
@@ -55,7 +68,7 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables or not create:
             raise RunDirectoryError(f"{where} is not a run of Weighbridge: its database has other tables or none")
-        connection.executescript(f"BEGIN; {TABLES} PRAGMA user_version={VERSION}; COMMIT;")
+        connection.executescript(f"BEGIN; {TABLES} {SERIES} PRAGMA user_version={VERSION}; COMMIT;")
         return
     for old in range(version, VERSION):
         connection.executescript(f"BEGIN; {UPGRADES[old]} PRAGMA user_version={old + 1}; COMMIT;")

@@ -1,0 +1,29 @@
+"""What a meter is: begun before a trial's first program, ended after its last, and then it has series."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from weighbridge.model.trial import Series
+
+
+class MeterFailed(Exception):
+    """There are no readings of a host; one sentence says why. It never fails a trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one host's meter read in a trial, and the CPU seconds that reading took itself (None: not known)."""
+
+    series: tuple[Series, ...]
+    own_cpu_s: float | None = None
+
+
+class Meter(Protocol):
+    """Reads what a host and the sites on it use. Both methods raise MeterFailed."""
+
+    def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
+        """Begin to read, the first time before this returns. ``sites``: each role's ``Site.scope()``."""
+
+    def end(self, since: float) -> Taken:
+        """Read for the last time. ``since``: the moment (time.monotonic) from which the series count their time."""

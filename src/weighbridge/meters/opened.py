@@ -1,0 +1,39 @@
+"""The meters of a session: one for each host, started when it is first asked for and ended with the session."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from weighbridge.meters.kernel import KernelMeter
+from weighbridge.meters.meter import Meter
+from weighbridge.meters.sysstat import SysstatMeter
+from weighbridge.model.site import Host
+from weighbridge.model.study import Meters
+
+
+class OpenMeters:
+    """The meters that were started so far."""
+
+    def __init__(self, options: Meters, stack: ExitStack) -> None:
+        self._options, self._stack = options, stack
+        self._made: dict[str, Meter] = {}
+
+    def of(self, hosts: Iterable[Host]) -> dict[str, Meter]:
+        """The meter of each of these hosts by its name; none with ``source: off``.
+
+        Raises Unavailable where sysstat is asked for and missing. A host on which the kernel's files cannot be read
+        only puts a flag on its trials.
+        """
+        wanted = list(hosts) if self._options.source != "off" else []
+        for host in wanted:
+            if host.name not in self._made:
+                meter = (KernelMeter if self._options.source == "kernel" else SysstatMeter)(host, self._options.hz)
+                self._stack.callback(meter.close)
+                self._made[host.name] = meter
+        return {host.name: self._made[host.name] for host in wanted}
+
+
+@contextmanager
+def meters(options: Meters) -> Iterator[OpenMeters]:
+    """The meters of a session, as the study asks for them."""
+    with ExitStack() as stack:
+        yield OpenMeters(options, stack)

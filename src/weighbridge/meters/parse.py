@@ -1,0 +1,170 @@
+"""The kernel's text as numbers: pure, and what cannot be read is absent, never zero.
+
+Each function gives the counters and the levels in a text. A **counter** only grows, and its name is that of its rate:
+``cpu_user_share`` is in seconds of CPU time, so that its growth in a second is the number of CPUs that were busy.
+A **level** is a value at that moment. Names of files and fields: proc(5), cgroups(7), the kernel's documentation of
+accounting/psi, admin-guide/iostats, admin-guide/cgroup-v1/memory and admin-guide/cgroup-v2.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""The first fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
+SECTOR = 512
+"""Bytes in a sector of /proc/diskstats, whatever the disk's own are."""
+_PARTITION = re.compile(r"(?:(?:nvme|mmcblk)\w*?\d+p\d+|(?:[shv]d|xvd)[a-z]+\d+)")
+_NUMBER = re.compile(r"\d+")
+_OF_A_DEVICE = re.compile(r"(.+)_(?:receive|transmit)_\w+?_per_s|(disk_.+)_(?:reads?|writes|written|busy)_\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What one text says."""
+
+    counters: dict[str, float] = field(default_factory=dict)
+    levels: dict[str, float] = field(default_factory=dict)
+
+
+def cpu(text: str, ticks: int) -> Numbers:
+    """/proc/stat: CPU seconds by kind over all CPUs."""
+    name, *fields = text.split("\n", 1)[0].split() or [""]
+    if name != "cpu" or "\n" not in text or not all(map(_is_number, fields)):
+        return Numbers()
+    return Numbers({f"cpu_{kind}_share": int(n) / ticks for kind, n in zip(CPU_KINDS, fields, strict=False)})
+
+
+def meminfo(text: str) -> Numbers:
+    """/proc/meminfo in the terms of ``sar -r`` (sysstat 12.6.1, sar(1) and pr_stats.c).
+
+    kbmemfree is MemFree, kbavail MemAvailable, kbbuffers Buffers, kbcached Cached, kbcommit Committed_AS (what
+    would be needed if all that was asked for were used); kbmemused = MemTotal - MemFree - Buffers - Cached - Slab.
+    """
+    kib = {match[1]: int(match[2]) for match in re.finditer(r"^(\w+):\s+(\d+) kB\n", text, re.MULTILINE)}
+    names = {
+        "MemFree": "free", "MemAvailable": "available", "Buffers": "buffers", "Cached": "cached",
+        "Committed_AS": "committed",
+    }  # fmt: skip
+    levels = {f"memory_{name}_bytes": kib[key] * 1024.0 for key, name in names.items() if key in kib}
+    if kib.keys() >= {"MemTotal", "MemFree", "Buffers", "Cached", "Slab"}:
+        unused = kib["MemFree"] + kib["Buffers"] + kib["Cached"] + kib["Slab"]
+        levels["memory_used_bytes"] = (kib["MemTotal"] - min(unused, kib["MemTotal"])) * 1024.0
+    return Numbers(levels=levels)
+
+
+def network(text: str) -> Numbers:
+    """/proc/net/dev: bytes, packets and dropped packets of each interface in both directions."""
+    counters: dict[str, float] = {}
+    for line in _whole_lines(text)[2:]:
+        name, _, rest = line.rpartition(":")
+        fields = rest.split()
+        if not name.strip() or len(fields) != 16 or not all(map(_is_number, fields)):
+            continue
+        for way, first in (("receive", 0), ("transmit", 8)):
+            for what, at in (("bytes", 0), ("packets", 1), ("dropped", 3)):
+                counters[f"{name.strip()}_{way}_{what}_per_s"] = float(fields[first + at])
+    return Numbers(counters)
+
+
+def disks(text: str) -> Numbers:
+    """/proc/diskstats of whole disks."""
+    counters: dict[str, float] = {}
+    for line in _whole_lines(text):
+        fields = line.split()
+        if len(fields) < 14 or not all(map(_is_number, fields[3:14])) or _PARTITION.fullmatch(fields[2]):
+            continue
+        reads, sectors_read, writes, sectors_written, busy_ms = (int(fields[at]) for at in (3, 5, 7, 9, 12))
+        counters |= {
+            f"disk_{fields[2]}_reads_per_s": float(reads),
+            f"disk_{fields[2]}_read_bytes_per_s": float(sectors_read * SECTOR),
+            f"disk_{fields[2]}_writes_per_s": float(writes),
+            f"disk_{fields[2]}_written_bytes_per_s": float(sectors_written * SECTOR),
+            f"disk_{fields[2]}_busy_share": busy_ms / 1e3,
+        }
+    return Numbers(counters)
+
+
+def device(name: str) -> str:
+    """The interface or disk that a counter is of; empty for any other counter."""
+    match = _OF_A_DEVICE.fullmatch(name)
+    return (match[1] or match[2]) if match else ""
+
+
+def pressure(text: str, what: str) -> Numbers:
+    """/proc/pressure/WHAT: seconds in which some, or all, tasks waited. All waiting for a CPU has no meaning."""
+    found = {}
+    for match in re.finditer(r"^(some|full) .*total=(\d+)\n", text, re.MULTILINE):
+        if (what, match[1]) != ("cpu", "full"):
+            found[f"pressure_{what}_{match[1]}_share"] = int(match[2]) / 1e6
+    return Numbers(found)
+
+
+def loadavg(text: str) -> Numbers:
+    """/proc/loadavg: the mean number of tasks that ran or waited for a CPU in the last minute."""
+    first = text.split(" ", 1)[0]
+    return Numbers(levels={"load1": float(first)} if re.fullmatch(r"\d+\.\d+", first) and "\n" in text else {})
+
+
+def cpuacct(text: str) -> Numbers:
+    """Version 1, cpuacct.usage: nanoseconds of CPU time."""
+    return Numbers({"cpu_share": int(text) / 1e9}) if _is_line(text) else Numbers()
+
+
+def cpu_stat(text: str) -> Numbers:
+    """cpu.stat of both versions: CPU time (version 2) and the time in which a limit held its tasks back."""
+    stat = _pairs(text)
+    units = {
+        "usage_usec": ("cpu_share", 1e6), "user_usec": ("cpu_user_share", 1e6),
+        "system_usec": ("cpu_system_share", 1e6),
+        "throttled_usec": ("throttled_share", 1e6), "throttled_time": ("throttled_share", 1e9),
+    }  # fmt: skip
+    return Numbers({name: stat[key] / unit for key, (name, unit) in units.items() if key in stat})
+
+
+def memory_now(text: str) -> Numbers:
+    """memory.current or memory.usage_in_bytes: all that is charged to a group, the files that it read included."""
+    return Numbers(levels={"memory_bytes": float(text)} if _is_line(text) else {})
+
+
+def memory_stat(text: str) -> Numbers:
+    """memory.stat of both versions, with what is below the group: anonymous and shared memory, and cached files.
+
+    Which site is charged for a file in the cache is a matter of who read it first.
+    """
+    stat = _pairs(text)
+    two = "anon" in stat
+    keys = ("anon", "shmem", "file") if two else ("total_rss", "total_shmem", "total_cache")
+    if not stat.keys() >= set(keys):
+        return Numbers()
+    anonymous, shared, cached = (float(stat[key]) for key in keys)
+    return Numbers(
+        levels={
+            "memory_anonymous_bytes": anonymous,
+            "memory_shared_bytes": shared,
+            "memory_files_bytes": max(0.0, cached - shared),  # both versions count shared memory there too
+        }
+    )
+
+
+def pids(text: str) -> Numbers:
+    """pids.current: processes and threads."""
+    return Numbers(levels={"pids_count": float(text)} if _is_line(text) else {})
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text, 0) is not None and text.isascii() and len(text) < 21
+
+
+def _is_line(text: str) -> bool:
+    """Whether it is one number and its end of line: what is cut short is a smaller number."""
+    return text.endswith("\n") and _is_number(text[:-1])
+
+
+def _whole_lines(text: str) -> list[str]:
+    """The lines that were not cut short."""
+    return text.split("\n")[:-1]
+
+
+def _pairs(text: str) -> dict[str, int]:
+    pairs = (line.split(" ") for line in _whole_lines(text))
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and _is_number(pair[1])}

@@ -1,0 +1,210 @@
+"""Reads files of the kernel at a steady rate and keeps their text: one small process for a host and a whole session.
+
+It uses the standard library alone and nothing of this project, for it is sent as text to whatever machine it is to
+measure: ``python3 -I -S -c SOURCE``. While it measures it parses nothing, which keeps it cheap; while no trial runs
+it sleeps. It ends when its standard input closes. Line by line, in JSON:
+
+    {"do": "begin", "hz": 10, "files": {LABEL: PATH}, "most": {LABEL: BYTES}}  ->  {"begun": true}
+    {"do": "end"}  ->  {"at": [s, ...], "ticks": 100, "page": 4096, "cpu_s": own, "wall_s": own, "texts": PACKED}
+
+``at`` are seconds since the first reading. ``texts`` is base64 of zlib of JSON: {LABEL: [TEXT or null, ...]}, with
+null where a file could not be read. ``most`` limits how much of a file is read. The path /proc/PID/ns/mnt stands for
+every process in that mount namespace: the text is then their stat lines.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import select
+import sys
+import time
+import zlib
+from typing import Any
+
+CLOSED = -1
+ENOUGH = 1 << 20
+AT_ONCE = 8192
+"""Bytes asked for in one call: a larger buffer costs more than the reading itself."""
+WHOLE = 2048
+"""The kernel gives a long table in parts of a page of 4096 bytes: only what is shorter than this surely is all."""
+RESCAN_S = 1.0
+
+
+def close(fd: int) -> None:
+    """Close a file descriptor, if it is one."""
+    if fd != CLOSED:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+
+
+class File:
+    """A file that stays open; it is opened again where it cannot be read from its beginning a second time."""
+
+    def __init__(self, path: str, most: int) -> None:
+        self.path, self.most, self.first, self.fd = path, most, min(most, AT_ONCE), CLOSED
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            self.fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self.fd = CLOSED
+
+    def read(self) -> bytes | None:
+        """Its bytes now; None where it cannot be read."""
+        try:
+            data = os.pread(self.fd, self.first, 0)
+        except OSError:
+            return self._read_anew()
+        if WHOLE < len(data) < self.most:
+            with contextlib.suppress(OSError):
+                while more := os.pread(self.fd, min(AT_ONCE, self.most - len(data)), len(data)):
+                    data += more
+        return data
+
+    def _read_anew(self) -> bytes | None:
+        close(self.fd)
+        self._open()
+        data = b""
+        try:
+            while more := os.read(self.fd, min(AT_ONCE, self.most - len(data))):
+                data += more
+        except OSError:
+            return None
+        return data
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        close(self.fd)
+
+
+class Members:
+    """The stat lines of every process in a namespace (which a chroot without control groups has of its own)."""
+
+    def __init__(self, path: str, _most: int) -> None:
+        self.kind = path.partition("/ns/")[2]
+        try:
+            self.wanted: str | None = os.readlink(path)  # noqa: PTH115 - pathlib would have to be loaded for it
+        except OSError:
+            self.wanted = None
+        self.files: dict[str, File] = {}
+        self.scanned = -RESCAN_S
+
+    def _scan(self) -> None:
+        found = set()
+        for name in os.listdir("/proc"):  # noqa: PTH208
+            if name.isdigit():
+                with contextlib.suppress(OSError):
+                    if os.readlink(f"/proc/{name}/ns/{self.kind}") == self.wanted:  # noqa: PTH115
+                        found.add(name)
+        for name in self.files.keys() - found:
+            self.files.pop(name).close()
+        for name in found - self.files.keys():
+            self.files[name] = File(f"/proc/{name}/stat", ENOUGH)
+
+    def read(self) -> bytes | None:
+        """One line for each process; None where there never was such a namespace."""
+        if self.wanted is None:
+            return None
+        if time.monotonic() - self.scanned >= RESCAN_S:
+            self.scanned = time.monotonic()
+            self._scan()
+        return b"".join(file.read() or b"" for file in self.files.values())
+
+    def close(self) -> None:
+        """Give every descriptor back."""
+        for file in self.files.values():
+            file.close()
+
+
+class Session:
+    """The readings of one trial."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        most: dict[str, int] = order.get("most", {})
+        self.every = 1 / float(order["hz"])
+        self.files: dict[str, File | Members] = {
+            label: (Members if "/ns/" in path else File)(path, most.get(label, ENOUGH))
+            for label, path in order["files"].items()
+        }
+        self.readers = [file.read for file in self.files.values()]
+        self.used = time.process_time()
+        self.start, self.number = time.monotonic(), 0
+        self.at: list[float] = []
+        self.rows: list[list[bytes | None]] = []
+        self.take()
+
+    def take(self) -> None:
+        """One reading of every file."""
+        self.at.append(time.monotonic() - self.start)
+        self.rows.append([read() for read in self.readers])
+
+    def left(self) -> float:
+        """Seconds until the next reading is due; those whose time has passed are left out."""
+        now = time.monotonic() - self.start
+        if now >= (self.number + 1) * self.every:
+            self.number = int(now / self.every)
+            self.take()
+        return max(0.0, (self.number + 1) * self.every - (time.monotonic() - self.start))
+
+    def close(self) -> None:
+        """Give every descriptor back: an open file of a network namespace keeps the namespace."""
+        for file in self.files.values():
+            file.close()
+
+    def end(self) -> dict[str, object]:
+        """Take the last reading; gives all of them."""
+        self.take()
+        used, wall = time.process_time() - self.used, time.monotonic() - self.start
+        self.close()
+        texts = {
+            label: [None if data is None else data.decode("latin-1") for data in column]
+            for label, column in zip(self.files, zip(*self.rows, strict=True), strict=True)
+        }
+        return {
+            "at": [round(at, 6) for at in self.at],
+            "ticks": os.sysconf("SC_CLK_TCK"),
+            "page": os.sysconf("SC_PAGE_SIZE"),
+            "cpu_s": used,
+            "wall_s": wall,
+            "texts": base64.b64encode(zlib.compress(json.dumps(texts).encode(), 1)).decode(),
+        }
+
+
+def answer(message: dict[str, object]) -> None:
+    """One line to standard output."""
+    data = memoryview(json.dumps(message).encode() + b"\n")
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def main() -> int:
+    """Serve until standard input closes."""
+    session: Session | None = None
+    waiting = b""
+    while True:
+        ready, _, _ = select.select([0], [], [], session.left() if session else None)
+        if not ready:
+            continue
+        data = os.read(0, 1 << 16)
+        if not data:
+            return 0
+        waiting += data
+        while b"\n" in waiting:
+            line, waiting = waiting.split(b"\n", 1)
+            order = json.loads(line)
+            if order["do"] == "begin":
+                if session is not None:
+                    session.close()
+                session = Session(order)
+                answer({"begun": True})
+            elif session is not None:
+                done, session = session, None
+                answer(done.end())
+            else:
+                answer({"error": "nothing was begun"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Which files a meter reads, under which labels. A label is "PLACE/WHAT"; the place is "host NAME" or a role."""
+
+from collections.abc import Mapping
+
+HOST_FILES = {
+    "stat": "/proc/stat",
+    "meminfo": "/proc/meminfo",
+    "net": "/proc/net/dev",
+    "diskstats": "/proc/diskstats",
+    "loadavg": "/proc/loadavg",
+    "pressure.cpu": "/proc/pressure/cpu",
+    "pressure.memory": "/proc/pressure/memory",
+    "pressure.io": "/proc/pressure/io",
+}
+"""Of the host as its own processes see it: /proc/net is that of its network namespace."""
+
+MOST = {"stat": 256, "meminfo": 1536}
+"""Bytes that are enough: the line of all CPUs is the first, and what is used of meminfo is above its middle."""
+
+NETWORK, PROCESSES = "net", "processes"
+"""Labels of a site, beside the names of its control group's files (`weighbridge.cgroups.scope_files`)."""
+
+
+def network_of(pid: int) -> dict[str, str]:
+    """The interfaces of the network namespace of a process, for a site that has one of its own."""
+    return {NETWORK: f"/proc/{pid}/net/dev"}
+
+
+def processes_of(pid: int) -> dict[str, str]:
+    """Every process in the mount namespace of ``pid``: for a native site without a control group."""
+    return {PROCESSES: f"/proc/{pid}/ns/mnt"}
+
+
+def host_place(name: str) -> str:
+    """The place of a host's own series."""
+    return f"host {name}"
+
+
+def order(host: str, sites: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, str], dict[str, int]]:
+    """All files to read on a host by label, and how much of some of them."""
+    place = host_place(host)
+    files = {f"{place}/{what}": path for what, path in HOST_FILES.items()}
+    files |= {f"{role}/{what}": path for role, scope in sites.items() for what, path in scope.items()}
+    return files, {f"{place}/{what}": most for what, most in MOST.items()}

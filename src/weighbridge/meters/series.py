@@ -1,0 +1,81 @@
+"""Readings as series: counters become rates, levels stay. Pure."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from weighbridge.meters import parse
+from weighbridge.meters.parse import Numbers
+from weighbridge.meters.processes import trees
+from weighbridge.meters.readings import Readings
+from weighbridge.model.trial import Series
+
+APART_S = 0.05
+"""The kernel counts the CPU time of a host in hundredths of a second: a rate needs some of them."""
+_PARSERS: dict[str, Callable[[str], Numbers]] = {
+    "meminfo": parse.meminfo,
+    "net": parse.network,
+    "diskstats": parse.disks,
+    "loadavg": parse.loadavg,
+    **{f"pressure.{what}": partial(parse.pressure, what=what) for what in ("cpu", "memory", "io")},
+    "cpuacct.usage": parse.cpuacct,
+    "cpu.stat": parse.cpu_stat,
+    "memory.usage_in_bytes": parse.memory_now,
+    "memory.current": parse.memory_now,
+    "memory.stat": parse.memory_stat,
+    "pids.current": parse.pids,
+}
+
+
+def series(readings: Readings, offset_s: float = 0.0) -> tuple[Series, ...]:
+    """Every series in the readings; ``offset_s`` is the time of the first reading. A file of no known kind has none.
+
+    A rate stands at the end of its interval; a trial's end soon after a reading makes none. A counter that goes
+    back (an idle time that the kernel corrects, an interface that was made anew) gives no rate there. An interface or
+    disk that was never used until the trial's end has no series (``sar -d`` leaves out such disks too).
+    """
+    found: list[Series] = []
+    at = [moment + offset_s for moment in readings.at]
+    for label, texts in readings.texts.items():
+        place, _, what = label.partition("/")
+        numbers = _numbers(what, texts, readings)
+        found += _levels(place, at, numbers)
+        found += _rates(place, at, numbers)
+    return tuple(found)
+
+
+def _numbers(what: str, texts: Sequence[str | None], readings: Readings) -> list[Numbers | None]:
+    if what == "processes":
+        return trees(texts, readings.ticks, readings.page)
+    parser = partial(parse.cpu, ticks=readings.ticks) if what == "stat" else _PARSERS.get(what)
+    return [] if parser is None else [None if text is None else parser(text) for text in texts]
+
+
+def _levels(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -> list[Series]:
+    points: dict[str, list[tuple[float, float]]] = {}
+    for moment, each in zip(at, numbers, strict=False):
+        for name, value in each.levels.items() if each else ():
+            points.setdefault(name, []).append((moment, value))
+    return [_series(place, name, values) for name, values in points.items()]
+
+
+def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -> list[Series]:
+    points: dict[str, list[tuple[float, float]]] = {}
+    last: dict[str, tuple[float, float]] = {}
+    used = {""}
+    for moment, each in zip(at, numbers, strict=False):
+        for name, value in each.counters.items() if each else ():
+            used.update({parse.device(name)} if value else ())
+            before, was = last.setdefault(name, (moment, value))
+            if moment - before < APART_S:
+                continue
+            last[name] = moment, value
+            if value >= was:
+                points.setdefault(name, []).append((moment, (value - was) / (moment - before)))
+    return [_series(place, name, values) for name, values in points.items() if parse.device(name) in used]
+
+
+def _series(place: str, name: str, points: Sequence[tuple[float, float]]) -> Series:
+    """Times to a tenth of a millisecond, values to eight digits: more would be kept for nothing."""
+    return Series(
+        place, name, tuple(round(moment, 4) for moment, _ in points), tuple(float(f"{v:.8g}") for _, v in points)
+    )

@@ -1,0 +1,65 @@
+"""The SQLite file of a run: opened to write or only to read, and its errors in one sentence."""
+
+import contextlib
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weighbridge.errors import DiskFull, RunDirectoryError
+from weighbridge.store import schema
+
+
+@contextmanager
+def saving(where: Path) -> Iterator[None]:
+    """Turn 'no space' of the file system or of SQLite into DiskFull, and a broken file into one sentence."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "full" in str(error) or "disk I/O" in str(error):
+            raise DiskFull.of(where) from error
+        raise RunDirectoryError(f"{where}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise RunDirectoryError(f"{where} is not a run of Weighbridge: {error}") from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull.of(where) from error
+        raise RunDirectoryError(f"{where}: {error.strerror or error}") from error
+
+
+def connect(database: Path) -> sqlite3.Connection:
+    """To write: what is committed outlives a power cut."""
+    with contextlib.ExitStack() as undo:
+        connection = undo.enter_context(contextlib.closing(sqlite3.connect(database, isolation_level=None)))
+        for setting in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
+            connection.execute(f"PRAGMA {setting}")
+        undo.pop_all()
+    return connection
+
+
+def connect_to_read(database: Path) -> sqlite3.Connection:
+    """Never changes the file, and needs no right to write beside it unless a run is writing or was killed."""
+    pending = database.with_name(database.name + "-wal")
+    mode = "mode=ro" if pending.exists() else "immutable=1"  # immutable takes no note of what is pending
+    uri = f"{database.absolute().as_uri()}?{mode}"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as file:
+        (version,) = file.execute("PRAGMA user_version").fetchone()
+        if 0 < version < schema.VERSION:  # upgraded in memory
+            connection = sqlite3.connect(":memory:", isolation_level=None)
+            file.backup(connection)
+            return connection
+    return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise

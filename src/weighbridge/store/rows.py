@@ -1,0 +1,68 @@
+"""Between records and the rows of their tables."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge.model.study import Arm, Cell, Level
+from weighbridge.model.trial import Series, TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One measurement as it is read back, with what locates it."""
+
+    trial_id: int
+    block: int
+    attempt: int
+    environment: str
+    workload: str
+    level: str
+    metric: str
+    unit: str
+    better: str
+    value: float
+    started_at: float
+    flags: tuple[str, ...]
+
+
+def level_text(level: Level) -> str:
+    """A level as the store's key: JSON of its factors, empty object where nothing is swept."""
+    return json.dumps(dict(level), sort_keys=True)
+
+
+def arm_row(position: int, arm: Arm) -> Sequence[object]:
+    """An environment."""
+    return arm.name, position, arm.kind, arm.options.model_dump_json(), arm.aa_of
+
+
+def cell_row(position: int, cell: Cell) -> Sequence[object]:
+    """A workload at a level."""
+    return cell.workload, level_text(cell.level), position, cell.kind, cell.options.model_dump_json(), cell.label
+
+
+def trial_row(record: TrialRecord) -> Sequence[object]:
+    """A trial, without its id."""
+    trial = record.trial
+    return (
+        trial.block, trial.attempt, trial.workload, level_text(trial.level), trial.environment, str(record.outcome),
+        record.message, record.started_at, record.duration_s, record.measured_s, json.dumps(record.flags),
+    )  # fmt: skip
+
+
+def series_rows(number: int, record: TrialRecord) -> Iterator[Sequence[object]]:
+    """The series of the trial with this id."""
+    for each in record.series:
+        yield number, each.place, each.name, _numbers(each.at_s), _numbers(each.values)
+
+
+def series_of(row: Sequence[Any]) -> tuple[int, Series]:
+    """The trial's id and the series in a row."""
+    number, place, name, at_s, values = row
+    return number, Series(place, name, tuple(json.loads(at_s)), tuple(json.loads(values)))
+
+
+def _numbers(values: Sequence[float]) -> str:
+    """Without spaces, and whole numbers without a point: half of the room."""
+    return json.dumps([int(value) if float(value).is_integer() else value for value in values], separators=(",", ":"))

@@ -1,0 +1,194 @@
+"""The conversation with the sampler: a made-up host answers as the real one does, or breaks in every way."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.meters import kernel
+from weighbridge.meters.kernel import KernelMeter
+from weighbridge.meters.meter import MeterFailed
+from weighbridge.meters.opened import meters
+from weighbridge.meters.sampler import Session
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.study import Meters
+
+
+class Sampling:
+    """A process that answers at once, with the sampler's own session. Implements ``HostProcess``."""
+
+    pid = 1
+
+    def __init__(self) -> None:
+        self.said = b""
+        self.orders: list[dict] = []
+        self.session: Session | None = None
+        self.code: int | None = None
+        self.stopped = 0
+        self.answer: Callable[[dict], bytes] = self.usual
+
+    def usual(self, order: dict) -> bytes:
+        if order["do"] == "begin":
+            self.session = Session(order)
+            return b'{"begun": true}\n'
+        assert self.session is not None
+        return json.dumps(self.session.end()).encode() + b"\n"
+
+    def send(self, data: bytes) -> None:
+        if self.code is not None:
+            raise BrokenPipeError(32, "Broken pipe")
+        self.orders.append(json.loads(data))
+        self.said += self.answer(self.orders[-1])
+
+    def output_so_far(self, start: int = 0) -> bytes:
+        return self.said[start:]
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def stop(self) -> Completed:
+        self.stopped += 1
+        self.code = -15 if self.code is None else self.code
+        return Completed(("python3",), self.code, b"", b"Killed", 0.0)
+
+
+class SomeHost:
+    """Implements what of ``Host`` a meter uses."""
+
+    name = "a"
+
+    def __init__(self, kind: str = "local", refuses: Exception | None = None) -> None:
+        self.kind, self.refuses = kind, refuses
+        self.started: list[tuple[Command, Sampling]] = []
+
+    def start(self, command: Command, *, hold: bool = False) -> Sampling:
+        assert hold
+        if self.refuses is not None:
+            raise self.refuses
+        self.started.append((command, Sampling()))
+        return self.started[-1][1]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "ANSWER_S", 0.05)
+
+
+def test_a_trial(tmp_path: Path):
+    (tmp_path / "usage").write_text("1000000000\n")
+    host = SomeHost()
+    meter = KernelMeter(host, 10.0)
+    since = time.monotonic() - 5
+    for _ in range(2):
+        meter.begin({"server": {"cpuacct.usage": str(tmp_path / "usage")}})
+        time.sleep(0.06)
+        taken = meter.end(since)
+        (cpu,) = [each for each in taken.series if each.place == "server"]
+        assert cpu.values == (0.0,)
+        assert 5 < cpu.at_s[0] < 6
+        assert {each.place for each in taken.series} == {"server", "host a"}
+        assert taken.own_cpu_s is not None
+    meter.close()
+    ((command, process),) = host.started
+    assert command.argv[1:4] == ("-I", "-S", "-c")
+    assert process.stopped == 1
+    assert [order["do"] for order in process.orders] == ["begin", "end"] * 2
+    assert process.orders[0]["hz"] == 10.0
+
+
+def test_another_machine_has_a_python_of_its_own():
+    host = SomeHost("ssh")
+    KernelMeter(host, 1.0).close()
+    assert host.started[0][0].argv[0] == "python3"
+
+
+def test_a_host_that_cannot_start_it():
+    for refuses in (Unavailable("the program 'python3' is not installed"), EnvironmentLost("gone"), OSError("no")):
+        meter = KernelMeter(SomeHost(refuses=refuses), 1.0)
+        with pytest.raises(MeterFailed, match=str(refuses)):
+            meter.begin({})
+        with pytest.raises(MeterFailed, match="not begun"):
+            meter.end(0.0)
+        meter.close()
+
+
+@pytest.mark.parametrize("answer", [b"", b'{"beg'])
+def test_one_that_does_not_answer(answer: bytes):
+    host = SomeHost()
+    meter = KernelMeter(host, 1.0)
+    host.started[0][1].answer = lambda _: answer
+    with pytest.raises(MeterFailed, match=r"did not answer within 0.05 s"):
+        meter.begin({})
+    meter.begin({})
+    assert len(host.started) == 2, "the next trial has a new one, that gives no answer of the last one's"
+    meter.close()
+    assert [process.stopped for _, process in host.started] == [1, 1]
+
+
+def test_one_that_says_something_else():
+    host = SomeHost()
+    meter = KernelMeter(host, 1.0)
+    host.started[0][1].answer = lambda _: b"Traceback\n"
+    with pytest.raises(MeterFailed, match="Traceback"):
+        meter.begin({})
+
+
+def test_one_that_was_killed_between_two_trials_is_started_again():
+    host = SomeHost()
+    meter = KernelMeter(host, 1.0)
+    host.started[0][1].code = -9
+    meter.begin({})
+    assert meter.end(0.0).series
+    assert len(host.started) == 2
+
+
+def test_one_that_was_killed_in_a_trial():
+    host = SomeHost()
+    meter = KernelMeter(host, 1.0)
+    meter.begin({})
+    host.started[0][1].code = -9
+    with pytest.raises(MeterFailed, match="process is gone"):
+        meter.end(0.0)
+    meter.begin({})
+    assert meter.end(0.0).series
+
+
+def test_one_that_ends_instead_of_answering():
+    host = SomeHost()
+    meter = KernelMeter(host, 1.0)
+    process = host.started[0][1]
+
+    def die(_: dict) -> bytes:
+        process.code = 1
+        return b""
+
+    process.answer = die
+    with pytest.raises(MeterFailed, match="process ended: Killed"):
+        meter.begin({})
+
+
+def test_one_that_has_said_much_is_started_anew(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(kernel, "AFRESH", 100)
+    host = SomeHost()
+    meter = KernelMeter(host, 1.0)
+    for _ in range(3):
+        meter.begin({})
+        meter.end(0.0)
+    assert len(host.started) == 3
+
+
+def test_the_meters_of_a_session():
+    hosts = [SomeHost(), SomeHost()]
+    hosts[1].name = "b"
+    with meters(Meters(hz=5)) as made:
+        assert made.of(hosts).keys() == {"a", "b"}
+        assert made.of(hosts[:1]).keys() == {"a"}
+        assert made.of(hosts)["b"] is made.of(hosts)["b"]
+    assert [[process.stopped for _, process in host.started] for host in hosts] == [[1], [1]]
+    with meters(Meters(source="off")) as made:
+        assert made.of([SomeHost(refuses=Unavailable("no"))]) == {}
+    with meters(Meters()) as made, pytest.raises(MeterFailed):
+        made.of([SomeHost(refuses=Unavailable("no"))])["a"].begin({})

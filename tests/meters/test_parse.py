@@ -1,0 +1,144 @@
+"""The kernel's files as numbers, from captured ones: what is cut short or garbage is absent, never zero."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weighbridge.meters import parse
+from weighbridge.meters.parse import Numbers
+from weighbridge.meters.processes import trees
+
+DATA = Path(__file__).parent / "data"
+CPU = partial(parse.cpu, ticks=100)
+PARSERS: dict[str, Callable[[str], Numbers]] = {
+    "stat.txt": CPU, "meminfo.txt": parse.meminfo, "net_dev.txt": parse.network, "diskstats.txt": parse.disks,
+    "pressure_io.txt": partial(parse.pressure, what="io"), "loadavg.txt": parse.loadavg,
+    "v1/cpu.stat": parse.cpu_stat, "v1/cpuacct.usage": parse.cpuacct, "v1/memory.stat": parse.memory_stat,
+    "v1/memory.usage_in_bytes": parse.memory_now, "v1/pids.current": parse.pids,
+}  # fmt: skip
+V2_CPU = "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\nnr_periods 9\nthrottled_usec 250000\n"
+V2_MEMORY = "anon 1000\nfile 5000\nkernel 7\nshmem 2000\nsock 0\n"
+
+
+def read(name: str) -> str:
+    return (DATA / name).read_text()
+
+
+def test_cpu_seconds_by_kind():
+    assert CPU(read("stat.txt")).counters == {
+        "cpu_user_share": 6321.42, "cpu_nice_share": 695.42, "cpu_system_share": 2562.48, "cpu_idle_share": 16316.09,
+        "cpu_iowait_share": 178.48, "cpu_irq_share": 0.0, "cpu_softirq_share": 524.03, "cpu_steal_share": 13.41,
+    }  # fmt: skip
+    assert set(CPU("cpu  1 2 3 4\n").counters) == {f"cpu_{kind}_share" for kind in ("user", "nice", "system", "idle")}
+
+
+def test_memory_is_that_of_sar():
+    levels = parse.meminfo(read("meminfo.txt")).levels
+    kib = {line.split(":")[0]: int(line.split()[1]) for line in read("meminfo.txt").splitlines()}
+    used = kib["MemTotal"] - kib["MemFree"] - kib["Buffers"] - kib["Cached"] - kib["Slab"]
+    assert levels == {
+        "memory_free_bytes": kib["MemFree"] * 1024, "memory_available_bytes": kib["MemAvailable"] * 1024,
+        "memory_buffers_bytes": kib["Buffers"] * 1024, "memory_cached_bytes": kib["Cached"] * 1024,
+        "memory_committed_bytes": kib["Committed_AS"] * 1024, "memory_used_bytes": used * 1024,
+    }  # fmt: skip
+    assert used > 0
+
+
+def test_old_kernels_tell_less():
+    assert parse.meminfo("MemTotal: 100 kB\nMemFree: 40 kB\n").levels == {"memory_free_bytes": 40960.0}
+
+
+def test_network():
+    counters = parse.network(read("net_dev.txt")).counters
+    assert counters["lo_receive_bytes_per_s"] == counters["lo_transmit_bytes_per_s"] == 702195129489.0
+    assert counters["lo_receive_packets_per_s"] == 51836612.0
+    assert {parse.device(name) for name in counters} == {"lo", "ifb0", "ifb1", "eth0"}
+    header = "a\nb\n"
+    assert parse.network(header + "v:1@x: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n").counters == {
+        "v:1@x_receive_bytes_per_s": 1, "v:1@x_receive_packets_per_s": 2, "v:1@x_receive_dropped_per_s": 4,
+        "v:1@x_transmit_bytes_per_s": 9, "v:1@x_transmit_packets_per_s": 10, "v:1@x_transmit_dropped_per_s": 12,
+    }  # fmt: skip
+
+
+def test_disks():
+    counters = parse.disks(read("diskstats.txt")).counters
+    fields = next(line.split() for line in read("diskstats.txt").splitlines() if " vda " in line)
+    assert counters["disk_vda_read_bytes_per_s"] == int(fields[5]) * 512
+    assert counters["disk_vda_written_bytes_per_s"] == int(fields[9]) * 512
+    assert counters["disk_vda_busy_share"] == int(fields[12]) / 1000
+    assert parse.device("disk_vda_busy_share") == "disk_vda"
+
+
+@pytest.mark.parametrize("name", ["sda1", "vda15", "xvda1", "nvme0n1p2", "mmcblk0p1"])
+def test_partitions_are_parts_of_disks(name: str):
+    line = "8 0 NAME 1 2 3 4 5 6 7 8 9 10 11\n"
+    assert parse.disks(line.replace("NAME", name)).counters == {}
+    for whole in ("sda", "vda", "nvme0n1", "mmcblk0", "dm-0", "md127", "loop0"):
+        assert len(parse.disks(line.replace("NAME", whole)).counters) == 5
+
+
+def test_pressure():
+    found = parse.pressure("some avg10=0.00 total=1500000\nfull avg10=0.00 total=250000\n", "io").counters
+    assert found == {"pressure_io_some_share": 1.5, "pressure_io_full_share": 0.25}
+    assert set(parse.pressure(read("pressure_cpu.txt"), "cpu").counters) == {"pressure_cpu_some_share"}
+
+
+def test_version_1():
+    assert parse.cpuacct(read("v1/cpuacct.usage")).counters == {"cpu_share": 10268.378510036}
+    assert parse.cpu_stat("nr_periods 3\nnr_throttled 1\nthrottled_time 2500000000\n").counters == {
+        "throttled_share": 2.5
+    }
+    assert parse.memory_stat(read("v1/memory.stat")).levels == {
+        "memory_anonymous_bytes": 804282368.0, "memory_shared_bytes": 9187328.0,
+        "memory_files_bytes": 2570178560.0 - 9187328.0,
+    }  # fmt: skip
+    assert parse.memory_now(read("v1/memory.usage_in_bytes")).levels == {"memory_bytes": 3375226880.0}
+    assert parse.pids(read("v1/pids.current")).levels == {"pids_count": 0.0}
+
+
+def test_version_2():
+    assert parse.cpu_stat(V2_CPU).counters == {
+        "cpu_share": 2.5, "cpu_user_share": 2.0, "cpu_system_share": 0.5, "throttled_share": 0.25}  # fmt: skip
+    assert parse.memory_stat(V2_MEMORY).levels == {
+        "memory_anonymous_bytes": 1000.0, "memory_shared_bytes": 2000.0, "memory_files_bytes": 3000.0}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_what_is_cut_short_tells_less_but_nothing_else(name: str):
+    text, parser = read(name), PARSERS[name]
+    whole = parser(text)
+    assert whole.counters or whole.levels
+    for end in range(0, len(text), max(1, len(text) // 200)):
+        cut = parser(text[:end])
+        assert cut.counters.items() <= whole.counters.items()
+        assert cut.levels.items() <= whole.levels.items()
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.sampled_from(sorted(PARSERS)), st.text(max_size=200), st.integers(0, 300), st.integers(0, 40))
+def test_any_text_is_read_without_an_error(name: str, noise: str, at: int, gone: int):
+    text = read(name)
+    for garbled in (noise, text[:at] + noise + text[at + gone :]):
+        found = PARSERS[name](garbled)
+        assert all(isinstance(value, float) for value in (*found.counters.values(), *found.levels.values()))
+
+
+def test_processes_of_a_tree():
+    text = read("processes.txt")
+    (found,) = trees([text], 100, 4096)
+    assert found == Numbers({"cpu_share": 0.0}, {"memory_anonymous_bytes": (380 + 364) * 4096.0, "pids_count": 2.0})
+    line = "7 (a) b) R (x) S 1 1 1 0 -1 0 0 0 0 0 {user} 5 0 0 20 0 3 0 {start} 100 10 1\n"
+    first, second = line.format(user=10, start=50), line.format(user=30, start=50).replace("7 (", "8 (")
+    seen = trees([first, first + second, None, second, "", "garbage"], 100, 4096)
+    assert [each and round(each.counters["cpu_share"], 2) for each in seen] == [0.15, 0.5, None, 0.5, 0.5, 0.5]
+    assert [each and each.levels["pids_count"] for each in seen] == [3, 6, None, 3, 0, 0]
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.none() | st.text(max_size=100), max_size=5), st.integers(0, 600))
+def test_any_processes(texts: list[str | None], end: int):
+    assert len(trees([*texts, read("processes.txt")[:end]], 100, 4096)) == len(texts) + 1
