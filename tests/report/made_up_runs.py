@@ -1,18 +1,20 @@
 """Runs made through the real RunStore with synthetic numbers."""
 
+import json
 import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from hdrh.histogram import HdrHistogram
 from pydantic import BaseModel
 
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Arm, Cell, Level, Repetitions, Study, StudyFile
-from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.store.run import RunStore
 
 
-class AnyOptions(BaseModel):
+class AnyOptions(BaseModel, extra="allow"):
     note: str = ""
 
 
@@ -55,10 +57,19 @@ class Recipe:
     again: tuple[int, ...] = ()
     """Blocks that are run a second time at the end, with every value half as large."""
     seed: int = 7
+    ladder: list[str] = field(default_factory=list)
+    options: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Options of an environment, beside its note."""
+    histograms: dict[str, float] = field(default_factory=dict)
+    """Metrics that are kept as histograms: median in seconds."""
+    series: bool = False
+    """Whether every trial has readings over time."""
 
     def arms(self) -> list[Arm]:
         found = [Arm(name="native", kind="native", options=AnyOptions())]
-        found += [Arm(name=name, kind="docker", options=AnyOptions()) for name in self.costs]
+        found += [
+            Arm(name=name, kind="docker", options=AnyOptions(**self.options.get(name, {}))) for name in self.costs
+        ]
         if self.aa:
             found.append(Arm(name="native-again", kind="native", options=AnyOptions(), aa_of="native"))
         return found
@@ -80,11 +91,36 @@ def _study(recipe: Recipe) -> Study:
     return Study(text=f"study: {recipe.study}\n", file=file, arms=tuple(recipe.arms()), cells=tuple(cells))
 
 
+def _ladder(recipe: Recipe) -> dict[str, str]:
+    return {"ladder": json.dumps(recipe.ladder)} if recipe.ladder else {}
+
+
+def _histogram(chance: random.Random, middle_s: float) -> str:
+    histogram = HdrHistogram(1, 60_000_000_000, 3)
+    for _ in range(2000):
+        histogram.record_value(int(1e9 * middle_s * chance.lognormvariate(0, 0.4)))
+    return histogram.encode().decode()
+
+
+def _series(chance: random.Random, factor: float) -> tuple[Series, ...]:
+    at = tuple(0.5 * step for step in range(60))
+    levels = {
+        "cpu_user_share": 0.6, "cpu_system_share": 0.3, "cpu_steal_share": 0.0, "cpu_idle_share": 1.1,
+        "memory_used_bytes": 4e8, "eth0_receive_bytes_per_s": 1.1e9, "lo_receive_bytes_per_s": 10.0,
+        "eth0_transmit_bytes_per_s": 2e7, "psi_cpu_share": 0.1,
+    }  # fmt: skip
+    return tuple(
+        Series(place, name, at, tuple(level * factor * chance.uniform(0.8, 1.2) for _ in at))
+        for place in ("host a", "host b", "server")
+        for name, level in levels.items()
+    )
+
+
 def make_run(directory: Path, recipe: Recipe) -> RunStore:
     """Write a whole run and give it, open for reading."""
     chance, clock = random.Random(recipe.seed), 1_700_000_000.0
     with RunStore(directory, writable=True) as store:
-        store.begin(_study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0"})
+        store.begin(_study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0", **_ladder(recipe)})
         for scope, facts in {"host": {"cpu model": "Imaginary 3000"}, **recipe.facts}.items():
             store.add_facts(scope, facts)
         for block in range(1, recipe.blocks + 1):
@@ -122,10 +158,15 @@ def _record(recipe, workload, block, environment, *, clock, shared, chance) -> T
         trial=Trial(block, 0, workload.name, workload.level, environment),
         outcome=outcome,
         started_at=clock,
-        duration_s=1.2,
+        duration_s=30.0 if recipe.series else 1.2,
         measured_s=1.0,
         message="" if outcome is Outcome.OK else recipe.message,
         measurements=tuple(measurements) if outcome is Outcome.OK else (),
         roles=roles,
         flags=recipe.flags.get((block, environment), ()),
+        series=_series(chance, recipe.factor(environment)) if recipe.series else (),
+        histograms={
+            metric: _histogram(chance, middle * recipe.factor(environment))
+            for metric, middle in recipe.histograms.items()
+        },
     )

@@ -6,7 +6,8 @@ from urllib.parse import unquote
 import pytest
 
 from weighbridge.model.measurement import Metric, Outcome
-from weighbridge.report.html import ALL_EXCERPTS_BYTES, write_html
+from weighbridge.report.html import write_html
+from weighbridge.report.outputs import ALL_EXCERPTS_BYTES
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 

@@ -33,7 +33,10 @@ def examine() -> dict[str, Any]:
     from weighbridge import registry
     from weighbridge.runner.machine import checks, environment_readiness, workload_readiness
 
-    environments = {kind: environment_readiness(plugin) for kind, plugin in registry.environments().items()}
+    environments = {}
+    for kind, plugin in registry.environments().items():
+        environments[kind] = environment_readiness(plugin)
+        environments |= {name: plugin.readiness(options) for name, options in plugin.variants().items()}
     workloads = {kind: workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
     sections = {"environments": environments, "workloads": workloads, "machine": checks()}
     return {

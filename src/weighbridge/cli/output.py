@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 JsonFlag = typer.Option(False, "--json", help="Print JSON on standard output, and nothing else there.")
+ProfileOption = typer.Option(
+    None, "--profile", help="One of the study's profiles; without it, the study as it stands."
+)
 WRONG_COMMAND_LINE = 2
 READER_GONE = 141
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, examples, out, plural, print_json
+from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
 from weighbridge.model.study import Study
 
 
@@ -15,15 +15,16 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge plan first-look"))
     def plan(
         study: str = typer.Argument(help="A bundled study's name or the path of a study file."),
+        profile: str | None = ProfileOption,
         as_json: bool = JsonFlag,
         trials: bool = typer.Option(
             False, "--trials", help="Also list every trial in the order in which it will run."
         ),
     ) -> None:
         """Show what a study will run, in which order, and how long it takes. Runs nothing."""
-        from weighbridge.study.loader import load
+        from weighbridge.study.profiles import load
 
-        planned = describe(load(study))
+        planned = describe(load(study, profile))
         if as_json:
             print_json(planned)
         else:
@@ -34,14 +35,14 @@ def describe(study: Study) -> dict[str, Any]:
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.machine import userland_problem, warnings
-    from weighbridge.runner.run import packages_of, readiness_of
+    from weighbridge.runner.run import maven_of, packages_of, readiness_of
     from weighbridge.study.schedule import block
 
     ready = readiness_of(study)
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     packages = packages_of(study)
-    problem = userland_problem(packages)
+    problem = userland_problem(packages, maven_of(study))
     lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
     least, most = seconds(study)
     return {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, plural
+from weighbridge.cli.output import WRONG_COMMAND_LINE, ProfileOption, err, examples, fail, out, plural
 
 if TYPE_CHECKING:
     from weighbridge.cli.progress import Shown
@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
         directory: Path | None = typer.Option(
             None, "--out", help="The run directory: made, or continued where it holds an interrupted run."
         ),
+        profile: str | None = ProfileOption,
         blocks: int | None = typer.Option(
             None, min=1, max=1000, help="So many blocks instead of the study's own repetitions, for a try."
         ),
@@ -43,19 +44,22 @@ def register(app: typer.Typer) -> None:
         from weighbridge.errors import Untrusted
         from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible
-        from weighbridge.study.loader import load, with_blocks
+        from weighbridge.study.loader import with_blocks
+        from weighbridge.study.profiles import load
 
         if study is None and directory is None:
             told = "name a study to run (weighbridge studies lists them), or --out DIR of a run to continue"
             fail(told, WRONG_COMMAND_LINE)
         if study is None and blocks is not None:
             fail("--blocks needs a study: a run that is continued keeps its repetitions", WRONG_COMMAND_LINE)
-        loaded = load(study) if study is not None else None
+        if study is None and profile is not None:
+            fail("--profile needs a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
+        loaded = load(study, profile) if study is not None else None
         if loaded is not None and blocks is not None:
             loaded = with_blocks(loaded, blocks)
         if loaded is not None:
-            directory = directory or _new_directory(loaded)
-            _confirm(loaded, directory, yes=yes)
+            directory = directory or new_directory(loaded)
+            confirm(loaded, directory, yes=yes)
         assert directory is not None
         trusted: list[bool] = []
         with interruptible(), show() as progress:
@@ -64,18 +68,20 @@ def register(app: typer.Typer) -> None:
             raise Untrusted("the A/A arm shows a cost where there is none: do not rely on this session's numbers")
 
 
-def _new_directory(study: "Study") -> Path:
+def new_directory(study: "Study") -> Path:
+    """Where a run goes that was given no directory."""
     safe = re.sub(r"[^A-Za-z0-9_.-]", "-", study.file.study)
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def _confirm(study: "Study", directory: Path, *, yes: bool) -> None:
+def confirm(study: "Study", directory: Path, *, yes: bool) -> None:
+    """Tell what will be run and for how long, and ask where a person is there. Unavailable where it cannot be."""
     from weighbridge.runner.estimate import clock, seconds
     from weighbridge.runner.machine import require_userland, warnings
-    from weighbridge.runner.run import packages_of, require_ready
+    from weighbridge.runner.run import maven_of, packages_of, require_ready
 
     require_ready(study)
-    require_userland(packages_of(study))
+    require_userland(packages_of(study), maven_of(study))
     least, most = seconds(study)
     arms, cells = len(study.arms), len(study.cells)
     err().print(

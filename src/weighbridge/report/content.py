@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from weighbridge.report.resources import is_resource_use
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 
 
@@ -108,9 +109,66 @@ class MetricReport:
         return next((each for each in self.comparisons if each.aa), None)
 
     @property
+    def resource_use(self) -> bool:
+        """Whether it is resource use, a family of its own, and not what the workload measures."""
+        return is_resource_use(self.metric)
+
+    @property
     def title(self) -> str:
         """Workload, level and metric, as people read them."""
         return f"{self.label} {self.metric.replace('_', ' ')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the ladder on one metric: an environment against the previous one, paired in the same blocks."""
+
+    previous: str
+    change: str
+    """The settings in which the two differ, in words; may be empty."""
+    row: Comparison
+    """Its ``baseline_value`` is the previous environment's. ``adjusted_p`` is of the family of the steps."""
+    start: float | None
+    """Where the previous environment stands: its typical ratio to the baseline, or its difference in the metric's
+    unit where the step's cost is one; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The steps of one metric of one workload at one level, in the ladder's order."""
+
+    report: MetricReport
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The merged latency of one environment: percentiles of all requests of all runs, never averaged.
+
+    ``costs`` compare the runs' own percentiles with the baseline's block by block; None where there is no pair, for
+    the baseline itself, and for percentiles with too few requests beyond them.
+    """
+
+    environment: str
+    runs: int
+    requests: int
+    percentiles: tuple[float, ...]
+    """In seconds, of the percents in `weighbridge.report.latency.PERCENTS`."""
+    costs: tuple[Cost | None, ...]
+    curve: tuple[tuple[float, float], ...]
+    """Percent and seconds, ever nearer to 100 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReport:
+    """Every environment's merged latency for one metric of one workload at one level."""
+
+    workload: str
+    level: str
+    label: str
+    metric: str
+    rows: tuple[Latency, ...]
+    """In the study's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +214,10 @@ class Analysis:
     """In the order in which they ran."""
     calibration: tuple[str, ...] = ()
     """What the machine's last calibration said when the run began: a line each; empty where there was none."""
+    ladder: tuple[Ladder, ...] = ()
+    """The steps of each of the workloads' own metrics, headlines first; empty where the study has no ladder."""
+    latencies: tuple[LatencyReport, ...] = ()
+    """The merged histograms of the workloads that give them."""
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:

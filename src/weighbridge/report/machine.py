@@ -1,11 +1,13 @@
 """A run for machines: the document of ``report --json`` and tidy CSV."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 from weighbridge.report.analysis import analyse
-from weighbridge.report.content import Analysis, Comparison, MetricReport
+from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
+from weighbridge.report.latency import PERCENTS
 from weighbridge.store.run import RunStore
 
 JSON_SCHEMA = 1
@@ -32,9 +34,19 @@ def report_json(store: RunStore) -> dict[str, Any]:
         with the difference in ``unit``). With a single block ``low`` is 0 and ``high`` is null.
       - ``geometric``, ``arithmetic``: ratio of the geometric and of the arithmetic means, or null.
       - ``blocks``: number of blocks compared. ``exploratory``: true below ten blocks.
-      - ``verdict``: "different" (after Holm across the report), "equivalent" or "inconclusive"; with
-        ``exploratory`` true it is only a hint.
+      - ``resource_use``: true for what the meters add (CPU per Gbit, memory beyond the baseline), false for what the
+        workload measures.
+      - ``verdict``: "different" (after Holm across the report, resource use apart), "equivalent" or "inconclusive";
+        with ``exploratory`` true it is only a hint.
       - ``flags``: strings ``code: words``; `weighbridge.report.remarks.CODES` lists the codes.
+    - ``ladder``: one object per step and metric where the study has a ladder, else empty: the keys of ``costs`` with
+      every number against the previous environment of the ladder, which ``against`` names. ``baseline_value`` is that
+      environment's median, ``verdict`` is after Holm across the steps. ``change``: what the step changes, in words.
+    - ``percentiles``: one object per workload, level, metric and environment whose latencies were kept as histograms:
+      ``environment``, ``workload``, ``metric``, ``level``, ``unit`` ("s"), ``runs``, ``requests``, and
+      ``percentiles``: percent as text -> ``value`` (of all requests of all runs), ``typical``, ``low``, ``high``
+      (ratio of the runs' own percentiles to the baseline's; null for the baseline, and where a run has fewer than ten
+      requests beyond).
     """
     analysis = analyse(store)
     return {
@@ -44,6 +56,30 @@ def report_json(store: RunStore) -> dict[str, Any]:
         "noise_floor": analysis.trust.noise_floor,
         "trusted": analysis.trust.trusted,
         "costs": [_cost(report, row) for report in analysis.metrics for row in report.comparisons],
+        "ladder": [
+            {**_cost(ladder.report, step.row), "against": step.previous, "change": step.change}
+            for ladder in analysis.ladder
+            for step in ladder.steps
+        ],
+        "percentiles": [_percentiles(report, row) for report in analysis.latencies for row in report.rows],
+    }
+
+
+def _percentiles(report: LatencyReport, row: Latency) -> dict[str, Any]:
+    found = {}
+    for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
+        ratio = cost if cost is not None and cost.scale == "ratio" else None
+        limits = {name: _finite(getattr(ratio, name, None)) for name in ("typical", "low", "high")}
+        found[f"{percent:g}"] = {"value": value, **limits}
+    return {
+        "environment": row.environment,
+        "workload": report.workload,
+        "metric": report.metric,
+        "level": json.loads(report.level),
+        "unit": "s",
+        "runs": row.runs,
+        "requests": row.requests,
+        "percentiles": found,
     }
 
 
@@ -52,8 +88,6 @@ def _finite(value: float | None) -> float | None:
 
 
 def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
-    import json
-
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
     return {
@@ -71,6 +105,7 @@ def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
         "arithmetic": _finite(ratio.arithmetic.estimate) if ratio else None,
         "blocks": row.blocks,
         "exploratory": row.blocks < 10,
+        "resource_use": report.resource_use,
         "verdict": row.verdict,
         "flags": [str(remark) for remark in row.remarks],
     }

@@ -1,6 +1,7 @@
 """Numbers as people read them: three or four significant digits, SI prefixes, costs in percent."""
 
 import math
+from collections.abc import Sequence
 
 from weighbridge.report.content import Comparison
 from weighbridge.statistics import Interval
@@ -80,6 +81,12 @@ def percent_interval(percent: Interval) -> str:
     places = _places((percent.high - percent.low) / 2, abs(percent.estimate))
     estimate, low, high = (_fixed(value, places) for value in (percent.estimate, percent.low, percent.high))
     return f"{estimate}{SPACE}% [{low},{SPACE}{high}]"
+
+
+def percent_range(percents: Sequence[float]) -> str:
+    """Give several costs in percent as their range: ``3.1 to 12.4 %``."""
+    low, high = (_fixed(each, 1 if abs(each) < 1000 else 0) for each in (min(percents), max(percents)))
+    return f"{low}{SPACE}%" if low == high else f"{low} to {high}{SPACE}%"
 
 
 def difference_interval(interval: Interval, unit: str) -> str:

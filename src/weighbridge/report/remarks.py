@@ -3,8 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
 from weighbridge.report.family import ALPHA, excludes_no_cost, failing, within_noise
@@ -18,7 +18,7 @@ CODES = {
     "exploratory": "fewer than ten blocks: the interval leans on normality",
     "incomplete": "fewer blocks than were planned or tried",
     "target": "the precision that the study asked for was not reached",
-    "difference": "the cost is a difference in the metric's unit: it is a count or a share, or a value was zero",
+    "difference": "the cost is a difference in the unit: a count, a share, beyond a baseline, or a value was zero",
     "holm": "the interval excludes no cost, but not after correction for the number of comparisons",
     "noise": "the cost is no larger than the noise floor that the A/A arm shows for this metric: never different",
     "stalls": "the arithmetic cost's interval excludes the typical cost: a few runs are far from the others",
@@ -29,6 +29,7 @@ CODES = {
     "failed": "trials that gave no measurement",
     "errors": "trials whose program reported errors beside its result",
     "trial": "trials that were flagged when they ran (steal, throttling, pressure, load, saturation)",
+    "packet-size": "measured with other packet sizes than the baseline: part of the cost may be theirs",
     "confounder": "something besides the isolation differs: versions, limits that could not be honoured",
 }
 """Every code of a Remark with its meaning. Codes are stable: they are in ``report --json``."""
@@ -44,6 +45,15 @@ class Context:
     planned_blocks: int | None
     tolerance: float | None
     target: float | None
+    sizes: Mapping[str, str] = field(default_factory=dict)
+    """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `packet_sizes`."""
+
+    def failing(self) -> set[tuple[str, str, str]]:
+        """Give each (workload, level, environment) that failed too often."""
+        outcomes: dict[tuple[str, str, str], list[bool]] = {}
+        for trial in self.trials:
+            outcomes.setdefault((trial.workload, trial.level, trial.environment), []).append(trial.ok)
+        return {where for where, ok in outcomes.items() if failing(ok)}
 
 
 def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Remark, ...]:
@@ -53,6 +63,7 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     found += _about_blocks(row, here, context)
     found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
+    found += _about_sizes(report, row, context)
     for environment in (context.baseline, row.environment):
         mine = [trial for trial in here if trial.environment == environment]
         found += _about_series(report.metric, environment, mine)
@@ -114,6 +125,20 @@ def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list
     return found
 
 
+def packet_sizes(facts: Iterable[tuple[str, str, str, float]]) -> dict[str, str]:
+    """Give the facts of scope "packet sizes": "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B", perhaps "1472 B (probed)"."""
+    return {key: value for scope, key, value, _ in facts if scope == "packet sizes"}
+
+
+def _about_sizes(report: MetricReport, row: Comparison, context: Context) -> list[Remark]:
+    """A size that was probed and one that was given are the same when they are as large."""
+    names = (f"{name}/{report.label}" for name in (row.environment, context.baseline))
+    mine, other = (context.sizes.get(name, "").split(" (")[0] for name in names)
+    if not mine or not other or mine == other:
+        return []
+    return [Remark("packet-size", f"measured with other packet sizes: {mine} against {other}")]
+
+
 def _about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
     series = [trial.values[metric] for trial in trials if metric in trial.values]
     seen, found = flags(series), []
@@ -156,6 +181,9 @@ COMPARED = ("userland", "packages", "user")
 OUTSIDE = "outside"
 """Scope of the roles that are in no environment: what is said of them is about every environment."""
 
+HOST_DIFFERENCES = "host differences"
+"""Scope of what differs between the hosts of a run: clock, kernel, packages, CPU."""
+
 
 def confounders(
     facts: Iterable[tuple[str, str, str, float]], baseline: str, environments: Sequence[str]
@@ -164,13 +192,17 @@ def confounders(
 
     A key that starts with ``not honoured`` is one by itself; those in `COMPARED` and with ``version`` at the start
     are one where the value differs from that of the baseline's same role (or, where the baseline has none, from the
-    userland's). The text starts with the name of the environment concerned and a colon.
+    userland's). The text starts with the name of the environment concerned and a colon. What differs between the
+    hosts (scope "host differences": what -> sentence) is about every environment and starts with "hosts:".
     """
     by_site: dict[tuple[str, str], dict[str, str]] = {}
+    hosts: dict[str, str] = {}
     for scope, key, value, _ in facts:
+        if scope == HOST_DIFFERENCES:
+            hosts[key] = value
         name, _, role = scope.partition("/")
         by_site.setdefault((name, role), {})[key] = value
-    found = []
+    found = [f"hosts: {text}" for text in hosts.values()]
     for (name, role), site in by_site.items():
         if name in (*environments, OUTSIDE):
             reference = {**by_site.get(("userland", ""), {}), **by_site.get((baseline, role), {})}

@@ -1,10 +1,19 @@
 """A run in sentences, as the top of the design has them. Shared by the terminal and the page."""
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from unicodedata import category
 
 from weighbridge.report.content import Analysis, Comparison, MetricReport
-from weighbridge.report.numbers import cost_text, floor_text, margin, percent_text, quantity, share
+from weighbridge.report.numbers import (
+    cost_text,
+    floor_text,
+    margin,
+    percent_range,
+    percent_text,
+    quantity,
+    share,
+)
 from weighbridge.report.remarks import CODES
 from weighbridge.statistics import Interval
 
@@ -14,6 +23,9 @@ NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "failed", "sele
 
 ENOUGH, LEAST = 10, 5e-5
 """Blocks from which a session can be precise; the smallest noise floor that is said as a number."""
+
+MANY_LEVELS = 4
+"""Levels of one workload from which one sentence speaks for all of them: a table has each."""
 
 NOTHING = "No trial has finished: there is nothing to compare yet."
 
@@ -46,32 +58,78 @@ def change(report: MetricReport, row: Comparison) -> str:
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
     end = f"({_blocks(row.blocks)}) - {row.verdict_words}"
+    end += "".join(f"; {remark.text}" for remark in row.remarks if remark.code == "packet-size")
     return f"{row.environment} {change(report, row)} against {baseline} {end}"
+
+
+def swept(analysis: Analysis) -> set[str]:
+    """Give the workloads with so many levels that a sentence for each would be too many."""
+    levels = Counter(report.workload for report in analysis.headlines)
+    return {workload for workload, count in levels.items() if count >= MANY_LEVELS}
+
+
+_Row = tuple[MetricReport, Comparison]
 
 
 def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     """Give (verdict, sentence) for the headline metrics: what differs one by one, the rest by environment.
 
-    The verdict is "nothing" where the study has only its baseline.
+    Of a workload with many levels one sentence an environment. The verdict is "nothing" where the study has only its
+    baseline.
     """
     found: list[tuple[str, str]] = []
     if analysis.native_only:
         return [("nothing", f"only {analysis.baseline} was measured: there is nothing to compare")]
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
-    found += [("different", sentence(m, row, analysis.baseline)) for m, row in rows if row.verdict == "different"]
+    many = swept(analysis)
+    different = [each for each in rows if each[1].verdict == "different"]
+    found += [("different", sentence(m, row, analysis.baseline)) for m, row in different if m.workload not in many]
+    found += [("different", text) for text in _over_levels(analysis, different, many)]
     for environment in analysis.environments:
         same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
         if same and analysis.equivalence is not None:
-            what, blocks = _listed([m.title for m, _ in same]), _range([row for _, row in same])
+            what, blocks = _what(analysis, same, many, lambda m, _: m.title), _range([row for _, row in same])
             text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
             found.append(("equivalent", f"{text} in {what} ({blocks})"))
     for environment in analysis.environments:
         open_ = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "inconclusive"]
         if open_:
-            what = _listed([f"{m.title} {cost_text(row, m.unit)}" for m, row in open_])
+            what = _what(analysis, open_, many, lambda m, row: f"{m.title} {cost_text(row, m.unit)}")
             blocks = _range([row for _, row in open_])
             found.append(("inconclusive", f"{environment}: inconclusive in {what} ({blocks})"))
     return found
+
+
+def _levels(analysis: Analysis, workload: str) -> int:
+    return sum(report.workload == workload for report in analysis.headlines)
+
+
+def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[str]:
+    """What differs in the workloads with many levels: the range of the typical costs, for each environment."""
+    found = []
+    by_arm: dict[tuple[str, str], list[_Row]] = {}
+    for report, row in rows:
+        if report.workload in many:
+            by_arm.setdefault((report.workload, row.environment), []).append((report, row))
+    for (workload, environment), mine in by_arm.items():
+        percents = [row.cost.percent.estimate for _, row in mine if row.cost is not None and row.cost.percent]
+        metric = mine[0][0].metric.replace("_", " ")
+        spread = f"{percent_range(percents)} of {workload} {metric}" if percents else f"{workload} {metric}"
+        where = f"at {len(mine)} of {_levels(analysis, workload)} levels"
+        blocks = _range([row for _, row in mine])
+        found.append(f"{environment} costs {spread} against {analysis.baseline} {where} ({blocks}) - different")
+    return found
+
+
+def _what(
+    analysis: Analysis, rows: Sequence[_Row], many: Collection[str], words: Callable[[MetricReport, Comparison], str]
+) -> str:
+    """The metrics of some rows in words; of a workload with many levels only at how many of them."""
+    items = [words(report, row) for report, row in rows if report.workload not in many]
+    counts = Counter((m.workload, m.metric.replace("_", " ")) for m, _ in rows if m.workload in many)
+    for (workload, metric), count in counts.items():
+        items.append(f"{workload} {metric} at {count} of {_levels(analysis, workload)} levels")
+    return _listed(items)
 
 
 def disagreements(analysis: Analysis) -> list[str]:

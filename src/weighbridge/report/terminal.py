@@ -1,8 +1,10 @@
 """A run in the terminal: sentences, then a table per workload and metric. Plain text where there is no terminal."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from weighbridge.report.content import Analysis, MetricReport
+from weighbridge.report.content import Analysis, LatencyReport, MetricReport
+from weighbridge.report.latency import PERCENTS
 from weighbridge.report.numbers import cost_text, quantity
 from weighbridge.report.sentences import (
     NOTHING,
@@ -17,6 +19,7 @@ from weighbridge.report.sentences import (
     trust_sentence,
     verdict_sentences,
 )
+from weighbridge.report.steps import LADDER_INTRODUCTION, ladder_sentences
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -39,13 +42,57 @@ def print_report(analysis: Analysis, console: "Console | None" = None) -> None:
         reports, seen = analysis.of(label), {each.text for each in analysis.confounders}
         if not reports and analysis.trials:
             out.print(_text(f"\n{label}: no trial has finished", "bold"))
-        for report in reports:
+        for report in (each for each in reports if not each.resource_use):
             out.print(_text(f"\n{report.title}, {report.better} is better", "bold"))
             out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
             out.print(_table(report, wide=out.width >= WIDE))
             for line in remark_lines(report, seen, without):
                 out.print(_indented(line))
+        for latency in (each for each in analysis.latencies if each.label == label):
+            out.print(_text(f"\n{label} {latency.metric.replace('_', ' ')}, all requests of all runs", "bold"))
+            out.print(_percentiles(latency))
+        used = [each for each in reports if each.resource_use]
+        if used:
+            out.print(_text(f"\n{label}, resource use", "bold"))
+            out.print(_resources(used, analysis.baseline))
     _print_failures(analysis, out)
+
+
+def _resources(reports: Sequence[MetricReport], baseline: str) -> "RenderableType":
+    """All that the meters added for one workload, in one table."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("metric", "environment", "typical cost [95 %]", "verdict"):
+        table.add_column(name, overflow="fold")
+    for report in reports:
+        table.add_row(_text(report.metric.replace("_", " ")), _text(baseline),
+                      _text(quantity(report.baseline_value, report.unit), "dim"), _text(""))  # fmt: skip
+        for row in report.comparisons:
+            style = "dim" if row.aa else STYLES[row.verdict]
+            cells = (row.environment, cost_text(row, report.unit))
+            table.add_row(_text(""), *[_text(each) for each in cells], _text(row.verdict_words, style))
+    return table
+
+
+def _steps(analysis: Analysis) -> list["RenderableType"]:
+    """The ladder: what each step costs."""
+    lines = [_indented(line, STYLES.get(verdict, "")) for verdict, line in ladder_sentences(analysis)]
+    return [_text("\nstep by step", "bold"), _indented(LADDER_INTRODUCTION, "dim"), *lines] if lines else []
+
+
+def _percentiles(latency: LatencyReport) -> "RenderableType":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("environment", overflow="fold")
+    for percent in PERCENTS:
+        table.add_column(f"p{percent:g}", justify="right", no_wrap=True)
+    for row in latency.rows:
+        table.add_row(_text(row.environment), *[_text(quantity(each, "s")) for each in row.percentiles])
+    return table
 
 
 def _head(analysis: Analysis) -> list["RenderableType"]:
@@ -63,6 +110,7 @@ def _head(analysis: Analysis) -> list["RenderableType"]:
     parts.append(_indented(noise_sentence(analysis)))
     parts += [_indented(line) for line in analysis.calibration]
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
+    parts += _steps(analysis)
     return parts
 
 

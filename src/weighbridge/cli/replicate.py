@@ -1,0 +1,136 @@
+"""`weighbridge replicate`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, err, examples, fail, out, print_json
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Study
+    from weighbridge.report.content import Analysis
+    from weighbridge.report.replication import Replication
+    from weighbridge.store.run import RunStore
+
+PAGE = "replication.html"
+LinkOption = typer.Option(None, "--link", help="The rate of every testbed host's cable, such as 100mbit.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(
+        epilog=examples(
+            "weighbridge replicate docker-networks --profile quick",
+            "weighbridge replicate --out RUN",
+            "weighbridge replicate --report RUN",
+        )
+    )
+    def replicate(
+        study: str | None = typer.Argument(
+            None, help="A bundled study with published figures; not needed to continue a run or to report one."
+        ),
+        profile: str | None = ProfileOption,
+        link: str | None = LinkOption,
+        directory: Path | None = typer.Option(
+            None, "--out", help="The run directory: made, or continued where it holds an interrupted run."
+        ),
+        report: Path | None = typer.Option(
+            None, "--report", help="A run directory: write its pages again, without running anything."
+        ),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
+        as_json: bool = JsonFlag,
+    ) -> None:
+        """Run a published study on your machines, and put the published figures beside the measured ones."""
+        from weighbridge.cli.runs import run_directory
+        from weighbridge.store.run import RunStore
+
+        if report is not None:
+            if (study, profile, link, directory) != (None,) * 4:
+                fail(
+                    "--report writes the pages of a run again: it takes nothing else than --json", WRONG_COMMAND_LINE
+                )
+            with RunStore(run_directory(report)) as store:
+                _show(store, as_json=as_json)
+            return
+        if study is None and directory is None:
+            from weighbridge.replication.published import available
+
+            told = f"name a study ({', '.join(available())}), or --out DIR of a run to continue, or --report DIR"
+            fail(told, WRONG_COMMAND_LINE)
+        if study is None and (profile, link) != (None, None):
+            fail("--profile and --link need a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
+        _run(study, profile, link, directory, yes=yes, as_json=as_json)
+
+
+def _run(
+    study: str | None, profile: str | None, link: str | None, directory: Path | None, *, yes: bool, as_json: bool
+) -> None:
+    from weighbridge.cli.progress import show
+    from weighbridge.cli.run import confirm, new_directory
+    from weighbridge.runner.run import run_study
+    from weighbridge.runner.signals import interruptible
+
+    loaded = _load(study, profile, link) if study is not None else None
+    if loaded is not None:
+        directory = directory or new_directory(loaded)
+        confirm(loaded, directory, yes=yes)
+    elif directory is not None:
+        _require_published(directory)
+    assert directory is not None
+    with interruptible(), show() as progress:
+
+        def after(store: "RunStore") -> None:
+            progress.done()
+            if store.finished():
+                _show(store, as_json=as_json)
+
+        run_study(loaded, directory, progress, after)
+
+
+def _load(study: str, profile: str | None, link: str | None) -> "Study":
+    """The study, which must have published figures: before anything is run."""
+    from weighbridge.replication.published import published
+    from weighbridge.study.profiles import load
+
+    loaded = load(study, profile, link)
+    published(loaded.file.study)
+    return loaded
+
+
+def _require_published(directory: Path) -> None:
+    from weighbridge.replication.published import published
+    from weighbridge.store.run import RunStore
+
+    with RunStore(directory) as store:
+        published(store.info().get("study", ""))
+
+
+def _show(store: "RunStore", *, as_json: bool) -> None:
+    """Write both pages of a run and print its tables."""
+    from weighbridge.report.analysis import analyse
+    from weighbridge.report.html import write_html
+    from weighbridge.report.replication import replication_json
+    from weighbridge.report.replication_page import print_replication
+    from weighbridge.report.terminal import print_report
+
+    analysis = analyse(store)
+    page = write_html(store, store.directory / "report.html", analysis)
+    found, beside = write_beside(store, analysis)
+    if as_json:
+        print_json(replication_json(found))
+    else:
+        print_report(analysis, out())
+        print_replication(found, out())
+    err().print(f"report: {page}\npublished and measured: {beside}", markup=False)
+
+
+def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication", Path]:
+    """Write the page of a run beside its published study. StudyError where its study has no published figures."""
+    from weighbridge.replication.published import published
+    from weighbridge.report.replication import replication
+    from weighbridge.report.replication_page import write_replication
+
+    found = replication(analysis, published(analysis.study))
+    return found, write_replication(found, store, store.directory / PAGE)

@@ -1,0 +1,174 @@
+"""What a published comparison proves by its own spread: an interval, and different, equivalent or inconclusive.
+
+The rule, for every row alone (nothing is corrected for their number):
+
+- where each run's own mean is printed: Welch's t interval at 95 % on the logarithms (of a difference: on the values);
+- where only mean and deviation of the runs are printed: the same with the deviation of the logarithm taken as
+  deviation / mean (delta method), and as many runs as the study says;
+- where neither is printed: the sign of the difference only.
+
+*Different*: the interval excludes no difference. *Equivalent*: the 90 % interval lies within the margin (two
+one-sided tests at 5 %), which wins over *different*, as in a run's own report.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from weighbridge.replication.published import TEST, Compared, Figure, Published
+from weighbridge.statistics import Interval
+
+Proof = Literal["different", "equivalent", "inconclusive", "sign only"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Mean, deviation and number of runs, on the scale on which they are compared."""
+
+    mean: float
+    deviation: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """One published comparison of an environment with the baseline. Values are in the comparison's shown unit."""
+
+    compared: Compared
+    environment: str
+    """As the bundled study names it."""
+    level: Mapping[str, str]
+    """The measured factors; empty where nothing is swept."""
+    baseline: float
+    value: float
+    effect: float
+    """Value / baseline (from each run's mean where they are printed), or the difference."""
+    interval: Interval | None
+    """With its 95 % limits; None where no spread is published."""
+    proof: Proof
+
+    @property
+    def sign(self) -> int:
+        """1 where the value is larger than the baseline's, -1 where it is smaller, 0 where they are the same."""
+        none = 1.0 if self.compared.scale == "ratio" else 0.0
+        return (self.effect > none) - (self.effect < none)
+
+
+def welch(first: Sample, second: Sample, confidence: float) -> Interval | None:
+    """Second - first with Welch's t interval (Welch 1947, degrees of freedom after Satterthwaite).
+
+    None without any spread or with a single run.
+    """
+    parts = [sample.deviation**2 / sample.runs for sample in (first, second)]
+    if sum(parts) == 0 or min(first.runs, second.runs) < 2:
+        return None
+    from scipy import stats
+
+    runs = (first.runs, second.runs)
+    degrees = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, runs, strict=True))
+    half = float(stats.t.ppf((1 + confidence) / 2, degrees)) * math.sqrt(sum(parts))
+    difference = second.mean - first.mean
+    return Interval(difference, difference - half, difference + half)
+
+
+def rows(study: Published, compared: Compared, margin: float | None) -> Iterator[PublishedRow]:
+    """The published rows of one comparison; ``margin`` is that of equivalence, as a fraction."""
+    for printed, measured in (compared.environments or study.environments).items():
+        for level in _levels(study, compared, printed) if printed != study.baseline else ():
+            names = {compared.levels[factor]: value for factor, value in level.items()}
+            sides = [_side(study, compared, environment, level) for environment in (study.baseline, printed)]
+            if (row := _row(compared, measured, names, sides, margin)) is not None:
+                yield row
+
+
+def _levels(study: Published, compared: Compared, environment: str) -> list[dict[str, str]]:
+    """Every published level of the swept factors; one empty level where nothing is swept."""
+    if not compared.levels:
+        return [{}]
+    found = []
+    for figure in study.figures:
+        level = {factor: value for factor, value in figure.levels.items() if factor in compared.levels}
+        about = (figure.environment, figure.workload, figure.metric)
+        mine = about == (environment, compared.workload, compared.metric) and figure.table in compared.labels
+        if mine and len(level) == len(compared.levels) and level not in found:
+            found.append(level)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What is printed of one environment, in the shown unit."""
+
+    value: float | None
+    deviation: float | None
+    tests: tuple[float, ...]
+    runs: int
+
+
+def _side(study: Published, compared: Compared, environment: str, level: Mapping[str, str]) -> _Side:
+    mean = study.find(compared, environment, level, "mean")
+    deviation = study.find(compared, environment, level, "stdev")
+    tests = tuple(_shown(compared, figure) for figure in study.tests(compared, environment, level))
+    value = _shown(compared, mean) if mean else sum(tests) / len(tests) if tests else None
+    return _Side(value, abs(compared.times) * deviation.value if deviation else None, tests, study.runs)
+
+
+def _shown(compared: Compared, figure: Figure) -> float:
+    return compared.times * figure.value + compared.plus
+
+
+def _row(
+    compared: Compared, environment: str, level: Mapping[str, str], sides: Sequence[_Side], margin: float | None
+) -> PublishedRow | None:
+    baseline, value = (side.value for side in sides)
+    if baseline is None or value is None:
+        return None
+    ratio = compared.scale == "ratio" and baseline > 0 and value > 0
+    samples = [_sample(compared, side, ratio=ratio) for side in sides]
+    interval: Interval | None = None
+    proof: Proof = "sign only"
+    first, second = samples
+    if first is not None and second is not None and (interval := welch(first, second, 0.95)) is not None:
+        narrow = welch(first, second, 0.90)
+        limit = math.log1p(margin) if ratio and margin else 0.0
+        within = narrow is not None and -limit < narrow.low and narrow.high < limit
+        proof = "equivalent" if within else "inconclusive" if interval.low <= 0 <= interval.high else "different"
+        if ratio:
+            interval = Interval(*(math.exp(end) for end in (interval.estimate, interval.low, interval.high)))
+    plain = value / baseline if compared.scale == "ratio" and baseline else value - baseline
+    effect = interval.estimate if interval else plain
+    return PublishedRow(compared, environment, level, baseline, value, effect, interval, proof)
+
+
+def _sample(compared: Compared, side: _Side, *, ratio: bool) -> Sample | None:
+    """The runs of one environment on the scale of the comparison; None where their spread is not published."""
+    if compared.spread == "tests" and len(side.tests) > 1 and not (ratio and min(side.tests) <= 0):
+        values = [math.log(test) for test in side.tests] if ratio else list(side.tests)
+        mean = sum(values) / len(values)
+        return Sample(mean, math.sqrt(sum((each - mean) ** 2 for each in values) / (len(values) - 1)), len(values))
+    if compared.spread == "runs" and side.deviation is not None and side.value is not None:
+        if ratio:
+            return Sample(math.log(side.value), side.deviation / side.value, side.runs)
+        return Sample(side.value, side.deviation, side.runs)
+    return None
+
+
+def unused(study: Published) -> list[Figure]:
+    """The figures that no comparison uses and that nothing says why they are left out. There should be none."""
+    return [f for f in study.figures if not _used(study, f) and not any(out.fits(f) for out in study.left_out)]
+
+
+def _used(study: Published, figure: Figure) -> bool:
+    for compared in study.comparisons:
+        environments = {*(compared.environments or study.environments), study.baseline}
+        about = (figure.workload, figure.metric, figure.unit)
+        if about != (compared.workload, compared.metric, compared.unit) or figure.environment not in environments:
+            continue
+        swept = {factor: value for factor, value in figure.levels.items() if factor in compared.levels}
+        statistics = ("mean", "stdev") if compared.spread == "runs" else ("mean",)
+        if any(study.find(compared, figure.environment, swept, statistic) == figure for statistic in statistics):
+            return True
+        if TEST in figure.levels and figure in study.tests(compared, figure.environment, swept):
+            return True
+    return False

@@ -1,0 +1,203 @@
+"""The figures of a published study, and which measured metric each of them corresponds to: read and checked."""
+
+import csv
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from weighbridge.errors import StudyError
+
+TEST = "test"
+"""The level that numbers the runs of a table which prints each run's own mean."""
+
+Number = Annotated[float, BeforeValidator(lambda value: float(Fraction(str(value))))]
+"""A number, also as a fraction: 1/300."""
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Figure(_Data):
+    """One figure as printed: which table, of what, which statistic."""
+
+    study: str
+    table: str
+    environment: str
+    workload: str
+    metric: str
+    unit: str
+    level_name: str
+    level: str
+    statistic: str
+    value: float
+    better: Literal["higher", "lower"]
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The factors and their values; several are written ``a=1;b=2``."""
+        if ";" not in self.level_name:
+            return {self.level_name: self.level} if self.level_name else {}
+        return dict(part.split("=", 1) for part in self.level.split(";"))
+
+
+class Measured(_Data):
+    """Where a run has the same quantity."""
+
+    workload: str
+    metric: str
+
+
+class Origin(_Data):
+    """Where the baseline's figures are printed, if not beside the others; what is absent is as for the others."""
+
+    labels: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    level: dict[str, str] = {}
+
+
+class Compared(_Data):
+    """One table, or one column of it: figures of one metric that a run measures too."""
+
+    title: str
+    workload: str
+    metric: str
+    unit: str
+    """As printed; every figure must have it."""
+    measured: Measured
+    labels: tuple[str, ...] = ()
+    """Where its means are printed; without any, the mean of its tests."""
+    tests: tuple[str, ...] = ()
+    """Where each run's own mean is printed."""
+    level: dict[str, str] = {}
+    levels: dict[str, str] = {}
+    """Published factor -> measured factor: every level of it is a row of its own."""
+    environments: dict[str, str] = {}
+    """Published -> measured; without any, those of the whole study."""
+    baseline: Origin | None = None
+    shown: str = ""
+    """The unit after ``times`` and ``plus``, where it is another (or has another name) than as printed."""
+    times: Number = 1.0
+    plus: Number = 0.0
+    scale: Literal["ratio", "difference"] = "ratio"
+    spread: Literal["runs", "tests", "none"] = "none"
+    """What tells how far runs differ: printed deviations of runs, each run's mean, or nothing."""
+    note: str = ""
+
+    @property
+    def shown_unit(self) -> str:
+        """The unit of the values as they are shown."""
+        return self.shown or self.unit
+
+    @model_validator(mode="after")
+    def _has_figures(self) -> "Compared":
+        if not self.labels and not self.tests:
+            raise ValueError("needs labels or tests")
+        if self.spread == "tests" and not self.tests:
+            raise ValueError("spread: tests needs tests")
+        return self
+
+
+class LeftOut(_Data):
+    """Figures without a counterpart, and why. A key that is absent fits every figure."""
+
+    why: str
+    labels: tuple[str, ...] | None = None
+    metrics: tuple[str, ...] | None = None
+    statistics: tuple[str, ...] | None = None
+
+    def fits(self, figure: Figure) -> bool:
+        """Whether it is about this figure."""
+        wanted = ((self.labels, figure.table), (self.metrics, figure.metric), (self.statistics, figure.statistic))
+        return all(any_of is None or value in any_of for any_of, value in wanted)
+
+
+class Setup(_Data):
+    """One thing of the published set-up, and what tells how it was in a run.
+
+    ``facts``: keys of the run's facts. ``option``: WORKLOAD.OPTION. ``blocks``: the run's number of blocks.
+    ``said``: what holds in every run of the bundled study.
+    """
+
+    what: str
+    published: str
+    facts: tuple[str, ...] = ()
+    option: str = ""
+    unit: str = ""
+    blocks: bool = False
+    said: str = ""
+
+
+class Published(_Data):
+    """A published study: its figures and what they correspond to."""
+
+    study: str
+    source: str
+    baseline: str
+    runs: Annotated[int, Field(ge=1)]
+    environments: dict[str, str]
+    comparisons: tuple[Compared, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    oddities: tuple[str, ...] = ()
+    setup: tuple[Setup, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+    def find(self, compared: Compared, environment: str, level: Mapping[str, str], statistic: str) -> Figure | None:
+        """The figure of an environment at a level in the comparison's own tables; None where none is printed."""
+        at = self._origin(compared, environment)
+        wanted = {**at.level, **level}
+        return next(iter(self._matching(compared, environment, at.labels, wanted, statistic)), None)
+
+    def tests(self, compared: Compared, environment: str, level: Mapping[str, str]) -> tuple[Figure, ...]:
+        """Each run's own mean; empty where the study does not print it."""
+        at = self._origin(compared, environment)
+        found = []
+        for number in range(1, self.runs + 1):
+            wanted = {**at.level, **level, TEST: str(number)}
+            found += self._matching(compared, environment, at.tests, wanted, "mean")
+        return tuple(found)
+
+    def _origin(self, compared: Compared, environment: str) -> Origin:
+        own = Origin(labels=compared.labels, tests=compared.tests, level=compared.level)
+        if environment != self.baseline or compared.baseline is None:
+            return own
+        other = compared.baseline
+        return Origin(labels=other.labels, tests=other.tests, level=other.level)
+
+    def _matching(
+        self, compared: Compared, environment: str, labels: tuple[str, ...], level: Mapping[str, str], statistic: str
+    ) -> list[Figure]:
+        return [
+            figure
+            for figure in self.figures
+            if figure.table in labels
+            and (figure.environment, figure.workload, figure.metric, figure.statistic)
+            == (environment, compared.workload, compared.metric, statistic)
+            and figure.levels == level
+            and figure.unit == compared.unit
+        ]
+
+
+def available() -> tuple[str, ...]:
+    """The studies that have published figures."""
+    names = (entry.name for entry in resources.files("weighbridge.replication").iterdir())
+    return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
+
+
+@cache
+def published(study: str) -> Published:
+    """The published figures of a study. StudyError names the studies that have some."""
+    if study not in available():
+        raise StudyError(
+            f"'{study:.60}' has no published figures to compare with; these have: {', '.join(available())}"
+        )
+    from ruamel.yaml import YAML
+
+    folder = resources.files("weighbridge.replication")
+    about: dict[str, Any] = YAML(typ="safe").load((folder / f"{study}.yaml").read_text())
+    rows = csv.DictReader((folder / f"{study}.csv").read_text().splitlines())
+    return Published.model_validate({**about, "figures": tuple(Figure.model_validate(row) for row in rows)})

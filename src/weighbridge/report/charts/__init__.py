@@ -1,0 +1,27 @@
+"""The charts: one definition each, for the page (as wide as its place), PNG and SVG (a fixed width)."""
+
+from weighbridge.report.charts.base import AA_ARM, BASELINE, PALETTE, colours, unchecked
+from weighbridge.report.charts.costs import caption, forest, overview
+from weighbridge.report.charts.files import write_charts
+from weighbridge.report.charts.ladder import ladder_caption, waterfall
+from weighbridge.report.charts.latency import percentile_curve
+from weighbridge.report.charts.trials import distribution, runs
+from weighbridge.report.charts.usage import small_multiple
+
+__all__ = [
+    "AA_ARM",
+    "BASELINE",
+    "PALETTE",
+    "caption",
+    "colours",
+    "distribution",
+    "forest",
+    "ladder_caption",
+    "overview",
+    "percentile_curve",
+    "runs",
+    "small_multiple",
+    "unchecked",
+    "waterfall",
+    "write_charts",
+]

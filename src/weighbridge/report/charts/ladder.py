@@ -1,0 +1,119 @@
+"""The ladder as a waterfall: each bar is one step's own cost, from where the previous environment stands."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from weighbridge.report.charts.base import BASELINE, Canvas, colours, told
+from weighbridge.report.content import Analysis, Ladder, Step
+from weighbridge.report.numbers import cost_text, readable_unit
+
+if TYPE_CHECKING:
+    import altair as alt
+
+STEP_PX = 34
+FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45}
+"""How strongly a bar is filled: only what is proven stands out."""
+
+
+def _drawn(ladder: Ladder) -> tuple[str, list[tuple[Step, float]]]:
+    """The scale of the chart and the steps that can be drawn on it, with where each starts."""
+    costs = [step.row.cost for step in ladder.steps if step.row.cost is not None]
+    scale = "ratio" if any(cost.scale == "ratio" for cost in costs) else "difference"
+    found = [
+        (step, step.start)
+        for step in ladder.steps
+        if step.start is not None and step.row.cost is not None and step.row.cost.scale == scale
+    ]
+    return scale, found
+
+
+def waterfall(analysis: Analysis, ladder: Ladder) -> "alt.LayerChart | None":
+    """Give the steps as floating bars with the interval of each step; None where none has a cost.
+
+    A bar begins where the previous environment's own comparison puts it (percent of the baseline) and ends where the
+    step's own typical ratio leads from there. The grey band around its beginning is the noise floor.
+    """
+    import altair as alt
+
+    canvas = Canvas()
+    scale, steps = _drawn(ladder)
+    if not steps:
+        return None
+    report = ladder.report
+    unit, factor = readable_unit(report.baseline_value or 0.0, report.unit)
+    rows = [_row(analysis, ladder, step, start, factor if scale == "difference" else 100.0) for step, start in steps]
+    title = f"{report.metric.replace('_', ' ')}, % of {analysis.baseline}"
+    if scale == "difference":
+        title = f"{report.metric.replace('_', ' ')}, {unit} beside {analysis.baseline}"
+    ends = [each[name] for each in rows for name in ("start", "end")]
+    size = max(ends) - min(ends) or 1.0
+    limits = [max(min([*ends, *(r["low"] for r in rows)]), min(ends) - size)]
+    limits.append(min(max([*ends, *(r["high"] for r in rows)]), max(ends) + size))
+    room = 0.06 * (limits[1] - limits[0])
+    domain = (limits[0] - room, limits[1] + room)
+    for each in rows:
+        each.update({name: min(max(each[name], domain[0]), domain[1]) for name in ("low", "high", "quiet", "loud")})
+    x = alt.X("start:Q", title=title, scale=alt.Scale(domain=domain, nice=False, zero=False))
+    order = [each["environment"] for each in rows]
+    y = alt.Y("environment:N", sort=order, title=None, scale=alt.Scale(domain=order, padding=0.25))
+    base = canvas.chart(rows).encode(y=y)
+    colour = alt.Color("colour:N", scale=None)
+    noise = base.mark_rect(color=BASELINE, opacity=0.2).encode(x=_at(x, "quiet"), x2=alt.X2("loud:Q"))
+    bars = base.mark_bar().encode(
+        x=x, x2=alt.X2("end:Q"), color=colour, opacity=alt.Opacity("strength:Q", scale=None), tooltip=_tooltip()
+    )
+    whiskers = base.mark_rule(strokeWidth=2, color="#4b5563").encode(x=_at(x, "low"), x2=alt.X2("high:Q"))
+    ends_ = base.mark_tick(thickness=2.5, size=18).encode(x=_at(x, "end"), color=colour, tooltip=_tooltip())
+    here = {"start": 100.0 if scale == "ratio" else 0.0}
+    mark = canvas.chart([here]).mark_rule(color=BASELINE, strokeDash=[4, 3]).encode(x=x)
+    return canvas.layered([noise, mark, bars, whiskers, ends_], STEP_PX * len(rows))
+
+
+def _at(x: "alt.X", name: str) -> "alt.X":
+    """The same axis for another field."""
+    other = x.copy()
+    other.shorthand = f"{name}:Q"
+    return other
+
+
+def _tooltip() -> "list[alt.Tooltip]":
+    import altair as alt
+
+    return [
+        *told("environment:N", "against:N"),
+        alt.Tooltip("typical:N", title="cost of the step"),
+        *told("verdict:N"),
+    ]
+
+
+def _row(analysis: Analysis, ladder: Ladder, step: Step, start: float, by: float) -> dict[str, Any]:
+    report, cost = ladder.report, step.row.cost
+    if cost is None:
+        raise ValueError("A step without a cost cannot be drawn.")
+    if cost.scale == "ratio":
+        floor = 1 + (report.noise_floor or 0.0)
+        places = [start * each for each in (1.0, cost.typical, cost.low, cost.high, 1 / floor, floor)]
+    else:
+        aa = report.aa.cost if report.aa else None
+        floor = max(abs(aa.low), abs(aa.high)) if aa is not None and aa.scale == "difference" else 0.0
+        floor = floor if math.isfinite(floor) else 0.0
+        places = [start + each for each in (0.0, cost.typical, cost.low, cost.high, -floor, floor)]
+    names = ("start", "end", "low", "high", "quiet", "loud")
+    numbers = {name: value * by for name, value in zip(names, places, strict=True)}
+    return {
+        "environment": step.row.environment, "against": step.previous, "typical": cost_text(step.row, report.unit),
+        "verdict": step.row.verdict_words, "colour": colours(analysis)[step.row.environment],
+        "strength": FEW[step.row.verdict], **numbers,
+    }  # fmt: skip
+
+
+def ladder_caption(analysis: Analysis, ladder: Ladder) -> str:
+    """Give how the waterfall is read, and which steps are not drawn."""
+    drawn = {step.row.environment for step, _ in _drawn(ladder)[1]}
+    missing = [step.row.environment for step in ladder.steps if step.row.environment not in drawn]
+    parts = [
+        "each bar is one step's own cost with its 95 % interval, from where the environment before stands; strong"
+        " where the step is different"
+    ]
+    parts += ["grey: noise floor, from the A/A arm"] if analysis.aa_arm else []
+    return "; ".join([*parts, *([f"not drawn: {', '.join(missing)}"] if missing else [])])

@@ -1,0 +1,76 @@
+"""What each process of a trial was and wrote: its command line, and how its raw outputs begin."""
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from weighbridge.report.sentences import printable
+from weighbridge.store.run import RunStore
+
+EXCERPT_BYTES = 4096
+"""How much of each output is in the page."""
+
+ALL_EXCERPTS_BYTES = 1_200_000
+"""How much of all outputs together: with many trials each excerpt becomes shorter (never below 256 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One raw output of a trial: its link from the page, its size in bytes, and how it begins."""
+
+    name: str
+    link: str
+    size: int
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process of a trial."""
+
+    role: str
+    command: str
+    returncode: int
+    duration_s: float
+    outputs: tuple[Output, ...]
+
+
+def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
+    """Give the processes of each trial; links to raw outputs are relative to the page at `path`."""
+    rows: list[Any] = store.processes()
+    files = [(row, name) for row in rows for name in ("stdout", "stderr")]
+    sizes = {row[name]: _size(store.directory / row[name]) for row, name in files}
+    limit = EXCERPT_BYTES
+    while limit > 256 and sum(min(size, limit) for size in sizes.values()) > ALL_EXCERPTS_BYTES:
+        limit //= 2
+    found: dict[int, list[Process]] = {}
+    for row in rows:
+        outputs = tuple(
+            Output(
+                name, _link(store.directory / row[name], path), sizes[row[name]], _excerpt(store, row[name], limit)
+            )
+            for name in ("stdout", "stderr")
+            if sizes[row[name]]
+        )
+        command = shlex.join(str(word) for word in row["argv"])
+        found.setdefault(row["trial"], []).append(
+            Process(row["role"], command, row["returncode"], row["duration_s"], outputs)
+        )
+    return found
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _link(target: Path, page: Path) -> str:
+    relative = os.path.relpath(target.resolve(), page.resolve().parent)
+    return quote(relative.replace(os.sep, "/"), safe="/.")
+
+
+def _excerpt(store: RunStore, name: str, limit: int) -> str:
+    with (store.directory / name).open("rb") as file:
+        return printable(file.read(limit).decode(errors="replace"))

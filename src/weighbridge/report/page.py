@@ -1,0 +1,73 @@
+"""What every page is made of: one file that needs no network. Every value is escaped, no script but ours can run.
+
+Whatever comes from a study, a program or a machine passes Jinja's autoescape; chart definitions are JSON in inert
+script elements with every ``<``, ``>`` and ``&`` written as an escape, so that no text can end the element. A content
+security policy in the page forbids every connection.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from weighbridge.report.numbers import plain, quantity, share
+from weighbridge.report.sentences import printable
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The place of one chart in the page: the id of its definition, and its height in pixels (0: no chart)."""
+
+    id: str
+    height: int
+
+
+def place(specs: dict[str, str], chart: Any) -> Drawn:
+    """Add a chart's definition to `specs` and give its place; None is no chart."""
+    if chart is None:
+        return Drawn("", 0)
+    name = f"chart-{len(specs) + 1}"
+    specs[name] = _json(chart.to_dict(validate=False))
+    return Drawn(name, int(chart.height) + 60)
+
+
+def render(template: str, specs: dict[str, str], **values: Any) -> str:
+    """The page of a template with its charts, style and script."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters.update(quantity=quantity, plain=plain, share=share, clean=printable)
+    return environment.get_template(template).render(
+        **values,
+        specs={name: Markup(spec) for name, spec in specs.items()},  # noqa: S704 - made safe by _json
+        style=Markup((TEMPLATES / "report.css").read_text()),  # noqa: S704 - our own file
+        script=Markup((TEMPLATES / "report.js").read_text()),  # noqa: S704 - our own file
+        library=Markup(_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
+    )
+
+
+@cache
+def _library() -> str:
+    """Give Vega, Vega-Lite and Vega-Embed as one script, from the copy inside vl-convert."""
+    import vl_convert
+    from altair.utils._importers import vl_version_for_vl_convert
+
+    script = str(
+        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vl_version_for_vl_convert())
+    )
+    if "</script" in script.lower() or "<!--" in script:
+        raise AssertionError("the chart library holds text that would end its script element")
+    return script
+
+
+def _json(value: object) -> str:
+    """Give JSON that is safe inside a script element."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII only: U+2028 is escaped too
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

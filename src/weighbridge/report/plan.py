@@ -1,0 +1,69 @@
+"""What a study asked for, as far as its comparisons need it."""
+
+import json
+from dataclasses import dataclass
+
+from weighbridge.statistics import planned_looks
+from weighbridge.store.run import RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is compared with what, how precisely, and how often it may be looked at."""
+
+    baseline: str
+    aa_arm: str | None
+    environments: tuple[str, ...]
+    equivalence: float | None
+    target: float | None
+    looks: int
+    planned_blocks: int | None
+    ladder: tuple[str, ...] = ()
+    """Environments in the order in which each adds one step; empty where the study has no ladder."""
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The environments that are compared with the baseline, in the study's order; the A/A arm is last."""
+        others = tuple(name for name in self.environments if name not in (self.baseline, self.aa_arm))
+        return (*others, self.aa_arm) if self.aa_arm else others
+
+
+def plan_of(store: RunStore) -> Plan:
+    """Give the plan that a run was begun with. Raises RunDirectoryError where the store cannot be read."""
+    info, arms = store.info(), store.environments()
+    repetitions = json.loads(info.get("repetitions", "{}"))
+    target = repetitions.get("target")
+    names = tuple(name for name, *_ in arms)
+    return Plan(
+        baseline=info.get("baseline", ""),
+        aa_arm=next((name for name, _, _, aa_of in arms if aa_of is not None), None),
+        environments=names,
+        equivalence=float(info["equivalence"]) if "equivalence" in info else None,
+        target=target,
+        looks=len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1,
+        planned_blocks=repetitions.get("blocks"),
+        ladder=tuple(name for name in json.loads(info.get("ladder", "[]")) if name in names),
+    )
+
+
+def changes(store: RunStore, previous: str, environment: str) -> str:
+    """Give in words which settings an environment has that the previous one of the ladder has not.
+
+    Where their kinds differ, most settings have no counterpart and the kinds say enough: "native → docker".
+    """
+    arms = {name: (kind, options) for name, kind, options, _ in store.environments()}
+    (kind_before, before), (kind, now) = arms[previous], arms[environment]
+    if kind_before != kind:
+        return f"{kind_before} → {kind}"
+    found = [
+        f"{key.replace('_', ' ')}: {_word(before.get(key))} → {_word(now.get(key))}"
+        for key in (*now, *(key for key in before if key not in now))
+        if before.get(key) != now.get(key)
+    ]
+    return ", ".join(found)
+
+
+def _word(value: object) -> str:
+    if value is None or value == "":
+        return "none"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -1,0 +1,250 @@
+"""A run beside the published study that it repeats: per row, both comparisons and whether their direction agrees."""
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from weighbridge.replication.proof import PublishedRow, rows
+from weighbridge.replication.published import Compared, Published, Setup
+from weighbridge.report.content import Analysis, Comparison, MetricReport
+from weighbridge.report.numbers import difference_interval
+from weighbridge.statistics import Interval
+from weighbridge.store.run import RunStore
+
+Direction = Literal["agrees", "disagrees", "measured inconclusive", "published inconclusive", "not measured"]
+DIRECTIONS: dict[Direction, str] = {
+    "agrees": "both are different with the same sign, or both are equivalent",
+    "disagrees": "both are different with opposite signs, or one is different and the other equivalent",
+    "measured inconclusive": "the run proves neither a difference nor equivalence",
+    "published inconclusive": "the published figures prove neither by their own spread",
+    "not measured": "the run has no such comparison",
+}
+"""Every direction, and what it means."""
+TOO_WIDE = 100.0
+"""A ratio's limit is shown up to so many times its estimate; beyond, the blocks are too few for an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One published comparison beside the measured one."""
+
+    published: PublishedRow
+    measured: Comparison | None
+    unit: str
+    """Of the measured metric."""
+    direction: Direction
+    why: str
+    """Why there is no measured comparison; empty where there is one."""
+
+    @property
+    def name(self) -> str:
+        """The environment with its level."""
+        level = ", ".join(f"{factor}={value}" for factor, value in self.published.level.items())
+        return f"{self.published.environment} ({level})" if level else self.published.environment
+
+    @property
+    def words(self) -> str:
+        """The direction as people read it, with what weakens it."""
+        weak = []
+        if self.measured is not None and self.measured.exploratory:
+            weak.append("exploratory")
+        if self.direction in ("agrees", "disagrees") and self.published.proof == "sign only":
+            weak.append("no spread published")
+        return f"{self.direction} ({', '.join(weak)})" if weak else self.direction
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One published table with its rows."""
+
+    compared: Compared
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """A whole run beside its published study."""
+
+    study: Published
+    analysis: Analysis
+    tables: tuple[Table, ...]
+
+    @property
+    def counts(self) -> dict[Direction, int]:
+        """How many rows have each direction."""
+        found = Counter(row.direction for table in self.tables for row in table.rows)
+        return {direction: found[direction] for direction in DIRECTIONS}
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence."""
+        told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
+        total = sum(self.counts.values())
+        return f"{total} published comparisons with {self.study.baseline}; rows by direction: {told}."
+
+
+def replication(analysis: Analysis, study: Published) -> Replication:
+    """Put a run's analysis beside the published figures. Pure."""
+    tables = []
+    for compared in study.comparisons:
+        found = rows(study, compared, analysis.equivalence)
+        tables.append(Table(compared, tuple(_row(analysis, compared, row) for row in found)))
+    return Replication(study, analysis, tuple(tables))
+
+
+def _row(analysis: Analysis, compared: Compared, row: PublishedRow) -> Row:
+    wanted = compared.measured
+    here = [report for report in analysis.metrics if report.workload == wanted.workload]
+    report = next((each for each in here if each.metric == wanted.metric and _same_level(each, row)), None)
+    comparison = (
+        next((each for each in report.comparisons if each.environment == row.environment), None) if report else None
+    )
+    if comparison is None or comparison.cost is None:
+        return Row(
+            row, None, report.unit if report else "", "not measured", _why(analysis, compared, row, here, report)
+        )
+    assert report is not None
+    return Row(row, comparison, report.unit, direction(row, comparison, analysis.equivalence or 0.0), "")
+
+
+def _same_level(report: MetricReport, row: PublishedRow) -> bool:
+    level: dict[str, str] = json.loads(report.level)
+    return level == dict(row.level)
+
+
+def _why(
+    analysis: Analysis, compared: Compared, row: PublishedRow, here: list[MetricReport], report: MetricReport | None
+) -> str:
+    """Why a published row has no measured comparison."""
+    wanted = compared.measured
+    if row.environment not in analysis.environments:
+        return f"{row.environment} is not in this run"
+    if not here:
+        return f"the workload {wanted.workload} has no finished trial in this run"
+    if report is None:
+        at = " at this level" if any(each.metric == wanted.metric for each in here) else ""
+        return f"{wanted.workload} has no {wanted.metric.replace('_', ' ')} in this run{at}"
+    return "no block has both values"
+
+
+def direction(row: PublishedRow, measured: Comparison, margin: float) -> Direction:
+    """Whether a measured comparison has the direction of the published one.
+
+    Where one is different and the other equivalent they disagree, unless the different one's own estimate lies within
+    ``margin``: then it does not contradict the other, and is inconclusive.
+    """
+    cost, proof, verdict = measured.cost, row.proof, measured.verdict
+    if cost is None or verdict == "inconclusive":
+        return "measured inconclusive"
+    if proof == "inconclusive" or (proof == "sign only" and (row.sign == 0 or verdict == "equivalent")):
+        return "published inconclusive"
+    if "equivalent" not in (verdict, proof):  # both are different
+        none = 1.0 if cost.scale == "ratio" else 0.0
+        return "agrees" if (cost.typical > none) - (cost.typical < none) == row.sign else "disagrees"
+    if verdict != proof and verdict == "equivalent":
+        return "published inconclusive" if _small(row.effect, row.compared.scale, margin) else "disagrees"
+    if verdict != proof:
+        return "measured inconclusive" if _small(cost.typical, cost.scale, margin) else "disagrees"
+    return "agrees"
+
+
+def _small(effect: float, scale: str, margin: float) -> bool:
+    return scale == "ratio" and effect > 0 and abs(math.log(effect)) <= math.log1p(margin)
+
+
+# -- as people and machines read it ----------------------------------------------------------------
+
+
+def published_text(row: PublishedRow) -> str:
+    """The published comparison: ``1.131 [1.092, 1.172]``, a ratio, or a difference with its unit."""
+    unit = row.compared.shown_unit
+    if row.compared.scale == "ratio":
+        return ratio_text(row.interval or Interval(row.effect, row.effect, row.effect))
+    interval = row.interval or Interval(row.effect, row.effect, row.effect)
+    text = difference_interval(interval, unit)
+    return text if row.interval else text.split(" [")[0]
+
+
+def measured_text(row: Row) -> str:
+    """The measured comparison in the same form; why there is none where there is none."""
+    cost = row.measured.cost if row.measured else None
+    if cost is None:
+        return row.why
+    return ratio_text(cost.interval) if cost.scale == "ratio" else difference_interval(cost.interval, row.unit)
+
+
+def ratio_text(ratio: Interval) -> str:
+    """A ratio with its limits; without them where there are none, or where they say nothing."""
+    if ratio.low == ratio.high:
+        return f"{ratio.estimate:.3f}"
+    if ratio.low <= 0 or ratio.high > TOO_WIDE * ratio.estimate:
+        return f"{ratio.estimate:.3f} (too few blocks for an interval)"
+    return f"{ratio.estimate:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+
+
+def variant(store: RunStore) -> str:
+    """Which profile and link a run was made with, as its study's first line tells; empty where it does not."""
+    info = store.info()
+    first = info.get("study_text", "").partition("\n")[0]
+    return first.removeprefix("# ") if first.startswith(f"# {info.get('study', '')}") else ""
+
+
+def setup_rows(study: Published, store: RunStore, analysis: Analysis) -> list[tuple[str, str, str]]:
+    """What was how in the published study and in this run: what, published, here."""
+    options = {workload: options for workload, _, _, _, options in store.cells()}
+    return [(each.what, each.published, _here(each, store, analysis, options)) for each in study.setup]
+
+
+def _here(setup: Setup, store: RunStore, analysis: Analysis, options: dict[str, dict[str, object]]) -> str:
+    if setup.said:
+        return setup.said
+    if setup.blocks:
+        most = max((row.blocks for report in analysis.metrics for row in report.comparisons), default=0)
+        return f"{most} {'block' if most == 1 else 'blocks'}, each environment once in every block, in random order"
+    if setup.option:
+        workload, option = setup.option.split(".")
+        value = options.get(workload, {}).get(option)
+        shown = f"{value:.12g}" if isinstance(value, int | float) else ""
+        return f"{shown} {setup.unit}".strip() if shown else "not in this run"
+    found = [value for key in setup.facts for _, name, value, _ in store.facts() if name == key]
+    return "; ".join(dict.fromkeys(found)) or "not known"
+
+
+def replication_json(found: Replication) -> dict[str, Any]:
+    """The document of ``replicate --json``: every row with both comparisons; infinite numbers are null.
+
+    ``rows``: ``table``, ``environment``, ``level``, ``scale`` (published: ratio to the baseline, or difference in
+    ``unit``), ``published`` and ``measured`` (each ``estimate``, ``low``, ``high`` and ``verdict``; ``measured``
+    also ``scale``, ``unit``, ``blocks`` and ``exploratory``, and is null where there is none, with ``why``),
+    ``direction``.
+    """
+    return {
+        "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
+        "trusted": found.analysis.trust.trusted, "counts": found.counts,
+        "rows": [_row_json(table.compared, row) for table in found.tables for row in table.rows],
+        "oddities": list(found.study.oddities),
+    }  # fmt: skip
+
+
+def _row_json(compared: Compared, row: Row) -> dict[str, Any]:
+    own, other = row.published, row.measured
+    cost = other.cost if other else None
+    measured = None
+    if other is not None and cost is not None:
+        measured = {**_numbers(cost.interval), "verdict": other.verdict, "scale": cost.scale, "unit": row.unit,
+                    "blocks": cost.blocks, "exploratory": cost.exploratory}  # fmt: skip
+    return {
+        "table": compared.title, "environment": own.environment, "level": dict(own.level), "scale": compared.scale,
+        "unit": compared.shown_unit, "baseline_value": own.baseline, "value": own.value,
+        "published": {**_numbers(own.interval, own.effect), "verdict": own.proof},
+        "measured": measured, "direction": row.direction, "why": row.why,
+    }  # fmt: skip
+
+
+def _numbers(interval: Interval | None, estimate: float = 0.0) -> dict[str, float | None]:
+    if interval is None:
+        return {"estimate": estimate, "low": None, "high": None}
+    numbers = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}

@@ -1,0 +1,194 @@
+"""The parts of the page about each workload and level: what the template shows, from an analysis."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from weighbridge.report import charts
+from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
+from weighbridge.report.latency import PERCENTS
+from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantity
+from weighbridge.report.page import place
+from weighbridge.report.sentences import baseline_sentence, remark_lines
+from weighbridge.report.usage import Usage
+from weighbridge.statistics import cost_percent
+
+UNFOLDED = 4
+"""Headline metrics whose waterfalls are seen without asking for them; with more of them only the first."""
+
+
+def sections(analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage]) -> Iterator[dict[str, Any]]:
+    """Per workload and level what the template shows: its metrics with rows and charts, latency, resource use."""
+    without = {"exploratory"} if analysis.exploratory else set()
+    for cell, label in enumerate(analysis.labels):
+        seen: set[str] = set()
+        own = [each for each in analysis.of(label) if not each.resource_use]
+        shown = [_metric(analysis, specs, cell, report, seen, without) for report in own]
+        yield {
+            "id": f"w{cell}",
+            "label": label,
+            "metrics": shown,
+            "more": ", ".join(each["name"] for each in shown[1:]),
+            "latencies": [_latency(analysis, specs, each) for each in analysis.latencies if each.label == label],
+            "resources": [
+                _plain_metric(analysis, cell, each, seen, without) for each in analysis.of(label) if each.resource_use
+            ],
+            "usage": _usage(analysis, specs, used.get(label)),
+        }
+
+
+def _plain_metric(
+    analysis: Analysis, cell: int, report: MetricReport, seen: set[str], without: set[str]
+) -> dict[str, Any]:
+    """A metric as a table alone."""
+    return {
+        "report": report,
+        "name": report.metric.replace("_", " "),
+        "baseline": baseline_sentence(report, analysis.baseline),
+        "baseline_link": group_id(analysis, cell, analysis.baseline),
+        "remarks": remark_lines(report, seen, without),
+        "rows": [_row(analysis, cell, report, row) for row in report.comparisons],
+    }
+
+
+def _metric(
+    analysis: Analysis, specs: dict[str, str], cell: int, report: MetricReport, seen: set[str], without: set[str]
+) -> dict[str, Any]:
+    return {
+        **_plain_metric(analysis, cell, report, seen, without),
+        "forest": place(specs, charts.forest(analysis, report)),
+        "caption": charts.caption(analysis, report),
+        "runs": place(specs, charts.runs(analysis, report, legend=False)),
+        "distribution": place(specs, charts.distribution(analysis, report)),
+    }
+
+
+def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport) -> dict[str, Any]:
+    return {
+        "name": report.metric.replace("_", " "),
+        "rows": [
+            {
+                "row": row,
+                "requests": f"{row.requests:,}".replace(",", SPACE),
+                "cells": [_percentile(row, number) for number in range(len(PERCENTS))],
+            }
+            for row in report.rows
+        ],
+        "percents": [f"p{percent:g}" for percent in PERCENTS],
+        "curve": place(specs, charts.percentile_curve(analysis, report, legend=False)),
+    }
+
+
+def _percentile(row: Latency, number: int) -> tuple[str, str]:
+    """A merged percentile and its cost, in words."""
+    cost = row.costs[number]
+    percent = cost.percent if cost else None
+    return quantity(row.percentiles[number], "s"), percent_text(percent, cost.blocks) if cost and percent else ""
+
+
+def _usage(analysis: Analysis, specs: dict[str, str], used: Usage | None) -> dict[str, Any]:
+    """The small charts of resource use, by place."""
+    places: dict[str, list[dict[str, Any]]] = {}
+    for panel in used.panels if used else ():
+        drawn = place(specs, charts.small_multiple(analysis, panel))
+        places.setdefault(panel.place, []).append({"what": panel.what, "chart": drawn})
+    return {"places": places, "idle": ", ".join(used.idle) if used else ""}
+
+
+# -- over the levels, and step by step -------------------------------------------------------------
+
+
+def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
+    """Per workload with several levels its headline metric's costs: a row for each level, a column for each arm."""
+    found = []
+    cells = {label: number for number, label in enumerate(analysis.labels)}
+    for workload in dict.fromkeys(each.workload for each in analysis.headlines):
+        reports = [each for each in analysis.headlines if each.workload == workload]
+        if len(reports) < 2 or not reports[0].comparisons:
+            continue
+        rows = [
+            {
+                "level": report.label.removeprefix(workload).strip(" ()") or report.label,
+                "id": f"w{cells[report.label]}" if report.label in cells else "",
+                "baseline": quantity(report.baseline_value, report.unit),
+                "cells": [_row(analysis, cells.get(report.label, 0), report, row) for row in report.comparisons],
+            }
+            for report in reports
+        ]
+        names = [row.environment for row in reports[0].comparisons]
+        metric = reports[0].metric.replace("_", " ")
+        found.append({"workload": workload, "metric": metric, "environments": names, "rows": rows})
+    return found
+
+
+def ladders(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, Any]]:
+    """Each ladder's steps with their cost, and its waterfall."""
+    found = []
+    headlines = sum(ladder.report.headline for ladder in analysis.ladder)
+    for number, ladder in enumerate(analysis.ladder):
+        report = ladder.report
+        cell = analysis.labels.index(report.label)
+        alone = replace(report, comparisons=tuple(step.row for step in ladder.steps))
+        found.append({
+            "report": report,
+            "unfolded": report.headline and number < (UNFOLDED if headlines <= UNFOLDED else 1),
+            "steps": [
+                {"step": step, **_row(analysis, cell, report, step.row)} for step in ladder.steps
+            ],
+            "remarks": remark_lines(alone, set(), {"exploratory"}),
+            "chart": place(specs, charts.waterfall(analysis, ladder)),
+            "caption": charts.ladder_caption(analysis, ladder),
+        })  # fmt: skip
+    return found
+
+
+# -- rows and trials -------------------------------------------------------------------------------
+
+
+def group_id(analysis: Analysis, cell: int, environment: str) -> str:
+    """Give the id of the trials of one environment in one workload and level."""
+    return f"g{cell}-{analysis.environments.index(environment)}"
+
+
+def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -> dict[str, Any]:
+    tried = any(t.label == report.label and t.environment == row.environment for t in analysis.trials)
+    return {
+        "row": row,
+        "cost": cost_text(row, report.unit),
+        "verdict": row.verdict_words,
+        "link": group_id(analysis, cell, row.environment) if tried else "",
+        **_beside(row),
+    }
+
+
+def _beside(row: Comparison) -> dict[str, str]:
+    """The figures beside the typical cost: means, slow runs, adjusted p-value."""
+    cost = row.cost
+    means = {"geometric": "–", "arithmetic": "–"}
+    if cost is not None and cost.scale == "ratio":
+        for name, interval in (("geometric", cost.geometric), ("arithmetic", cost.arithmetic)):
+            if interval is not None:
+                means[name] = f"{cost_percent(interval, cost.better).estimate:.1f} %"
+    slow = row.slow
+    rate = f"{slow.slow} of {slow.runs} (95 %: at most {100 * slow.high:.0f} % of runs)" if slow else "–"
+    return {**means, "slow": rate, "p": "–" if row.adjusted_p is None else plain(row.adjusted_p, 2)}
+
+
+def groups(analysis: Analysis) -> list[dict[str, Any]]:
+    """The trials by workload, level and environment: what the numbers of the tables link to."""
+    units = {(m.label, m.metric): m.unit for m in analysis.metrics}
+    groups = []
+    for cell, label in enumerate(analysis.labels):
+        for environment in analysis.environments:
+            mine = [t for t in analysis.trials if t.label == label and t.environment == environment]
+            if mine:
+                name = group_id(analysis, cell, environment)
+                rows = [(trial, _values(trial, units)) for trial in mine]
+                groups.append({"id": name, "label": label, "environment": environment, "trials": rows})
+    return groups
+
+
+def _values(trial: TrialRow, units: Mapping[tuple[str, str], str]) -> str:
+    return ", ".join(
+        f"{metric} {quantity(value, units[trial.label, metric])}" for metric, value in trial.values.items()
+    )

@@ -1,0 +1,29 @@
+"""The ladder in sentences: what each step costs against the one before. Shared by the terminal and the page."""
+
+from weighbridge.report.content import Analysis, MetricReport, Step
+from weighbridge.report.sentences import sentence, swept
+
+LADDER_INTRODUCTION = (
+    "Each step is compared with the one before it inside the same blocks: its cost is measured, never the difference"
+    " of two costs. The steps of all metrics are a family of their own in the correction for many comparisons (Holm)."
+)
+
+
+def step_sentence(report: MetricReport, step: Step) -> str:
+    """Give one step as a sentence: what changes, its cost with interval against the previous environment, verdict."""
+    words = sentence(report, step.row, step.previous)
+    return f"{step.change}: {words}" if step.change else words
+
+
+def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
+    """Give (verdict, sentence) of every step on the headline metrics, in the ladder's order.
+
+    Of a workload with many levels the tables tell.
+    """
+    many = swept(analysis)
+    return [
+        (step.row.verdict, step_sentence(ladder.report, step))
+        for ladder in analysis.ladder
+        for step in ladder.steps
+        if ladder.report.headline and ladder.report.workload not in many
+    ]

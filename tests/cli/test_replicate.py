@@ -1,0 +1,55 @@
+"""`weighbridge replicate`: what it refuses before anything runs, and the pages of a finished run."""
+
+import json
+
+import pytest
+
+from report.made_up_runs import Recipe, Workload, make_run
+from weighbridge.model.measurement import Metric
+
+from .test_commands import one_sentence, weighbridge  # noqa: F401 - a fixture
+
+COSTS = {"docker-host": 1.0, "docker-bridge": 1.12}
+LATENCY = Workload("latency", [(Metric("one_way_latency", "ms", "lower"), 0.05, 0.002)])
+
+
+@pytest.fixture
+def finished(tmp_path):
+    store = make_run(tmp_path / "finished", Recipe(costs=COSTS, workloads=[LATENCY], study="docker-networks"))
+    store.close()
+    return store.directory
+
+
+def test_the_pages_of_a_finished_run_are_written_again(weighbridge, finished):  # noqa: F811
+    said = weighbridge("replicate", "--report", finished)
+    assert said.code == 0
+    assert "Table 8: one-way latency" in said.out and "published comparisons" in said.out
+    assert (finished / "report.html").is_file() and (finished / "replication.html").is_file()
+
+
+def test_as_json(weighbridge, finished):  # noqa: F811
+    said = weighbridge("replicate", "--report", finished, "--json")
+    assert json.loads(said.out)["study"] == "docker-networks"
+
+
+def test_a_study_without_published_figures(weighbridge, tmp_path):  # noqa: F811
+    one_sentence(weighbridge("replicate", "first-look"), 3, "no published figures", "docker-networks")
+    make_run(tmp_path / "plain", Recipe(costs=COSTS)).close()
+    one_sentence(weighbridge("replicate", "--report", tmp_path / "plain"), 3, "no published figures")
+    one_sentence(weighbridge("replicate", "--out", tmp_path / "plain"), 3, "no published figures")
+
+
+def test_wrong_command_lines(weighbridge, finished):  # noqa: F811
+    one_sentence(weighbridge("replicate"), 2, "name a study (docker-networks)")
+    one_sentence(weighbridge("replicate", "docker-networks", "--report", finished), 2, "--report")
+    one_sentence(weighbridge("replicate", "--out", finished, "--profile", "quick"), 2, "keeps its own")
+    one_sentence(weighbridge("replicate", "docker-networks", "--profile", "quik"), 3, "did you mean 'quick'")
+    one_sentence(weighbridge("replicate", "docker-networks", "--link", "fast"), 3, "--link", "not a rate")
+    one_sentence(weighbridge("run", "--out", finished, "--profile", "quick"), 2, "--profile needs a study")
+    one_sentence(weighbridge("plan", "first-look", "--profile", "quik"), 3, "no profile 'quik'")
+
+
+def test_nowhere_to_report(weighbridge, tmp_path):  # noqa: F811
+    one_sentence(weighbridge("replicate", "--report", tmp_path / "nowhere"), 6, "nowhere")
+    one_sentence(weighbridge("replicate", "--out", tmp_path / "nowhere"), 6, "nowhere")
+    assert not (tmp_path / "nowhere").exists()

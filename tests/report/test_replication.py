@@ -1,0 +1,236 @@
+"""A run beside the published study: directions, the page, the table, the document."""
+
+import io
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from weighbridge.model.measurement import Metric
+from weighbridge.replication.proof import PublishedRow
+from weighbridge.replication.published import Compared, Measured, published
+from weighbridge.report.analysis import analyse
+from weighbridge.report.content import Comparison
+from weighbridge.report.replication import direction, ratio_text, replication, replication_json, setup_rows
+from weighbridge.report.replication_page import chart, print_replication, write_replication
+from weighbridge.statistics import Cost, Interval
+
+from .made_up_runs import Workload
+from .test_html import HOSTILE, Page
+
+COSTS = {
+    "docker-host": 1.0, "docker-bridge": 1.12, "docker-macvlan": 1.05, "docker-overlay": 0.8,
+    "docker-overlay-1468": 1.5,
+}  # fmt: skip
+LATENCY = Workload("latency", [(Metric("one_way_latency", "ms", "lower"), 0.05, 0.002)])
+DATAGRAM = Workload(
+    "datagram",
+    [(Metric("throughput", "MiB/s", "higher"), 80, 0.002), (Metric("error_rate", "%", "lower"), 2.0, 0.02)],
+)
+
+
+def a_run(run, **recipe):
+    return run(costs=COSTS, workloads=[LATENCY, DATAGRAM], study="docker-networks", **recipe)
+
+
+def found_in(store):
+    return replication(analyse(store), published("docker-networks"))
+
+
+def by_table(found):
+    return {table.compared.title.split(":")[0]: {row.name: row for row in table.rows} for table in found.tables}
+
+
+def test_directions_of_a_run(run):
+    latency = by_table(found_in(a_run(run)))["Table 8"]
+    assert latency["docker-bridge"].direction == "agrees"
+    assert latency["docker-overlay"].direction == "disagrees"  # published slower, here faster
+    assert latency["docker-macvlan"].direction == "published inconclusive"
+    assert latency["docker-host"].measured.verdict == "equivalent"
+    assert latency["docker-host"].direction == "disagrees"  # published as 3.5 % slower, here within 3 %
+    throughput = by_table(found_in(a_run(run)))["Table 9"]
+    assert throughput["docker-host"].direction == "agrees"  # both equivalent
+
+
+def test_fragmentation_has_an_environment_of_its_own(run):
+    tables = by_table(found_in(a_run(run)))
+    row = tables["Table 17"]["docker-overlay-1468"]
+    assert row.direction == "agrees"
+    assert row.measured.environment == "docker-overlay-1468"
+
+
+def test_shares_are_compared_by_difference(run):
+    row = by_table(found_in(a_run(run)))["Tables 20 to 24"]["docker-overlay"]
+    assert row.measured.cost.scale == "difference"
+    assert row.direction == "disagrees"  # published as more loss, here less
+
+
+def test_what_was_not_measured_says_why(run):
+    found = by_table(
+        found_in(run(costs={"docker-bridge": 1.1}, workloads=[LATENCY, DATAGRAM], study="docker-networks"))
+    )
+    assert found["Table 13"]["docker-bridge"].why == "the workload coherence has no finished trial in this run"
+    assert found["Table 11"]["docker-bridge"].why == "datagram has no cpu usage in this run"
+    assert found["Table 8"]["docker-macvlan"].why == "docker-macvlan is not in this run"
+    assert all(row.direction == "not measured" for row in found["Table 15"].values())
+
+
+def test_few_blocks_are_marked(run):
+    found = by_table(found_in(a_run(run, blocks=3)))
+    assert found["Table 8"]["docker-bridge"].words.endswith("(exploratory)")
+
+
+def test_a_run_without_trials(run):
+    found = found_in(a_run(run, blocks=0))
+    assert found.counts["not measured"] == sum(found.counts.values())
+
+
+# -- the rule --------------------------------------------------------------------------------------
+
+COMPARED = Compared(
+    title="t", workload="w", metric="m", unit="s", labels=("x",), measured=Measured(workload="w", metric="m")
+)
+
+
+def published_row(effect, proof, scale="ratio"):
+    compared = COMPARED.model_copy(update={"scale": scale})
+    return PublishedRow(compared, "docker", {}, 1.0, effect, effect, None, proof)
+
+
+def measured(typical, verdict, scale="ratio"):
+    numbers = Interval(typical, typical * 0.99, typical * 1.01)
+    cost = Cost(typical=typical, low=numbers.low, high=numbers.high, geometric=None, arithmetic=numbers, blocks=10,
+                exploratory=False, p_value=0.5, equivalent=None, verdict=verdict, better="lower", scale=scale,
+                confidence=0.95, margin=0.03)  # fmt: skip
+    return Comparison("docker", False, cost, 1.0, typical, None, None, verdict, ())
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [
+        ((1.2, "different"), (1.1, "different"), "agrees"),
+        ((0.8, "different"), (0.9, "different"), "agrees"),
+        ((1.2, "different"), (0.9, "different"), "disagrees"),
+        ((1.0, "equivalent"), (1.01, "equivalent"), "agrees"),
+        ((1.0, "equivalent"), (1.2, "different"), "disagrees"),
+        ((1.0, "equivalent"), (1.02, "different"), "measured inconclusive"),
+        ((1.2, "different"), (1.0, "equivalent"), "disagrees"),
+        ((1.02, "different"), (1.0, "equivalent"), "published inconclusive"),
+        ((1.2, "different"), (1.1, "inconclusive"), "measured inconclusive"),
+        ((1.2, "inconclusive"), (1.1, "inconclusive"), "measured inconclusive"),
+        ((1.2, "inconclusive"), (1.1, "different"), "published inconclusive"),
+        ((1.2, "sign only"), (1.1, "different"), "agrees"),
+        ((1.2, "sign only"), (0.9, "different"), "disagrees"),
+        ((1.0, "sign only"), (1.1, "different"), "published inconclusive"),
+        ((1.2, "sign only"), (1.0, "equivalent"), "published inconclusive"),
+    ],
+)
+def test_the_rule(own, other, expected):
+    assert direction(published_row(*own), measured(*other), 0.03) == expected
+
+
+def test_a_ratio_beside_a_difference_is_judged_by_its_sign():
+    assert direction(published_row(1.4, "different"), measured(0.002, "different", "difference"), 0.03) == "agrees"
+    assert (
+        direction(published_row(1.4, "different"), measured(-0.002, "different", "difference"), 0.03) == "disagrees"
+    )
+
+
+def test_ratios_as_text():
+    assert ratio_text(Interval(1.131, 1.092, 1.172)) == "1.131 [1.092, 1.172]"
+    assert ratio_text(Interval(0.9, 0.9, 0.9)) == "0.900"
+    assert "too few blocks" in ratio_text(Interval(1.1, 0.0, math.inf))
+
+
+# -- what is written -------------------------------------------------------------------------------
+
+
+def page_of(store) -> Page:
+    path = store.directory / "replication.html"
+    assert write_replication(found_in(store), store, path) == path
+    return Page(path.read_text())
+
+
+def test_the_page_is_whole_and_offline(run):
+    store = a_run(run, facts={"host": {"kernel": "Linux 6.1", "link": "100 Mbit/s"}})
+    page = page_of(store)
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for attrs in page.all("a")]
+    assert all(link[1:] in ids if link.startswith("#") else link == "report.html" for link in links)
+    assert not [a for tag in ("link", "img", "iframe") for a in page.all(tag)]
+    for wanted in (
+        "Table 8: one-way latency",
+        "1.131 [1.092,",
+        "Known oddities",
+        "17.04.0-ce",
+        "Linux 6.1",
+        "agrees",
+    ):
+        assert wanted in page.text
+    charts = [text for attrs, text in page.scripts if attrs.get("type") == "application/json"]
+    assert len(charts) == len(page.all("div")) - sum(a.get("class") != "chart" for a in page.all("div"))
+    assert all(json.loads(text)["layer"] for text in charts)
+
+
+def test_text_of_a_run_cannot_leave_its_place(run):
+    page = page_of(a_run(run, question=HOSTILE, facts={"host": {"kernel": HOSTILE}}))
+    assert "alert(1)" in page.text
+    assert not page.all("img")
+    assert all("alert(1)" not in text for attrs, text in page.scripts if attrs.get("type") != "application/json")
+
+
+def test_a_page_of_a_run_without_trials(run):
+    assert "not measured" in page_of(a_run(run, blocks=0)).text
+
+
+def drawn_points(spec):
+    return next(rows for rows in spec["datasets"].values() if "source" in rows[0])
+
+
+def test_a_chart_holds_both_sides_and_bounded_intervals(run):
+    table = next(each for each in found_in(a_run(run)).tables if each.compared.title.startswith("Table 7"))
+    drawn = chart(table)
+    assert drawn is not None
+    spec = drawn.to_dict(validate=True)
+    low, high = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    points = drawn_points(spec)
+    assert {point["source"] for point in points} == {"published"}
+    assert all(low <= point["low"] <= point["value"] <= point["high"] <= high for point in points)
+    both = chart(next(t for t in found_in(a_run(run)).tables if t.compared.title.startswith("Table 8")))
+    assert {point["source"] for point in drawn_points(both.to_dict())} == {"published", "measured"}
+    assert chart(replace(table, rows=())) is None
+
+
+def test_the_table_in_the_terminal(run):
+    text = io.StringIO()
+    print_replication(found_in(a_run(run)), Console(file=text, width=160))
+    told = text.getvalue()
+    assert "Table 8: one-way latency of UDP (ratio to native)" in told
+    assert "1.131 [1.092, 1.172]" in told
+    assert "published comparisons with native; rows by direction: agrees" in told
+
+
+def test_the_document(run):
+    document = json.loads(json.dumps(replication_json(found_in(a_run(run))), allow_nan=False))
+    row = next(
+        r for r in document["rows"] if r["table"].startswith("Table 8") and r["environment"] == "docker-bridge"
+    )
+    assert row["direction"] == "agrees"
+    assert row["measured"]["scale"] == "ratio" and row["measured"]["blocks"] == 10
+    assert row["published"]["verdict"] == "different"
+    assert sum(document["counts"].values()) == len(document["rows"])
+    unmeasured = next(r for r in document["rows"] if r["table"].startswith("Table 13"))
+    assert unmeasured["measured"] is None and unmeasured["why"]
+
+
+def test_the_set_up_is_put_beside_the_published_one(run):
+    store = a_run(run, facts={"host": {"kernel": "Linux 6.1"}, "host b": {"link": "100 Mbit/s"}})
+    rows = {what: (was, here) for what, was, here in setup_rows(published("docker-networks"), store, analyse(store))}
+    assert rows["kernel"] == ("Linux 4.4.38-v7+ (Ubuntu MATE)", "Linux 6.1")
+    assert rows["network"][1] == "100 Mbit/s"
+    assert rows["repetitions"][1].startswith("10 blocks, ")
+    assert rows["Docker"][1] == "not known"
+    assert rows["time of a latency test"][1] == "not in this run"
