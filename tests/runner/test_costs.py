@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.plugin import Work
 from weighbridge.model.trial import Series
 from weighbridge.report.resources import is_resource_use
-from weighbridge.runner.costs import derived
+from weighbridge.runner.costs import derived, usage
 
 MBIT = Metric("throughput", "Mbit/s", "higher")
 RATE = Metric("rate", "1/s", "higher")
@@ -34,8 +35,6 @@ def test_cpu_seconds_per_thousand():
     assert costs([(RATE, 2000.0), (JITTER, 1.0)]) == {
         "cpu_client_per_1000_transactions": (0.2, "s/1000"), "cpu_server_per_1000_transactions": (0.1, "s/1000")
     }  # fmt: skip
-    assert set(costs([(Metric("objects_put", "1/s", "higher"), 5.0)])) == {
-        "cpu_client_per_1000_objects", "cpu_server_per_1000_objects"}  # fmt: skip
 
 
 def test_the_rate_need_not_be_the_headline():
@@ -74,3 +73,26 @@ def test_every_cost_is_a_finite_number(rate: float, cpu_s: float, measured_s: fl
     for value, _ in costs([(MBIT, rate)], {"client": {"cpu_s": cpu_s}}, measured_s).values():
         assert math.isfinite(value)
         assert value >= 0
+
+
+def test_work_that_the_workload_counts_itself():
+    found = derived([Measurement(RATE, 2000.0)], USED, 10.0, (), Work(8.0, "1000_objects"))
+    assert [(each.metric.name, each.value) for each in found] == [
+        ("cpu_client_per_1000_objects", 0.5), ("cpu_server_per_1000_objects", 0.25)]  # fmt: skip
+
+
+def _of_the_host(name: str, values: tuple[float, ...]) -> Series:
+    return Series("host b", name, tuple(float(second) for second in range(1, len(values) + 1)), values)
+
+
+def test_what_a_whole_host_used_while_the_measured_process_ran():
+    series = [
+        _of_the_host("cpu_user_share", (0.0, 1.0, 2.0)), _of_the_host("cpu_idle_share", (2.0, 1.0, 0.0)),
+        _of_the_host("memory_committed_bytes", (5 * MIB, 9 * MIB, 7 * MIB)),
+        Series("host a", "cpu_idle_share", (1.0,), (2.0,)),
+    ]  # fmt: skip
+    assert {each.metric.name: each.value for each in usage(series, "host b")} == {
+        "cpu_usage": 50.0, "memory_usage": 4.0}  # fmt: skip
+    (cpu, _) = usage(series, "host b", (1.5, 3.0))
+    assert (cpu.value, cpu.metric.unit) == (75.0, "%")
+    assert usage(series, "host c") == usage([], "host b") == ()

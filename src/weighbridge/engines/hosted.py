@@ -30,7 +30,7 @@ def hosted_engine(run: RunContext, host: TestbedHost, settings: Settings) -> Ite
         "env", "-i", *variables,
         "dockerd", "--data-root", str(data), "--exec-root", "/run/docker-exec", "--host", f"unix:///{_SOCKET}",
         "--pidfile", "/run/docker.pid", "--bridge", "none", "--exec-opt", "native.cgroupdriver=cgroupfs",
-        "--shutdown-timeout", "5", "--log-level", "warn", *settings.arguments,
+        "--shutdown-timeout", "5", "--log-level", "warn", "--dns", "127.0.0.1", *settings.arguments,
     )  # fmt: skip
     daemon = host.start(Command(argv))
     client = None

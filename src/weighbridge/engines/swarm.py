@@ -4,6 +4,7 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any
 
 from weighbridge.engines.client import LABEL, engine_errors
@@ -14,6 +15,8 @@ from weighbridge.model.site import RunContext
 
 _ETHERNET, _VXLAN = 1500, 50
 _GATEWAY_BRIDGE = "docker_gwbridge"
+_MADE_BRIDGE = f"{LABEL}.made-bridge"
+"""The label of a swarm for which the engine made that bridge: it goes with the swarm."""
 _numbers = itertools.count()
 
 
@@ -55,9 +58,8 @@ class Swarm:
             self._stack.callback(_leave, engine, keep_bridge=had_bridge)
         with engine_errors(f"forming a swarm with host {engine.host.name} ({address})"):
             if not self._members:
-                engine.client.swarm.init(
-                    advertise_addr=address, listen_addr=f"{address}:2377", labels={LABEL: self._run.id}
-                )
+                labels = {LABEL: self._run.id, **({} if had_bridge else {_MADE_BRIDGE: "yes"})}
+                engine.client.swarm.init(advertise_addr=address, listen_addr=f"{address}:2377", labels=labels)
             else:
                 manager = self._manager
                 manager.client.swarm.reload()
@@ -75,6 +77,8 @@ class Swarm:
         if environment not in self._networks:
             from docker.types import IPAMConfig, IPAMPool
 
+            if subnet:
+                self._must_be_free(subnet, environment)
             pool = IPAMConfig(driver="default", pool_configs=[IPAMPool(subnet=subnet)]) if subnet else None
             with engine_errors(f"making the overlay network of {environment}"):
                 network = self._manager.client.networks.create(
@@ -90,6 +94,20 @@ class Swarm:
             self._networks[environment] = network
         return str(self._networks[environment].name)
 
+    def _must_be_free(self, subnet: str, environment: str) -> None:
+        """Unavailable where it overlaps with another network: Docker would make it, and fail at its containers."""
+        wanted = IPv4Network(subnet)
+        for engine in self._members.values():
+            what, taken = f"the subnet {subnet} of environment {environment}", engine.host
+            if IPv4Address(taken.address) in wanted:
+                raise Unavailable(f"{what} overlaps with the network of host {taken.name} ({taken.address})")
+            for network in engine.client.networks.list():
+                for config in (network.attrs.get("IPAM") or {}).get("Config") or ():
+                    other = ip_network(config.get("Subnet") or "::/128", strict=False)
+                    if isinstance(other, IPv4Network) and wanted.overlaps(other):
+                        on = f"the network {network.name} ({config['Subnet']}) on host {taken.name}"
+                        raise Unavailable(f"{what} overlaps with {on}")
+
     def _options(self, *, encrypted: bool) -> dict[str, str]:
         """Packets must fit into those of the hosts' interfaces with VXLAN's 50 bytes around them."""
         options = {"encrypted": ""} if encrypted else {}
@@ -104,9 +122,13 @@ def _leave(engine: Engine, *, keep_bridge: bool) -> None:
     """Leave, and take away the bridge that the engine made for it."""
     _quietly(engine.client.swarm.leave, force=True)
     if not keep_bridge:
-        with contextlib.suppress(Exception):
-            for network in engine.client.networks.list(names=[f"^{_GATEWAY_BRIDGE}$"]):
-                network.remove()
+        _remove_bridge(engine.client)
+
+
+def _remove_bridge(client: Any) -> None:
+    with contextlib.suppress(Exception):
+        for network in client.networks.list(names=[f"^{_GATEWAY_BRIDGE}$"]):
+            network.remove()
 
 
 def leave_ours(client: Any, run_id: str | None = None) -> list[str]:
@@ -118,9 +140,12 @@ def leave_ours(client: Any, run_id: str | None = None) -> list[str]:
         if not client.info().get("Swarm", {}).get("ControlAvailable"):
             return []
         client.swarm.reload()
-        label = client.swarm.attrs.get("Spec", {}).get("Labels", {}).get(LABEL)
+        labels = client.swarm.attrs.get("Spec", {}).get("Labels", {})
+        label = labels.get(LABEL)
         if label and run_id == label:
             client.swarm.leave(force=True)
+            if _MADE_BRIDGE in labels:
+                _remove_bridge(client)
         return [str(label)] if label else []
     return []
 

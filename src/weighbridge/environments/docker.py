@@ -164,7 +164,7 @@ def _container(
         made.image(request.userland),
         ["sleep", "infinity"],
         name=f"weighbridge-{request.run.id}-{request.name}",
-        hostname=request.name[:63],
+        hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve
         init=True,
         labels=made.labels,
         network=attachment.network,

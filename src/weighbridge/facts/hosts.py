@@ -28,7 +28,7 @@ def found_differences(facts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
             found[key] = f"{key} differs: " + ", ".join(f"{name} {value}" for name, value in values.items())
     for name, each in facts.items():
         try:
-            offset = float(each.get(CLOCK, "0").split()[0])
+            offset = float(each.get(CLOCK, "0").partition(" ")[0])
         except ValueError:
             continue
         if abs(offset) > LARGE_OFFSET_S:

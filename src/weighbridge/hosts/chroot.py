@@ -2,7 +2,8 @@
 
 import base64
 import contextlib
-from collections.abc import Iterator, Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from weighbridge.errors import EnvironmentLost, Unavailable
@@ -23,6 +24,7 @@ exec cat
 # Writes itself into the control groups named before "--", then becomes the program.
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 _READY_S = 20.0
+_TOGETHER_S = 0.2
 
 
 class ChrootSite:
@@ -68,10 +70,16 @@ class ChrootSite:
 
     def start(self, command: Command) -> Running:
         """Start and return at once."""
-        return self.host.start(self._wrapped(command))
+        return _InSite(self.host.start(self._wrapped(command)), self._check_now_ending)
+
+    def _check_now_ending(self) -> None:
+        """The holder may end a moment after what was killed together with it."""
+        self._holder.wait(_TOGETHER_S)
+        self._check()
 
     def _check(self) -> None:
         if self._holder.poll() is not None:
+            self.host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
             raise EnvironmentLost(f"{self.name}: the process that holds its mounts was killed")
 
     def put(self, path: str, data: bytes) -> None:
@@ -111,6 +119,24 @@ class ChrootSite:
             "user": "root" if self.host.root else "unprivileged",
         }
         return found | {f"not honoured: {sentence.split(':')[0]}": sentence for sentence in self._refused}
+
+
+class _InSite:
+    """A process of the site. One that was killed with its host has not failed: the environment was lost."""
+
+    def __init__(self, process: HostProcess, check: Callable[[], None]) -> None:
+        self._process = process
+        self._check = check
+        self.poll = process.poll
+        self.wait = process.wait
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        """As the process's own; EnvironmentLost where it was killed and the site has gone."""
+        killed = self._process.poll() == -signal.SIGKILL
+        completed = self._process.stop(timed_out=timed_out)
+        if killed:
+            self._check()
+        return completed
 
 
 @contextmanager

@@ -35,6 +35,8 @@ mount --rbind /run/cgroup /sys/fs/cgroup
 umount -l /run/cgroup
 mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/etc-work weighbridge /etc
 hostname "$name"
+echo "127.0.0.1 localhost $name" > /etc/hosts
+: > /etc/resolv.conf
 ip link set lo up
 echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
 echo ready

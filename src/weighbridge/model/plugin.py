@@ -1,10 +1,10 @@
 """What an environment and a workload have to be. One object per module; the registry finds it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric
@@ -40,6 +40,14 @@ class Endpoint:
     def data_port(self) -> int:
         """The second port; it is published only where the workload says ``has_data_port``."""
         return self.port + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An amount of work: gigabits, or thousands of transactions or objects."""
+
+    amount: float
+    unit: Literal["gbit", "1000_transactions", "1000_objects"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,13 @@ class Workload(Plugin):
     @abstractmethod
     def parse(self, options: Any, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """The measurements, from each role's output. Raises ProgramFailed or Unparseable; zero is a value."""
+
+    def done(self, options: Any, measured: Sequence[Measurement]) -> Work | None:
+        """All the work that the measured process did from its start to its end, for the cost of a unit of it.
+
+        None where its rate, kept for as long as it ran, tells it: that of most programs does.
+        """
+        return None
 
     def histograms(self, options: Any, completed: Mapping[str, Completed]) -> Mapping[str, str]:
         """HDR histograms by metric name, encoded as `weighbridge.statistics` reads them; most programs give none."""

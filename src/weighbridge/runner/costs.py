@@ -7,16 +7,20 @@ after another, two directions) has no such cost: what they share of the CPU time
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.plugin import Work
 from weighbridge.model.study import Role
 from weighbridge.model.trial import Series
 
 GBIT = {"Gbit/s": 1.0, "Mbit/s": 1e-3, "kbit/s": 1e-6, "MB/s": 8e-3, "MiB/s": 8 * 2**20 / 1e9}
 """Gigabits in one of each unit of throughput."""
 THOUSANDS = {"1/s": 1e-3}
+_UNITS: tuple[tuple[dict[str, float], Literal["gbit", "1000_transactions"]], ...] = (
+    (GBIT, "gbit"), (THOUSANDS, "1000_transactions"),
+)  # fmt: skip
 ROLES: tuple[Role, ...] = ("client", "server")
-_OBJECTS = ("object", "put")
 _MIB = 2**20
 
 
@@ -25,31 +29,65 @@ def derived(
     used: Mapping[str, Mapping[str, float]],
     measured_s: float,
     series: Sequence[Series],
+    work: Work | None = None,
 ) -> tuple[Measurement, ...]:
     """Give the CPU seconds per unit of work and the memory beyond the baseline, for client and server.
 
-    ``used``: what each role's site used while the measured process ran (`weighbridge.meters.host.used`). Absent where
-    it could not be read, where nothing was done, or for a workload without a counterpart.
+    ``used``: what each role's site used while the measured process ran (`weighbridge.meters.host.used`). ``work``:
+    all that it did meanwhile, where its rate does not tell it. Absent where it could not be read, where nothing was
+    done, or for a workload without a counterpart.
     """
-    found: list[Measurement] = []
-    for units in (GBIT, THOUSANDS):
+    work = work or work_of(measurements, measured_s)
+    return (*(_cpu(work, used) if work else ()), *_memory(series))
+
+
+def work_of(measurements: Sequence[Measurement], measured_s: float) -> Work | None:
+    """The work of a program that kept its one rate as long as it ran; None where that is not known."""
+    for units, unit in _UNITS:
         rates = [each for each in measurements if each.metric.unit in units]
-        if len(rates) == 1 and not found:
-            found += _cpu(rates[0], used, measured_s)
-    return (*found, *_memory(series))
+        if len(rates) == 1:
+            return Work(rates[0].value * units[rates[0].metric.unit] * measured_s, unit)
+    return None
 
 
-def _cpu(rate: Measurement, used: Mapping[str, Mapping[str, float]], measured_s: float) -> Iterator[Measurement]:
-    unit = rate.metric.unit
-    work = rate.value * GBIT.get(unit, THOUSANDS.get(unit, 0.0)) * measured_s
-    if not math.isfinite(work) or work <= 0:
+def _cpu(work: Work, used: Mapping[str, Mapping[str, float]]) -> Iterator[Measurement]:
+    if not math.isfinite(work.amount) or work.amount <= 0:
         return
-    objects = any(word in rate.metric.name for word in _OBJECTS)
-    per = "gbit" if unit in GBIT else "1000_objects" if objects else "1000_transactions"
     for role in ROLES:
-        cost = used.get(role, {}).get("cpu_s", -1.0) / work
+        cost = used.get(role, {}).get("cpu_s", -1.0) / work.amount
         if math.isfinite(cost) and cost >= 0:
-            yield Measurement(Metric(f"cpu_{role}_per_{per}", "s/Gbit" if per == "gbit" else "s/1000", "lower"), cost)
+            unit = "s/Gbit" if work.unit == "gbit" else "s/1000"
+            yield Measurement(Metric(f"cpu_{role}_per_{work.unit}", unit, "lower"), cost)
+
+
+def usage(
+    series: Sequence[Series], host: str, measured: tuple[float, float] | None = None
+) -> tuple[Measurement, ...]:
+    """Give what a whole host used, as sar says it: the host of the server, or the only one.
+
+    ``cpu_usage``: 100 - %idle over all its CPUs, the mean of the readings in the ``measured`` time (seconds of the
+    trial, from and to). ``memory_usage``: the largest committed memory (kbcommit) beyond the first reading's, in MiB.
+    A testbed host shares CPUs and memory with its machine, and so shows the whole machine's.
+    """
+    mine = {each.name: each for each in series if each.place == host}
+    found: list[Measurement] = []
+    kinds = {name: each for name, each in mine.items() if name.startswith("cpu_") and name.endswith("_share")}
+    if "cpu_idle_share" in kinds:
+        total: dict[float, float] = {}
+        for each in kinds.values():
+            for at, value in zip(each.at_s, each.values, strict=True):
+                total[at] = total.get(at, 0.0) + value
+        idle = dict(zip(kinds["cpu_idle_share"].at_s, kinds["cpu_idle_share"].values, strict=True))
+        begun, ended = measured or (0.0, math.inf)
+        shares = [
+            100 * (1 - idle[at] / total[at]) for at in idle if total.get(at, 0) > 0 and begun < at <= ended + 0.1
+        ]
+        if shares:
+            found.append(Measurement(Metric("cpu_usage", "%", "lower"), max(0.0, sum(shares) / len(shares))))
+    if (committed := mine.get("memory_committed_bytes")) is not None and len(committed.values) > 1:
+        beyond = (max(committed.values) - committed.values[0]) / _MIB
+        found.append(Measurement(Metric("memory_usage", "MiB", "lower"), beyond))
+    return tuple(found)
 
 
 def _memory(series: Sequence[Series]) -> Iterator[Measurement]:

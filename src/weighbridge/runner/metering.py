@@ -24,6 +24,8 @@ class Metering:
     series: list[Series] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    measured: tuple[float, float] | None = None
+    """When the measured process ran, in seconds since the trial began."""
     _begun: list[str] = field(default_factory=list)
 
     def begin(self) -> None:
@@ -51,6 +53,7 @@ class Metering:
 
     def window(self, begun: float, lasted_s: float) -> None:
         """Mark the time in which the measured process ran, in seconds since the trial began."""
+        self.measured = (begun - self.since, begun - self.since + lasted_s)
         self.samples += [
             ("trial", "measured_from_s", begun - self.since),
             ("trial", "measured_to_s", begun - self.since + lasted_s),

@@ -8,6 +8,7 @@ from typing import Any
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters import host
 from weighbridge.meters.meter import Meter
+from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Command, Completed, Running
 from weighbridge.model.measurement import (
     DeadlineExceeded,
@@ -22,7 +23,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
-from weighbridge.runner.costs import derived
+from weighbridge.runner.costs import derived, usage
 from weighbridge.runner.metering import Metering
 
 READY_S = 20.0
@@ -70,7 +71,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         _stop_server(course)
         parsed = workload.parse(options, course.completed)
         histograms = workload.histograms(options, course.completed)
-        further = derived(parsed, course.measured_use, course.measured_s, course.metering.series)
+        further = _further(workload, options, parsed, course, stage)
         measurements = (*parsed, *further)  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
@@ -104,6 +105,16 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         series=tuple(course.metering.series),
         histograms=histograms,
     )
+
+
+def _further(
+    workload: Workload, options: Any, parsed: tuple[Measurement, ...], course: _Course, stage: Stage
+) -> tuple[Measurement, ...]:
+    """What the trial cost in resources."""
+    work, series = workload.done(options, parsed), course.metering.series
+    host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
+    whole = usage(series, host_place(host_name), course.metering.measured)
+    return (*derived(parsed, course.measured_use, course.measured_s, series, work), *whole)
 
 
 def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) -> None:

@@ -2,14 +2,14 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.plugin import Endpoint, Work, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._java import JRE, java
@@ -100,6 +100,11 @@ class CoherencePut(Workload):
             Measurement(P50, histogram.get_value_at_percentile(50) / 1e3),
             Measurement(P99, histogram.get_value_at_percentile(99) / 1e3),
         )
+
+    def done(self, options: CoherencePutOptions, measured: Sequence[Measurement]) -> Work | None:
+        """The objects that were put in the measured time; its CPU time is that of the start and warm-up too."""
+        objects = next((each.value for each in measured if each.metric == OBJECTS), 0.0)
+        return Work(objects / 1000, "1000_objects")
 
     def histograms(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> Mapping[str, str]:
         """``latency``: that of a put, in nanoseconds."""

@@ -1,14 +1,14 @@
 """Coherence's Datagram Test Utility: how many of the datagrams sent arrive, and how fast, as the listener saw it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.plugin import Endpoint, Work, Workload
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._java import JRE, java
@@ -142,6 +142,12 @@ class DatagramTest(Workload):
             Measurement(MISSING, float(whole["missing"])),
             Measurement(OUT_OF_ORDER, float(whole["late"])),
         )
+
+    def done(self, options: DatagramTestOptions, measured: Sequence[Measurement]) -> Work | None:
+        """What arrived; the CPU time of the start of both virtual machines is in its cost."""
+        values = {each.metric: each.value for each in measured}
+        size = values[THROUGHPUT] * 2**20 / values[PACKETS]
+        return Work(options.packets * size * 8 / 1e9, "gbit")
 
 
 PLUGIN = DatagramTest()
