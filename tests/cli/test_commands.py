@@ -459,7 +459,7 @@ def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_run_says_what_is_not_ready(weighbridge: Weighbridge):
-    one_sentence(weighbridge("run", "first-look", "--out", "there", "--yes"), 4, "docker", "native", "(")
+    one_sentence(weighbridge("run", "first-look", "--out", "there", "--yes"), 4, "docker", "native", ": ")
     assert not Path("there").exists()
 
 

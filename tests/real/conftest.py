@@ -4,13 +4,14 @@ import itertools
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from weighbridge import registry
+from weighbridge.model.plugin import Workload
 from weighbridge.model.site import RunContext, Userland
 from weighbridge.runner import clean, state
 from weighbridge.userland.build import cache_folder, ensure, key_of
@@ -23,7 +24,9 @@ HERE = Path(__file__).parent
 def _missing() -> str:
     if os.geteuid() != 0:
         return "needs root"
-    missing = [program for program in ("dockerd", "mmdebstrap", "iptables") if shutil.which(program) is None]
+    missing = [
+        program for program in ("dockerd", "mmdebstrap", "iptables", "mvn", "javac") if shutil.which(program) is None
+    ]
     return f"needs {', '.join(missing)}" if missing else ""
 
 
@@ -41,8 +44,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def userland() -> Userland:
     """The userland that holds the programs of every workload, from the user's own cache."""
-    packages = {package for workload in registry.workloads().values() for package in workload.packages}
-    return ensure(packages, Path.home() / ".cache/weighbridge", print)
+    workloads = registry.workloads().values()
+    return ensure(_packages(workloads), Path.home() / ".cache/weighbridge", print, _maven(workloads))
+
+
+def _packages(workloads: Iterable[Workload]) -> set[str]:
+    return {package for workload in workloads for package in workload.packages}
+
+
+def _maven(workloads: Iterable[Workload]) -> set[str]:
+    return {workload.maven for workload in workloads} - {""}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -53,7 +64,7 @@ def cache(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Itera
     workloads = list(registry.workloads().values())
     few = [some for number in (1, 2, 3) for some in itertools.combinations(workloads, number)]
     for some in (*few, workloads):
-        link = folder / "userlands" / key_of(package for workload in some for package in workload.packages)
+        link = folder / "userlands" / key_of(_packages(some), _maven(some))
         if not link.exists():
             link.symlink_to(userland.root.parent)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then what was opened is closed

@@ -14,12 +14,12 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, TrialsFailed
+from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import Userland
 from weighbridge.model.study import Options
-from weighbridge.runner import sites
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
@@ -180,7 +180,7 @@ def test_port_in_use(machine: Machine, tmp_path: Path, monkeypatch: pytest.Monke
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        monkeypatch.setattr(sites, "free_port", lambda *_: taken.getsockname()[1])
+        monkeypatch.setattr(LocalHost, "free_ports", lambda *_: taken.getsockname()[1])
         study = load(str(write_study(tmp_path, workloads=("w: {kind: waits}",), blocks=1)))
         with pytest.raises(TrialsFailed):
             run_study(study, tmp_path / "run", Quiet(), lambda _: None)
@@ -197,7 +197,7 @@ def test_published_port_in_use(machine: Machine, tmp_path: Path, monkeypatch: py
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        monkeypatch.setattr(sites, "free_port", lambda *_: taken.getsockname()[1])
+        monkeypatch.setattr(LocalHost, "free_ports", lambda *_: taken.getsockname()[1])
         published = "loopback: {kind: docker, network: bridge, publish: true, publish_on: loopback}"
         study = load(
             str(write_study(tmp_path, environments=(NATIVE, published), workloads=("w: {kind: waits}",), blocks=1))

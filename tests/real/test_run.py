@@ -20,6 +20,8 @@ ENVIRONMENTS = (
 SMALL = {
     "iperf3": "protocol: udp, bitrate: 20Mbit/s, duration: 1s",
     "redis-benchmark": "requests: 2000, clients: 5",
+    "datagram-test": "packets: 20000, report_interval: 10000, rate: 20",
+    "coherence-put": "duration: 1s, warm_up: 0s",
 }
 """What makes a workload short, where it is not ``duration: 1s``."""
 

@@ -13,7 +13,7 @@ import docker
 
 from weighbridge.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.engines import firewall
-from weighbridge.engines.docker import _START, _alone
+from weighbridge.engines.private import _START, _alone
 from weighbridge.model.site import Userland
 from weighbridge.runner import state
 

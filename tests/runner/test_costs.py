@@ -94,5 +94,5 @@ def test_what_a_whole_host_used_while_the_measured_process_ran():
     assert {each.metric.name: each.value for each in usage(series, "host b")} == {
         "cpu_usage": 50.0, "memory_usage": 4.0}  # fmt: skip
     (cpu, _) = usage(series, "host b", (1.5, 3.0))
-    assert (cpu.value, cpu.metric.unit) == (75.0, "%")
+    assert (cpu.value, cpu.metric.unit) == (pytest.approx(100 * (0.5 * 0.5 + 1.0) / 1.5), "%")
     assert usage(series, "host c") == usage([], "host b") == ()

@@ -327,3 +327,31 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "a.yaml").write_text(LINES)
     monkeypatch.setattr(Path, "open", refuse)
     _refused(tmp_path / "a.yaml", "cannot read", error.strerror)
+
+
+TWO = "hosts:\n  a: {kind: %s}\n  b: {kind: %s}\nplacement: {client: a, server: b}\nbaseline: native"
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "reached"),
+    [
+        ("testbed", "testbed", True),
+        ("local", "testbed", False),
+        ("testbed", "local", False),
+        ("local", "local", False),
+        ("ssh, destination: x", "ssh, destination: y", True),
+        ("ssh, destination: x", "testbed", False),
+        ("ssh, destination: x", "local", False),
+    ],
+)
+def test_hosts_that_do_not_reach_one_another(client: str, server: str, reached: bool):
+    text = changed("baseline: native", TWO % (client, server)).replace(BRIDGE, "{kind: docker, network: host}")
+    if reached:
+        assert loaded(text).host_of("client") == "a"
+        return
+    ((line, sentence),) = told(text)
+    assert line == line_of(text, "placement")
+    kinds = [kind.split(",")[0] for kind in (client, server)]
+    assert sentence.startswith(
+        f"placement: a ({kinds[0]}) and b ({kinds[1]}) do not reach one another: two hosts are"
+    )

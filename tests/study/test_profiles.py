@@ -1,7 +1,7 @@
 """Profiles: what is merged into a study, what is frozen, and how their mistakes are told."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weighbridge.errors import StudyError
@@ -35,7 +35,10 @@ profiles:
     workloads:
       tcp: {kind: sysbench-cpu}
 """
-TESTBED = STUDY.replace("baseline:", "hosts:\n  a: {kind: testbed, link: 10mbit}\n  b: {kind: testbed}\nbaseline:")
+TESTBED = STUDY.replace(
+    "baseline:",
+    "hosts:\n  a: {kind: testbed, link: 10mbit}\n  b: {kind: testbed}\nplacement: {client: a, server: b}\nbaseline:",
+)
 
 
 @pytest.fixture
@@ -147,6 +150,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["seed", "workloads", "hosts", "repetitions", "x"]), VALUES, max_size=3))
 def test_any_profile_is_merged_or_told(tmp_path_factory, changes):
     import io

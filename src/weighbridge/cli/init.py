@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from weighbridge.cli.output import examples, out
-from weighbridge.errors import WeighbridgeError
+from weighbridge.errors import StudyError, WeighbridgeError
 
 TEMPLATE = """\
 # A study: one question, answered by `weighbridge run {file}`.
@@ -15,6 +15,13 @@ study: {name}
 question: What does a published port cost a Redis server?
 
 inside: [server]              # which roles are in the environment; the others run natively on the host
+# Between two hosts: uncomment these three lines, the last one instead of the 'inside' above, and add
+# 'attach: interface' to the environment 'bridge', whose containers no other host reaches otherwise.
+# A machine of yours is {{kind: ssh, destination: user@machine}} instead of a testbed.
+#hosts: {{a: {{kind: testbed, cpus: "0"}}, b: {{kind: testbed, cpus: "1"}}}}   # made on this machine for the run
+#placement: {{client: a, server: b}}    # which host each role is on
+#inside: [server, client]             # both ends in the environment
+
 resources: {{cpus: 1, memory: 512MiB, pin: spread}}   # the same limits for every environment, native too
 
 baseline: native              # what the others are compared with; it is measured twice (the A/A arm)
@@ -36,17 +43,39 @@ seed: 1                       # the same seed gives the same order
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge init my-study.yaml"))
-    def init(file: Path = typer.Argument(Path("study.yaml"), help="The file to write.")) -> None:
+    @app.command(epilog=examples("weighbridge init my-study.yaml", "weighbridge init --from first-look mine.yaml"))
+    def init(
+        file: Path = typer.Argument(Path("study.yaml"), help="The file to write."),
+        of: str | None = typer.Option(
+            None, "--from", metavar="STUDY", help="Copy this bundled study, with its comments."
+        ),
+    ) -> None:
         """Write a commented study file to start from."""
-        name = re.sub(r"[^A-Za-z0-9_.-]", "-", file.stem).strip("-.") or "my-study"
-        if not re.match("[A-Za-z]", name):
-            name = f"study-{name}"
+        text = _template(file) if of is None else _copied(of)
         try:
             with file.open("x") as target:
-                target.write(TEMPLATE.format(file=file, name=name[:40]))
+                target.write(text)
         except FileExistsError:
             raise WeighbridgeError(f"{file} exists already: name another file") from None
         except OSError as error:
             raise WeighbridgeError(f"cannot write {file}: {error.strerror}") from None
         out().print(f"{file} written. Next: weighbridge plan {file}", markup=False, soft_wrap=True)
+
+
+def _template(file: Path) -> str:
+    """A study of the file's own name."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", file.stem).strip("-.") or "my-study"
+    if not re.match("[A-Za-z]", name):
+        name = f"study-{name}"
+    return TEMPLATE.format(file=file, name=name[:40])
+
+
+def _copied(study: str) -> str:
+    """A bundled study as it stands. StudyError where there is none of this name."""
+    from weighbridge.study.source import bundled, nearest, plain
+
+    known = bundled()
+    if study not in known:
+        hint = nearest(study, known)
+        raise StudyError(f"there is no bundled study '{plain(study)}'{hint}; bundled: {', '.join(known)}")
+    return known[study]

@@ -5,8 +5,9 @@ from typing import Any
 
 import typer
 
+from weighbridge import registry
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
-from weighbridge.model.study import Study
+from weighbridge.model.study import Role, Study
 
 
 def register(app: typer.Typer) -> None:
@@ -54,6 +55,7 @@ def describe(study: Study) -> dict[str, Any]:
              "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy}
             for arm in study.arms
         ],
+        "hosts": hosts_of(study),
         "workloads": [{"label": cell.label, "kind": cell.kind, "level": dict(cell.level)} for cell in study.cells],
         "packages": packages,
         "blocks": blocks,
@@ -72,6 +74,36 @@ def describe(study: Study) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def hosts_of(study: Study) -> dict[str, Any]:
+    """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
+    roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles}
+    placed: tuple[Role, ...] = ("client", "server") if "client" in roles else ("server",)
+    return {
+        "hosts": {name: host.model_dump(exclude_none=True) for name, host in study.file.hosts.items()},
+        "placement": {role: study.host_of(role) for role in placed},
+        "inside": list(study.file.inside),
+    }
+
+
+def hosts_line(told: dict[str, Any]) -> str:
+    """The same as one line; empty where everything is on this machine, which goes without saying."""
+    if all(host["kind"] == "local" for host in told["hosts"].values()):
+        return ""
+
+    def described(host: dict[str, Any]) -> str:
+        link = f", {host['link'] / 1e6:g} Mbit/s" if host.get("link") else ", no rate limit" * (host["kind"] != "ssh")
+        where = host["destination"] if host["kind"] == "ssh" else "made on this machine"
+        return f"{host['kind']}, {where}{link}"
+
+    hosts = told["hosts"]
+    places = ", ".join(f"{role} on {name} ({described(hosts[name])})" for role, name in told["placement"].items())
+    inside = " and ".join(told["inside"])
+    unknown = any(host["kind"] == "ssh" for host in hosts.values())
+    return f"hosts: {places}; inside the environments: {inside}" + (
+        "; what the hosts lack is found when they are reached, at the run" if unknown else ""
+    )
+
+
 def _print(planned: dict[str, Any], with_trials: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
@@ -86,6 +118,8 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
         state = "yes" if arm["ready"] else f"no: {arm['why']}; {arm['remedy']}"
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
     out().print(table)
+    if line := hosts_line(planned["hosts"]):
+        out().print(f"\n{escape(line)}")
     names = ", ".join(cell["label"] for cell in planned["workloads"])
     arms, cells = len(planned["environments"]), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
@@ -103,6 +137,8 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     out().print(f"{rule}, in random order (seed {planned['seed']})")
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, and set-up the first time")
+    if lacking := [arm["name"] for arm in planned["environments"] if not arm["ready"]]:
+        out().print(f"weighbridge run will refuse this: {', '.join(lacking)} cannot be opened here", markup=False)
     for warning in planned["warnings"]:
         out().print(f"note: {warning}", markup=False, soft_wrap=True)
     if with_trials:

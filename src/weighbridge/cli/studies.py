@@ -1,28 +1,64 @@
 """`weighbridge studies`."""
 
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
 import typer
 
 from weighbridge.cli.output import JsonFlag, examples, out, print_json
+
+INDENT = "    "
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge studies"))
+    @app.command(epilog=examples("weighbridge studies", "weighbridge init --from first-look mine.yaml"))
     def studies(as_json: bool = JsonFlag) -> None:
-        """List the bundled studies."""
-        from rich.table import Table
-
-        from weighbridge.study.loader import load
-        from weighbridge.study.source import bundled
-
-        loaded = {name: load(name) for name in bundled()}
+        """List the bundled studies, with their profiles."""
+        listed = describe()
         if as_json:
-            print_json([{"study": name, "question": study.file.question} for name, study in loaded.items()])
+            print_json(listed)
             return
-        table = Table("study", "question", "environments", "workloads", box=None, pad_edge=False)
-        for name, study in loaded.items():
-            table.add_row(
-                name, study.file.question, ", ".join(study.file.environments), ", ".join(study.file.workloads)
-            )
-        out().print(table)
+        for study in listed:
+            for line in lines(study, out().width):
+                out().print(line, markup=False, soft_wrap=True)
+
+
+def describe() -> list[dict[str, Any]]:
+    """The bundled studies as data: ``study``, ``question``, ``profiles``, ``environments``, ``workloads``."""
+    from weighbridge.study.loader import load
+    from weighbridge.study.source import bundled
+
+    files = {name: load(name).file for name in bundled()}
+    return [
+        {
+            "study": name,
+            "question": file.question,
+            "profiles": list(file.profiles),
+            "environments": list(file.environments),
+            "workloads": list(file.workloads),
+        }
+        for name, file in files.items()
+    ]
+
+
+def lines(study: dict[str, Any], width: int) -> Iterator[str]:
+    """The name alone, so that it can be copied, and below it the rest; names are never cut or broken."""
+    yield study["study"]
+    yield from _wrapped(study["question"], width)
+    for what in ("environments", "workloads", "profiles"):
+        if study[what]:
+            yield from _wrapped(f"{what}: {', '.join(study[what])}", width)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(width, len(INDENT) + 1),
+        initial_indent=INDENT,
+        subsequent_indent=INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -13,7 +13,7 @@ from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
 from weighbridge.model.site import RunContext
 
-_ETHERNET, _VXLAN = 1500, 50
+_ETHERNET = 1500
 _GATEWAY_BRIDGE = "docker_gwbridge"
 _MADE_BRIDGE = f"{LABEL}.made-bridge"
 """The label of a swarm for which the engine made that bridge: it goes with the swarm."""
@@ -109,12 +109,12 @@ class Swarm:
                         raise Unavailable(f"{what} overlaps with {on}")
 
     def _options(self, *, encrypted: bool) -> dict[str, str]:
-        """Packets must fit into those of the hosts' interfaces with VXLAN's 50 bytes around them."""
+        """The size of the hosts' packets, from which the driver takes VXLAN's 50 bytes itself."""
         options = {"encrypted": ""} if encrypted else {}
         interfaces = [(each.host, each.host.interface) for each in self._members.values() if each.host.interface]
         mtus = [int(mtu_of(host, interface)) for host, interface in interfaces]
         if mtus and min(mtus) != _ETHERNET:
-            options["com.docker.network.driver.mtu"] = str(min(mtus) - _VXLAN)
+            options["com.docker.network.driver.mtu"] = str(min(mtus))
         return options
 
 

@@ -19,7 +19,7 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     if options.network not in ON_PARENT:
         return
     if "local" in needs.host_kinds and not options.parent:
-        yield f"network: {options.network} needs a parent interface of this machine (parent: eth0)"
+        yield f"network: {options.network} needs a parent interface of this machine (for example parent: eth0)"
     if "ssh" in needs.host_kinds and not (options.subnet and options.addresses):
         yield (
             f"network: {options.network} on ssh hosts needs a subnet and the addresses of both roles in it "

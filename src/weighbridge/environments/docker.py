@@ -82,7 +82,7 @@ class Docker(Environment):
         wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         for feature in [*wanted, *(["encrypted"] if options.encrypted else [])]:
             if why := lacking(feature):
-                return Readiness(False, why, "a kernel that has it, or a study without this environment")
+                return Readiness(False, why, "use a kernel that has it, or leave this environment out")
         return ready
 
     def variants(self) -> Mapping[str, Any]:
@@ -108,11 +108,19 @@ class Docker(Environment):
             yield DockerSite(request, made, container, addresses, _notes(options))
 
 
+_PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
+
+
 def _host_for(options: DockerOptions, request: SiteRequest) -> tuple[Host, Settings]:
-    """The host to open on: one of its own where the network or the engine's settings change it."""
+    """The host to open on: one of its own where the network or the engine's settings change it.
+
+    On a testbed that is always so: translation of addresses for one environment costs each connection of its host.
+    """
     server = request.role == "server"
     settings = Settings(options.userland_proxy, nat=not (options.publish_by == "proxy" and server))
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
+    if not changes and isinstance(request.host, TestbedHost):
+        changes = [_PURPOSES[options.network]]
     purpose = "-".join(part for part in (*changes, settings.purpose) if part)
     return (request.host.variant(purpose) if purpose else request.host), settings
 
@@ -188,6 +196,8 @@ def _container(
     container.reload()
     if options.storage == "overlay":
         container.exec_run(["mkdir", "-p", DATA])
+    if isinstance(made.host, TestbedHost) and options.network not in ("none", "host"):
+        made.host.keep_offloads(int(container.attrs["State"]["Pid"]))
     return container
 
 

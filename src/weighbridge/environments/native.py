@@ -88,6 +88,10 @@ class IdleEngine:
         if self._users > 1:
             return
         made = self._stack.enter_context(engine(self._run, self._host))
+        if not made.private:  # it runs while the other environments are measured, too
+            raise Unavailable(
+                f"'engine: idle' needs a host without one; one runs on {self._host.name}"
+            )
         network = made.client.networks.create(
             f"weighbridge-{self._run.id}-idle",
             labels=made.labels,

@@ -35,14 +35,19 @@ exec cat
 _READY_S = 10.0
 
 
-def bucket(rate_bit_s: float, mtu: int) -> list[str]:
+def bucket(options: TestbedOptions) -> list[str]:
     """The token bucket (tc-tbf(8)) that behaves like an Ethernet of this rate.
 
     Overhead 24 counts preamble, FCS and gap. Peakrate and mtu of one frame make it split every large packet, so that
     each frame is counted, VXLAN's too; the burst covers timer latency, the limit is the length of the queue in bytes.
+    A fast link has a burst of a millisecond instead, and its hosts no offloads: nothing is left to be split.
     """
-    rate = ["rate", f"{round(rate_bit_s)}bit", "burst", "32kb", "peakrate", f"{round(max(1e9, 2 * rate_bit_s))}bit"]
-    return ["tbf", *rate, "mtu", str(mtu + 114), "overhead", "24", "limit", "256kb"]
+    assert options.link is not None
+    rate = ["rate", f"{round(options.link)}bit", "overhead", "24"]
+    if options.fast:  # with a timer for every frame 1 Gbit/s came out as 160 Mbit/s
+        burst = max(131072, round(options.link / 8 / 1000))
+        return ["tbf", *rate, "burst", str(burst), "limit", str(8 * burst)]
+    return ["tbf", *rate, "burst", "32kb", "peakrate", "1gbit", "mtu", str(options.mtu + 114), "limit", "256kb"]
 
 
 class Switch:
@@ -99,16 +104,16 @@ class Switch:
             ("ip", "route", "add", "default", "via", NOWHERE, "dev", "eth0"),
         ):
             self._anywhere(*inside, *argv)
-        if not options.offloads:
+        if not options.has_offloads:
             off = ("tso", "off", "gso", "off", "gro", "off")
             self._must("ethtool", "-K", port, *off)
             self._anywhere(*inside, "ethtool", "-K", "eth0", *off)
         if options.link is not None:
-            self._must("tc", "qdisc", "add", "dev", port, "root", *bucket(options.link, options.mtu))
-            add = ("tc", "qdisc", "add", "dev", "eth0", "root", *bucket(options.link, options.mtu))
+            self._must("tc", "qdisc", "add", "dev", port, "root", *bucket(options))
+            add = ("tc", "qdisc", "add", "dev", "eth0", "root", *bucket(options))
             self._anywhere(*inside, *add)
         if options.cpus:  # frames that arrive are worked on by the host's own CPUs
-            mask = format(sum(1 << cpu for cpu in kernel.cpus_in(options.cpus)), "x")
+            mask = _mask(kernel.cpus_in(options.cpus))
             write = ("sh", "-c", 'echo "$1" > /sys/class/net/eth0/queues/rx-0/rps_cpus', "write", mask)
             self._anywhere(*inside, *write)
 
@@ -130,3 +135,13 @@ class Switch:
 
 def _port(address: str) -> str:
     return f"p{address.rpartition('.')[2]}"
+
+
+def _mask(cpus: list[int]) -> str:
+    """CPUs as the kernel takes them: groups of 32 bits in hexadecimal, parted by commas."""
+    bits = sum(1 << cpu for cpu in cpus)
+    groups: list[str] = []
+    while bits or not groups:
+        groups.append(f"{bits & 0xFFFFFFFF:08x}")
+        bits >>= 32
+    return ",".join(reversed(groups))

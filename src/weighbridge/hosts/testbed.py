@@ -46,6 +46,10 @@ exec "$init" -- cat
 # server would be killed in the midst of its last words.
 _ENTER = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 _JOIN = f'trap "" TERM INT; {_ENTER}'
+# the names come from the kernel's table of the namespace; /sys may still show another one's
+_NO_OFFLOADS = """sed -n 's/^ *\\([^:]*\\):.*/\\1/p' /proc/self/net/dev | while read -r name; do
+    [ "$name" = lo ] || ethtool -K "$name" tso off gso off gro off
+done"""
 _AS_USUAL = ("env", "--default-signal=TERM,INT")
 _READY_S = 20.0
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
@@ -161,9 +165,19 @@ class TestbedHost:
             "address": self.address,
             "link": f"{options.link / 1e6:g} Mbit/s of Ethernet, token bucket" if options.link else "no rate limit",
             "mtu": str(options.mtu),
-            "offloads": "on" if options.offloads else "off",
+            "offloads": "on" if options.has_offloads else "off",
             "CPUs": options.cpus or "all of this machine",
         }
+
+    def keep_offloads(self, pid: int) -> None:
+        """Where the host has none, switch them off too on the interfaces of a container and on the host's ends."""
+        if self.options.has_offloads:
+            return
+        each = ("sh", "-c", _NO_OFFLOADS, "off")
+        for prefix in (("nsenter", "--target", str(pid), "--net", "--mount=/proc/1/ns/mnt", "--"), ()):
+            done = self.run(Command((*prefix, *each), 30))
+            if done.returncode != 0:
+                raise Unavailable(f"host {self.name}: offloads cannot be switched off: {done.last_words}")
 
     def switch_off(self) -> None:
         """End everything in it at once, as by pulling its power cord; what is paused must run to die."""

@@ -140,6 +140,14 @@ class Workload(Plugin):
     def parse(self, options: Any, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """The measurements, from each role's output. Raises ProgramFailed or Unparseable; zero is a value."""
 
+    def work_s(self, options: Any) -> float | None:
+        """Seconds in which the measured process did its work at its rate, by its own clock; None: as long as it ran.
+
+        How long a process runs depends on the environment (an exec into a container takes 50 ms): its work does not.
+        """
+        duration = getattr(options, "duration", None)
+        return float(duration) if duration is not None else None
+
     def done(self, options: Any, measured: Sequence[Measurement]) -> Work | None:
         """All the work that the measured process did from its start to its end, for the cost of a unit of it.
 

@@ -33,15 +33,33 @@ class TestbedOptions(Options):
     """A host that is made on this machine for the length of the run, joined to the others by a switch of their own.
 
     ``link`` is the rate of its cable in each direction in bits per second of Ethernet (preamble, FCS and gap count);
-    without it none is set. Without ``offloads`` no frame is larger than the ``mtu`` (bytes) anywhere. ``cpus`` are
-    the CPUs of this machine that belong to it.
+    without it none is set. Without ``offloads`` no frame is larger than the ``mtu`` (bytes) anywhere; a link above
+    150 Mbit/s has none. ``cpus`` are the CPUs of this machine that belong to it.
     """
 
     kind: Literal["testbed"]
     link: Annotated[Rate, Field(ge=1e6, le=1e10, description="Rate of its cable in each direction")] | None = None
     mtu: Annotated[int, Field(ge=576, le=9000, description="Bytes of its cable's largest packet")] = 1500
-    offloads: Annotated[bool, Field(description="Whether its interface takes packets larger than the cable's")] = True
+    offloads: Annotated[
+        bool | None, Field(description="Whether packets larger than the cable's go to it (not above 150 Mbit/s)")
+    ] = None
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
+
+    @property
+    def fast(self) -> bool:
+        """Whether the link's rate is too high for a token bucket that splits packets."""
+        return self.link is not None and self.link > 150e6
+
+    @property
+    def has_offloads(self) -> bool:
+        """What was asked for, or what the link allows."""
+        return not self.fast if self.offloads is None else self.offloads
+
+    @model_validator(mode="after")
+    def _what_the_link_takes(self) -> "TestbedOptions":
+        if self.fast and self.offloads:
+            raise ValueError("a link above 150 Mbit/s cannot split large packets: leave offloads out")
+        return self
 
 
 class SshOptions(Options):

@@ -7,7 +7,7 @@ from typing import cast
 from weighbridge.report import family
 from weighbridge.report.content import Comparison
 from weighbridge.report.plan import Plan
-from weighbridge.report.resources import BEYOND
+from weighbridge.report.resources import by_difference
 from weighbridge.statistics import Better, Scale, compare, scale_of, slow_run_rate
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import Value
@@ -26,7 +26,7 @@ def grouped(values: Iterable[Value]) -> dict[Key, list[Value]]:
 
 def scale(metric: str, unit: str) -> Scale | None:
     """Give the scale on which a metric has to be compared; None where its values decide."""
-    return "difference" if metric.endswith(BEYOND) else scale_of(unit)
+    return "difference" if by_difference(metric) else scale_of(unit)
 
 
 def paired(values: Sequence[Value], baseline: str, environment: str) -> family.Paired:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from weighbridge.report.names import titled
 from weighbridge.report.resources import is_resource_use
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 
@@ -116,7 +117,7 @@ class MetricReport:
     @property
     def title(self) -> str:
         """Workload, level and metric, as people read them."""
-        return f"{self.label} {self.metric.replace('_', ' ')}"
+        return titled(self.workload, self.label, self.metric)
 
 
 @dataclass(frozen=True, slots=True)

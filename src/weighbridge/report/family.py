@@ -11,6 +11,9 @@ give p = 0 and certainty from two blocks. They get the sign test's 2^(1-n), all 
 three blocks, so those can never be ``different``. Only they get it: as a floor for all it would bring Holm's
 problem above back.
 
+By the same measure they prove no equivalence below six blocks: two readings of a coarse clock that are the same
+twice have an interval without width, and say next to nothing.
+
 **Within the noise**: a cost no larger than its metric's noise floor is never ``different``, whatever its own interval
 says, because the A/A arm showed as much in this session where there is nothing. It is ``inconclusive``.
 
@@ -82,6 +85,11 @@ def excludes_no_cost(cost: Cost) -> bool:
     return cost.low > nothing or cost.high < nothing
 
 
+def proves_nothing(cost: Cost) -> bool:
+    """Whether the blocks are all the same but so few that even this may be chance: 2^(1-n) is above 5 %."""
+    return cost.low == cost.high and 2.0 ** (1 - cost.blocks) > ALPHA
+
+
 def within_noise(cost: Cost, aa: Cost | None) -> bool:
     """Whether the typical cost is no larger than what the A/A arm, on the same scale, shows for the metric."""
     if aa is None or aa.scale != cost.scale:
@@ -104,7 +112,7 @@ def verdict(cost: Cost | None, adjusted_p: float | None, aa: Cost | None, *, sel
     """
     if cost is None:
         return "inconclusive"
-    if cost.equivalent:
+    if cost.equivalent and not proves_nothing(cost):
         return "inconclusive" if selected else "equivalent"
     significant = adjusted_p is None or adjusted_p <= ALPHA
     return "different" if significant and excludes_no_cost(cost) and not within_noise(cost, aa) else "inconclusive"

@@ -8,6 +8,7 @@ from typing import Any
 from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
 from weighbridge.report.latency import PERCENTS
+from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
 JSON_SCHEMA = 1
@@ -31,7 +32,7 @@ def report_json(store: RunStore) -> dict[str, Any]:
         null where it has no value.
       - ``typical``, ``low``, ``high``: typical ratio to the baseline with its 95 % interval, 1.0 is no cost. Null
         where there is no ratio: no complete block, or zero among the values (then ``flags`` hold ``difference: ...``
-        with the difference in ``unit``). With a single block ``low`` is 0 and ``high`` is null.
+        with the difference in ``unit``). With a single block there is no interval: ``low`` and ``high`` are null.
       - ``geometric``, ``arithmetic``: ratio of the geometric and of the arithmetic means, or null.
       - ``blocks``: number of blocks compared. ``exploratory``: true below ten blocks.
       - ``resource_use``: true for what the meters add (CPU per Gbit, memory beyond the baseline), false for what the
@@ -69,8 +70,8 @@ def _percentiles(report: LatencyReport, row: Latency) -> dict[str, Any]:
     found = {}
     for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
         ratio = cost if cost is not None and cost.scale == "ratio" else None
-        limits = {name: _finite(getattr(ratio, name, None)) for name in ("typical", "low", "high")}
-        found[f"{percent:g}"] = {"value": value, **limits}
+        typical = _finite(ratio.typical) if ratio else None
+        found[f"{percent:g}"] = {"value": value, "typical": typical, **_limits(ratio)}
     return {
         "environment": row.environment,
         "workload": report.workload,
@@ -87,6 +88,12 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
+def _limits(cost: Cost | None) -> dict[str, float | None]:
+    """The interval; a single block has none."""
+    known = cost is not None and cost.blocks > 1
+    return {name: _finite(getattr(cost, name)) if known else None for name in ("low", "high")}
+
+
 def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
@@ -99,8 +106,7 @@ def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
         "better": report.better,
         "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,
         "typical": _finite(ratio.typical) if ratio else None,
-        "low": _finite(ratio.low) if ratio else None,
-        "high": _finite(ratio.high) if ratio else None,
+        **_limits(ratio),
         "geometric": _finite(ratio.geometric.estimate) if ratio and ratio.geometric else None,
         "arithmetic": _finite(ratio.arithmetic.estimate) if ratio else None,
         "blocks": row.blocks,
@@ -162,8 +168,7 @@ def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
     numbers: dict[str, object] = {}
     if cost is not None:
         numbers = {
-            "scale": cost.scale, "typical": _finite(cost.typical), "low": _finite(cost.low),
-            "high": _finite(cost.high), "geometric": _finite(cost.geometric.estimate) if cost.geometric else None,
+            "scale": cost.scale, "typical": _finite(cost.typical), **_limits(cost), "geometric": _finite(cost.geometric.estimate) if cost.geometric else None,
             "arithmetic": _finite(cost.arithmetic.estimate),
         }  # fmt: skip
     return {

@@ -79,8 +79,15 @@ def _fixed(value: float, places: int) -> str:
 def percent_interval(percent: Interval) -> str:
     """Give a cost in percent with its limits: ``27.4 % [25.9, 28.8]``."""
     places = _places((percent.high - percent.low) / 2, abs(percent.estimate))
-    estimate, low, high = (_fixed(value, places) for value in (percent.estimate, percent.low, percent.high))
+    estimate = _fixed(percent.estimate, places)
+    low, high = (_limit(value, places) for value in (percent.low, percent.high))
     return f"{estimate}{SPACE}% [{low},{SPACE}{high}]"
+
+
+def _limit(percent: float, places: int) -> str:
+    if abs(percent) <= FARTHEST or math.isinf(percent):
+        return _fixed(percent, places)
+    return f"{'>' if percent > 0 else '<-'}{_fixed(FARTHEST, 0)}"
 
 
 def percent_range(percents: Sequence[float]) -> str:
@@ -101,7 +108,7 @@ def difference_interval(interval: Interval, unit: str) -> str:
     places = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
     estimate, low, high = (_fixed(value, places) for value in numbers)
     sign = "+" if interval.estimate > 0 else ""
-    limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else " (no interval)"
+    limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else f" {NO_INTERVAL}"
     return f"{sign}{estimate}{SPACE}{_points(shown)}{limits}"
 
 
@@ -109,26 +116,23 @@ def _points(unit: str) -> str:
     return "points" if unit == "%" else unit
 
 
-TOO_FEW = "(too few blocks for an interval)"
-FEWEST, WIDEST = 3, 1000.0
-"""An interval is shown from so many blocks on, and with limits at most so many points from its estimate."""
+NO_INTERVAL = "(no interval)"
+"""Said of a single block; from two on there is one, marked exploratory below ten."""
+FARTHEST = 9999.0
+"""Limits further out, in percent, are written as lying beyond it: few blocks reach to 10^9 % and hide the estimate."""
 
 
 def percent_text(percent: Interval, blocks: int) -> str:
-    """Give a cost in percent with its interval, or without it where the blocks are too few for a useful one.
-
-    Two blocks' intervals, and those of a few very different ones, run to 10^9 % and hide the estimate.
-    """
-    spread = max(percent.high - percent.estimate, percent.estimate - percent.low)
-    if blocks >= FEWEST and spread <= WIDEST:
+    """Give a cost in percent with its interval; a single block has none, and says so."""
+    if blocks > 1:
         return percent_interval(percent)
-    return f"{_fixed(percent.estimate, 0 if abs(percent.estimate) >= 10 else 1)}{SPACE}% {TOO_FEW}"
+    return f"{_fixed(percent.estimate, 0 if abs(percent.estimate) >= 10 else 1)}{SPACE}% {NO_INTERVAL}"
 
 
 def cost_text(comparison: Comparison, unit: str) -> str:
     """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit.
 
-    Where the blocks are too few for an interval (see `percent_text`) the estimate stands alone and says so.
+    A single block has no interval: the estimate stands alone and says so.
     """
     cost = comparison.cost
     if cost is None:
@@ -136,9 +140,6 @@ def cost_text(comparison: Comparison, unit: str) -> str:
     percent = cost.percent
     if percent is not None:
         return percent_text(percent, cost.blocks)
-    if cost.blocks < FEWEST:
-        alone = Interval(cost.typical, cost.typical, cost.typical)
-        return f"{difference_interval(alone, unit).split(' [')[0]} {TOO_FEW}"
     return difference_interval(cost.interval, unit)
 
 

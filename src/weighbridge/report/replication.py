@@ -9,6 +9,7 @@ from typing import Any, Literal
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published, Setup
 from weighbridge.report.content import Analysis, Comparison, MetricReport
+from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import difference_interval
 from weighbridge.statistics import Interval
 from weighbridge.store.run import RunStore
@@ -125,7 +126,7 @@ def _why(
         return f"the workload {wanted.workload} has no finished trial in this run"
     if report is None:
         at = " at this level" if any(each.metric == wanted.metric for each in here) else ""
-        return f"{wanted.workload} has no {wanted.metric.replace('_', ' ')} in this run{at}"
+        return f"{wanted.workload} has no {metric_words(wanted.metric)} in this run{at}"
     return "no block has both values"
 
 

@@ -9,6 +9,14 @@ PREFIXES = (
 BEYOND = "_beyond_baseline"
 """How the names of metrics end that are themselves differences: these are compared by difference alone."""
 
+HOST_WIDE = ("cpu_usage", "memory_usage")
+"""What a whole host used: like those, compared by difference alone. Both can be next to nothing, or nothing."""
+
+
+def by_difference(metric: str) -> bool:
+    """Whether a metric is compared by difference, whatever its values: a ratio of two noises is no cost."""
+    return metric.endswith(BEYOND) or metric in HOST_WIDE
+
 
 def is_resource_use(metric: str) -> bool:
     """Whether a metric is resource use (CPU per Gbit, memory beyond the baseline), not what the workload measures."""

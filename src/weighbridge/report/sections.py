@@ -7,6 +7,7 @@ from typing import Any
 from weighbridge.report import charts
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantity
 from weighbridge.report.page import place
 from weighbridge.report.sentences import baseline_sentence, remark_lines
@@ -43,7 +44,7 @@ def _plain_metric(
     """A metric as a table alone."""
     return {
         "report": report,
-        "name": report.metric.replace("_", " "),
+        "name": metric_words(report.metric),
         "baseline": baseline_sentence(report, analysis.baseline),
         "baseline_link": group_id(analysis, cell, analysis.baseline),
         "remarks": remark_lines(report, seen, without),
@@ -65,7 +66,7 @@ def _metric(
 
 def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport) -> dict[str, Any]:
     return {
-        "name": report.metric.replace("_", " "),
+        "name": metric_words(report.metric),
         "rows": [
             {
                 "row": row,
@@ -116,7 +117,7 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
             for report in reports
         ]
         names = [row.environment for row in reports[0].comparisons]
-        metric = reports[0].metric.replace("_", " ")
+        metric = metric_words(reports[0].metric)
         found.append({"workload": workload, "metric": metric, "environments": names, "rows": rows})
     return found
 

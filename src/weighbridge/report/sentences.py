@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from unicodedata import category
 
 from weighbridge.report.content import Analysis, Comparison, MetricReport
+from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import (
     cost_text,
     floor_text,
@@ -113,7 +114,7 @@ def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]
             by_arm.setdefault((report.workload, row.environment), []).append((report, row))
     for (workload, environment), mine in by_arm.items():
         percents = [row.cost.percent.estimate for _, row in mine if row.cost is not None and row.cost.percent]
-        metric = mine[0][0].metric.replace("_", " ")
+        metric = metric_words(mine[0][0].metric)
         spread = f"{percent_range(percents)} of {workload} {metric}" if percents else f"{workload} {metric}"
         where = f"at {len(mine)} of {_levels(analysis, workload)} levels"
         blocks = _range([row for _, row in mine])
@@ -126,7 +127,7 @@ def _what(
 ) -> str:
     """The metrics of some rows in words; of a workload with many levels only at how many of them."""
     items = [words(report, row) for report, row in rows if report.workload not in many]
-    counts = Counter((m.workload, m.metric.replace("_", " ")) for m, _ in rows if m.workload in many)
+    counts = Counter((m.workload, metric_words(m.metric)) for m, _ in rows if m.workload in many)
     for (workload, metric), count in counts.items():
         items.append(f"{workload} {metric} at {count} of {_levels(analysis, workload)} levels")
     return _listed(items)

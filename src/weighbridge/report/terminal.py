@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from weighbridge.report.content import Analysis, LatencyReport, MetricReport
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_text, quantity
 from weighbridge.report.sentences import (
     NOTHING,
@@ -49,7 +50,7 @@ def print_report(analysis: Analysis, console: "Console | None" = None) -> None:
             for line in remark_lines(report, seen, without):
                 out.print(_indented(line))
         for latency in (each for each in analysis.latencies if each.label == label):
-            out.print(_text(f"\n{label} {latency.metric.replace('_', ' ')}, all requests of all runs", "bold"))
+            out.print(_text(f"\n{label} {metric_words(latency.metric)}, all requests of all runs", "bold"))
             out.print(_percentiles(latency))
         used = [each for each in reports if each.resource_use]
         if used:
@@ -67,7 +68,7 @@ def _resources(reports: Sequence[MetricReport], baseline: str) -> "RenderableTyp
     for name in ("metric", "environment", "typical cost [95 %]", "verdict"):
         table.add_column(name, overflow="fold")
     for report in reports:
-        table.add_row(_text(report.metric.replace("_", " ")), _text(baseline),
+        table.add_row(_text(metric_words(report.metric)), _text(baseline),
                       _text(quantity(report.baseline_value, report.unit), "dim"), _text(""))  # fmt: skip
         for row in report.comparisons:
             style = "dim" if row.aa else STYLES[row.verdict]

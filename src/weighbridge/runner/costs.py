@@ -41,6 +41,11 @@ def derived(
     return (*(_cpu(work, used) if work else ()), *_memory(series))
 
 
+def without_the_start(used: Mapping[str, float], start_cpu_s: float) -> dict[str, float]:
+    """What a site used without the CPU time that starting its process took; never below 0."""
+    return {name: max(0.0, value - start_cpu_s) if name == "cpu_s" else value for name, value in used.items()}
+
+
 def work_of(measurements: Sequence[Measurement], measured_s: float) -> Work | None:
     """The work of a program that kept its one rate as long as it ran; None where that is not known."""
     for units, unit in _UNITS:
@@ -65,8 +70,8 @@ def usage(
 ) -> tuple[Measurement, ...]:
     """Give what a whole host used, as sar says it: the host of the server, or the only one.
 
-    ``cpu_usage``: 100 - %idle over all its CPUs, the mean of the readings in the ``measured`` time (seconds of the
-    trial, from and to). ``memory_usage``: the largest committed memory (kbcommit) beyond the first reading's, in MiB.
+    ``cpu_usage``: 100 - %idle over all its CPUs in the ``measured`` time (seconds of the trial, from and to).
+    ``memory_usage``: the largest committed memory (kbcommit) beyond the first reading's, in MiB.
     A testbed host shares CPUs and memory with its machine, and so shows the whole machine's.
     """
     mine = {each.name: each for each in series if each.place == host}
@@ -79,11 +84,14 @@ def usage(
                 total[at] = total.get(at, 0.0) + value
         idle = dict(zip(kinds["cpu_idle_share"].at_s, kinds["cpu_idle_share"].values, strict=True))
         begun, ended = measured or (0.0, math.inf)
-        shares = [
-            100 * (1 - idle[at] / total[at]) for at in idle if total.get(at, 0) > 0 and begun < at <= ended + 0.1
-        ]
-        if shares:
-            found.append(Measurement(Metric("cpu_usage", "%", "lower"), max(0.0, sum(shares) / len(shares))))
+        busy = lasted = 0.0
+        for earlier, at in zip([begun, *idle], idle, strict=False):  # each counts as long as it lasted
+            overlap = min(at, ended) - max(earlier, begun)
+            if overlap > 0 and total.get(at, 0) > 0:
+                busy += overlap * (1 - idle[at] / total[at])
+                lasted += overlap
+        if lasted:
+            found.append(Measurement(Metric("cpu_usage", "%", "lower"), 100 * max(0.0, busy / lasted)))
     if (committed := mine.get("memory_committed_bytes")) is not None and len(committed.values) > 1:
         beyond = (max(committed.values) - committed.values[0]) / _MIB
         found.append(Measurement(Metric("memory_usage", "MiB", "lower"), beyond))

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
+from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.testbed import testbed_host
 from weighbridge.model.site import Host, RunContext
@@ -11,7 +12,16 @@ from weighbridge.model.study import SshOptions, Study, TestbedOptions
 def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
     """The hosts that some role is on, by name; the run closes them. Unavailable names the one that cannot be had."""
     wanted = dict.fromkeys(study.host_of(role) for role in ("server", "client"))
-    return {name: run.stack.enter_context(_host(name, study, run)) for name in wanted}
+    opened: dict[str, Host] = {}
+    refused: list[str] = []
+    for name in wanted:  # every one is tried, so that one run tells all that is wrong
+        try:
+            opened[name] = run.stack.enter_context(_host(name, study, run))
+        except Unavailable as error:
+            refused.append(str(error))
+    if refused:
+        raise Unavailable("; ".join(refused))
+    return opened
 
 
 def _host(name: str, study: Study, run: RunContext) -> AbstractContextManager[Host]:

@@ -42,7 +42,7 @@ def require_ready(study: Study) -> None:
     missing: dict[str, list[str]] = {}
     for name, ready in readiness_of(study).items():
         if not ready.ready:
-            missing.setdefault(f"{ready.detail} ({ready.remedy})", []).append(name)
+            missing.setdefault(f"{ready.detail}: {ready.remedy}", []).append(name)
     if missing:
         raise Unavailable("; ".join(f"{', '.join(names)}: {why}" for why, names in missing.items()))
 

@@ -56,6 +56,7 @@ class Session:
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
     _sites: Sites | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,23 +68,28 @@ class Session:
         Raises EnvironmentLost, DiskFull, TrialsFailed (at the end, where a comparison has no complete block).
         """
         self._finished = self.store.finished()
-        stack = ExitStack()
         try:
-            opened = stack.enter_context(meters(self.study.file.meters))
+            self._walk()
+        finally:
+            with shield():
+                if self._sites is not None:
+                    self.progress.say("closing every site")
+                self._stack.close()
+        self._judge()
+
+    def _opened(self) -> Sites:
+        """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
+        if self._sites is None:
+            opened = self._stack.enter_context(meters(self.study.file.meters))
             self._sites = Sites(self.study, self.run, self.userland, opened)
-            self._sites.open_all(stack)
+            self._sites.open_all(self._stack)
             for place, facts in self._sites.facts().items():
                 self.store.add_facts(place, facts)
             for scope, facts in about_hosts(self._sites.hosts).items():
                 self.store.add_facts(scope, facts)
             self.store.add_facts("packet sizes", self._sites.sizes())
             self.store.add_facts("during", self.look_around())
-            self._walk()
-        finally:
-            with shield():
-                self.progress.say("closing every site")
-                stack.close()
-        self._judge()
+        return self._sites
 
     def _walk(self) -> None:
         """Block after block, until every comparison is as precise as the study wants, or its maximum or budget."""
@@ -125,11 +131,11 @@ class Session:
                 )
 
     def _run_one(self, trial: Trial) -> TrialRecord:
-        assert self._sites is not None
+        sites = self._opened()
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
         cell = next(c for c in self.study.cells if (c.workload, c.level) == (trial.workload, trial.level))
         try:
-            stage = self._sites.stage(arm, cell)
+            stage = sites.stage(arm, cell)
         except EnvironmentLost as lost:
             raise EnvironmentLost(
                 f"an environment was lost before {trial.workload} in {trial.environment}: {lost}. "

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from statistics import median
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
@@ -51,6 +52,7 @@ class Sites:
     _open: dict[tuple[str, Role], Site] = field(default_factory=dict)
     _paths: dict[str, NetworkPath] = field(default_factory=dict)
     _ports: dict[str, dict[str, int]] = field(default_factory=dict)
+    _start_cpu_s: dict[tuple[str, Role], float] = field(default_factory=dict)
     _awake: set[tuple[str, Role]] = field(default_factory=set)
 
     def open_all(self, stack: ExitStack) -> None:
@@ -135,7 +137,8 @@ class Sites:
         sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
-        return Stage(sites, self._endpoint(arm, cell, sites), len(cpus_online()), hosts, meters)
+        starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
+        return Stage(sites, self._endpoint(arm, cell, sites), len(cpus_online()), hosts, meters, starts)
 
     def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
         server = sites.get("server", next(iter(sites.values())))
@@ -185,10 +188,22 @@ class Sites:
             site.thaw()
             done = site.run(Command(("sha256sum", "/var/lib/dpkg/status")))
             packages = " ".join(done.text.split()[:1]) if done.returncode == 0 else f"unreadable: {done.last_words}"
-            found[f"{place}/{role}"] = {**site.facts(), "packages": packages}
+            start_s = self._start_cpu_s[place, role] = _start_cpu_s(site)
+            own = {"packages": packages, "CPU time of a start": f"{start_s * 1000:.1f} ms"}
+            found[f"{place}/{role}"] = {**site.facts(), **own}
             site.freeze()
         self._awake = set()
         return found
+
+
+def _start_cpu_s(site: Site) -> float:
+    """CPU seconds that starting a process takes in a site: the median of a few that do nothing."""
+    costs = []
+    for _ in range(5):
+        before = site.meters().get("cpu_s", 0.0)
+        site.run(Command(("true",)))
+        costs.append(max(0.0, site.meters().get("cpu_s", 0.0) - before))
+    return median(costs)
 
 
 def _networked(cell: Cell) -> bool:

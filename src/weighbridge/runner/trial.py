@@ -23,7 +23,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
-from weighbridge.runner.costs import derived, usage
+from weighbridge.runner.costs import derived, usage, without_the_start
 from weighbridge.runner.metering import Metering
 
 READY_S = 20.0
@@ -43,6 +43,8 @@ class Stage:
     cpus_online: int
     hosts: Mapping[Role, str] = field(default_factory=dict)
     meters: Mapping[str, Meter] = field(default_factory=dict)
+    start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
+    """CPU seconds that starting any process takes in each site: runc's of an exec, which a native process has not."""
 
 
 @dataclass(slots=True)
@@ -112,9 +114,10 @@ def _further(
 ) -> tuple[Measurement, ...]:
     """What the trial cost in resources."""
     work, series = workload.done(options, parsed), course.metering.series
+    seconds = workload.work_s(options) or course.measured_s
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     whole = usage(series, host_place(host_name), course.metering.measured)
-    return (*derived(parsed, course.measured_use, course.measured_s, series, work), *whole)
+    return (*derived(parsed, course.measured_use, seconds, series, work), *whole)
 
 
 def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) -> None:
@@ -131,7 +134,10 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
     completed = _watched(site.start(command), command, course, measured)
     course.measured_s = completed.duration_s
     course.metering.window(begun, completed.duration_s)
-    course.measured_use = {role: host.used(before[role], each.meters()) for role, each in stage.sites.items()}
+    use: dict[str, Mapping[str, float]] = {
+        role: host.used(before[role], each.meters()) for role, each in stage.sites.items()
+    }
+    course.measured_use = {**use, measured: without_the_start(use[measured], stage.start_cpu_s.get(measured, 0.0))}
 
 
 def _serve(command: Command, site: Site, course: _Course) -> Running:

@@ -24,6 +24,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     for role, host in file.placement.items():
         if host not in file.hosts:
             yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
+    yield from _unplaced(file)
     yield from _unreachable(file)
     for name in file.ladder:
         if name not in names:
@@ -35,6 +36,18 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     if file.meters.source == "sysstat" and file.meters.hz > 1:
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
     yield from _out_of_range(file)
+
+
+def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
+    """Hosts that nothing would run on: the study does not measure what it seems to."""
+    names, used = list(file.hosts), set(file.placement.values())
+    if len(names) > 1 and len(file.placement) < 2:
+        example = f"placement: {{client: {names[0]}, server: {names[1]}}}"
+        yield ("hosts",), f"hosts {' and '.join(names)}: say which role is on which ({example})"
+    elif len(names) > 1:
+        for name in names:
+            if name not in used:
+                yield ("hosts", name), f"no role is on host '{name}': name it in placement, or take it out"
 
 
 def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:

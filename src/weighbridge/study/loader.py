@@ -117,6 +117,8 @@ def own_options(
     found = {}
     for name, changed in mine.items():
         here = [cell for cell in cells if cell.workload == name]
+        if not here and name in source.data.get("workloads", {}):
+            continue  # what is wrong with the workload itself is told already
         if not here or not isinstance(changed, Mapping):
             hint = nearest(str(name), [cell.workload for cell in cells])
             problems.append(((*place, name), f"there is no workload '{plain(str(name), 60)}'{hint}"))

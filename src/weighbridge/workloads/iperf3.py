@@ -90,6 +90,10 @@ class Iperf3(Workload):
         """Seconds."""
         return options.duration + options.omit + 0.2
 
+    def work_s(self, options: Iperf3Options) -> float:
+        """The warm-up is work too."""
+        return options.duration + options.omit
+
     def parse(self, options: Iperf3Options, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """What the client's document says of the receiver. Raises ProgramFailed or Unparseable.
 

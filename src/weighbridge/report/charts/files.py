@@ -8,6 +8,7 @@ from weighbridge.report.charts.ladder import waterfall
 from weighbridge.report.charts.latency import percentile_curve
 from weighbridge.report.charts.trials import distribution, runs
 from weighbridge.report.content import Analysis
+from weighbridge.report.names import metric_words
 
 
 def write_charts(analysis: Analysis, directory: Path, file_format: Literal["png", "svg"] = "svg") -> list[Path]:
@@ -23,7 +24,7 @@ def write_charts(analysis: Analysis, directory: Path, file_format: Literal["png"
         about = f"{ladder.report.title}: what each step costs"
         charts.append((f"ladder-{number:02d}", about, waterfall(analysis, ladder)))
     for number, latency in enumerate(analysis.latencies, 1):
-        about = f"{latency.label} {latency.metric.replace('_', ' ')}: all runs of each environment"
+        about = f"{latency.label} {metric_words(latency.metric)}: all runs of each environment"
         charts.append((f"percentiles-{number:02d}", about, percentile_curve(analysis, latency)))
     written = []
     for name, title, chart in charts:

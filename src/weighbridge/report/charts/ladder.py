@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge.report.charts.base import BASELINE, Canvas, colours, told
 from weighbridge.report.content import Analysis, Ladder, Step
+from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_text, readable_unit
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> "alt.LayerChart | None":
     report = ladder.report
     unit, factor = readable_unit(report.baseline_value or 0.0, report.unit)
     rows = [_row(analysis, ladder, step, start, factor if scale == "difference" else 100.0) for step, start in steps]
-    title = f"{report.metric.replace('_', ' ')}, % of {analysis.baseline}"
+    title = f"{metric_words(report.metric)}, % of {analysis.baseline}"
     if scale == "difference":
-        title = f"{report.metric.replace('_', ' ')}, {unit} beside {analysis.baseline}"
+        title = f"{metric_words(report.metric)}, {unit} beside {analysis.baseline}"
     ends = [each[name] for each in rows for name in ("start", "end")]
     size = max(ends) - min(ends) or 1.0
     limits = [max(min([*ends, *(r["low"] for r in rows)]), min(ends) - size)]
@@ -90,14 +91,15 @@ def _row(analysis: Analysis, ladder: Ladder, step: Step, start: float, by: float
     report, cost = ladder.report, step.row.cost
     if cost is None:
         raise ValueError("A step without a cost cannot be drawn.")
+    low, high = (cost.low, cost.high) if cost.blocks > 1 else (cost.typical, cost.typical)  # one block: no interval
     if cost.scale == "ratio":
         floor = 1 + (report.noise_floor or 0.0)
-        places = [start * each for each in (1.0, cost.typical, cost.low, cost.high, 1 / floor, floor)]
+        places = [start * each for each in (1.0, cost.typical, low, high, 1 / floor, floor)]
     else:
         aa = report.aa.cost if report.aa else None
         floor = max(abs(aa.low), abs(aa.high)) if aa is not None and aa.scale == "difference" else 0.0
         floor = floor if math.isfinite(floor) else 0.0
-        places = [start + each for each in (0.0, cost.typical, cost.low, cost.high, -floor, floor)]
+        places = [start + each for each in (0.0, cost.typical, low, high, -floor, floor)]
     names = ("start", "end", "low", "high", "quiet", "loud")
     numbers = {name: value * by for name, value in zip(names, places, strict=True)}
     return {

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from weighbridge.report.charts.base import Canvas, environment_colour, told
 from weighbridge.report.content import Analysis, LatencyReport
+from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import readable_unit
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def percentile_curve(analysis: Analysis, report: LatencyReport, *, legend: bool 
     ticks = [value for value in (2, 10, 100, 1000, 10_000, 100_000) if value <= float(furthest)]  # type: ignore[arg-type]
     axis = alt.Axis(values=ticks, labelExpr=NINES, grid=True)
     x = alt.X("beyond:Q", title="percentile", scale=alt.Scale(type="log", nice=False), axis=axis)
-    y = alt.Y("value:Q", title=f"{report.metric.replace('_', ' ')}, {unit}", scale=alt.Scale(type="log", nice=False))
+    y = alt.Y("value:Q", title=f"{metric_words(report.metric)}, {unit}", scale=alt.Scale(type="log", nice=False))
     names = [row.environment for row in report.rows]
     lines = canvas.chart(rows).mark_line(strokeWidth=2, interpolate="step-after").encode(
         x=x, y=y, color=environment_colour(analysis, names, legend=legend),

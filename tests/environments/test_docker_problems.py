@@ -1,0 +1,92 @@
+"""Every combination of Docker options that cannot work gives its sentence, whatever the machine."""
+
+from typing import Any
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.model.plugin import Needs
+
+DOCKER = registry.environments()["docker"]
+BOTH = frozenset({"server", "client"})
+HERE = Needs(network=True, inside=BOTH)
+BETWEEN = Needs(network=True, apart=True, host_kinds=frozenset({"testbed"}), inside=BOTH)
+SSH = Needs(network=True, apart=True, host_kinds=frozenset({"ssh"}), inside=BOTH)
+SERVER = Needs(network=True)
+IN_SUBNET = {"subnet": "10.0.0.0/24", "addresses": {"server": "10.0.0.2", "client": "10.0.0.3"}}
+MACVLAN = {"network": "macvlan", "parent": "eth0"}
+
+
+def told(needs: Needs, **options: Any) -> list[str]:
+    return DOCKER.problems(DOCKER.options.model_validate(options), needs=needs)
+
+
+WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
+    "publish on host": (HERE, {"network": "host", "publish": True}, "'publish' needs network: bridge, not host"),
+    "publish and attach": (BETWEEN, {"publish": True, "attach": "interface"}, "'publish' has no use with attach"),
+    "attach on host": (HERE, {"network": "host", "attach": "interface"}, "'attach' needs network: bridge, not host"),
+    "encrypted bridge": (HERE, {"encrypted": True}, "'encrypted' needs network: overlay, not bridge"),
+    "l3 of macvlan": (HERE, {**MACVLAN, "ipvlan_mode": "l3"}, "'ipvlan_mode' needs network: ipvlan, not macvlan"),
+    "loopback unpublished": (HERE, {"publish_on": "loopback"}, "'publish_on' needs publish: true"),
+    "proxy unpublished": (HERE, {"publish_by": "proxy"}, "needs publish: true and userland_proxy: true"),
+    "proxy without proxy": (
+        HERE, {"publish": True, "publish_by": "proxy", "userland_proxy": False}, "needs publish: true and userland_p",
+    ),
+    "parent of a bridge": (HERE, {"parent": "eth0"}, "'parent' needs network: macvlan or ipvlan, or attach: interfa"),
+    "subnet of a bridge": (HERE, {"subnet": "10.0.0.0/24"}, "'subnet' needs network: macvlan, ipvlan or overlay, no"),
+    "addresses on a bridge": (HERE, {"addresses": {"server": "10.0.0.2"}}, "'addresses' needs network: macvlan or i"),
+    "gateway alone": (HERE, {**MACVLAN, "gateway": "10.0.0.1"}, "'gateway' needs network: macvlan or ipvlan, and th"),
+    "no such subnet": (HERE, {**MACVLAN, "subnet": "10.0.300.0/24"}, "subnet: Octet 300"),
+    "subnet with host bits": (HERE, {**MACVLAN, "subnet": "10.0.0.1/24"}, "subnet: 10.0.0.1/24 has host bits set"),
+    "address elsewhere": (
+        HERE, {**MACVLAN, **IN_SUBNET, "addresses": {"server": "10.0.1.2"}}, "server: 10.0.1.2 is no address of the",
+    ),
+    "broadcast address": (
+        HERE, {**MACVLAN, **IN_SUBNET, "gateway": "10.0.0.255"}, "gateway: 10.0.0.255 is no address of the subnet",
+    ),
+    "the same address": (
+        HERE, {**MACVLAN, "subnet": "10.0.0.0/24", "addresses": {"server": "10.0.0.2", "client": "10.0.0.2"}},
+        "gateway and addresses must differ",
+    ),
+    "subnet without addresses": (BETWEEN, {**MACVLAN, "subnet": "10.0.0.0/24"}, "'subnet' needs the addresses of bo"),
+    "no network": (HERE, {"network": "none"}, "network: none cannot carry a workload that needs a network"),
+    "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay reaches containers only: put both"),
+    "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host: put both roles insid"),
+    "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host: publish: true, or attach"),
+    "loopback between hosts": (
+        BETWEEN, {"publish": True, "publish_on": "loopback"}, "'publish_on: loopback' cannot be reached from another",
+    ),
+    "l3 between hosts": (
+        BETWEEN, {"network": "ipvlan", "ipvlan_mode": "l3"}, "ipvlan_mode: l3 needs routes between the two hosts",
+    ),
+    "mutual over a published port": (
+        Needs(network=True, mutual=True), {"publish": True}, "a published port carries connections to the server onl",
+    ),
+    "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for example parent"),
+    "ipvlan by ssh": (SSH, {"network": "ipvlan"}, "network: ipvlan on ssh hosts needs a subnet and the addresses of"),
+}  # fmt: skip
+RIGHT: dict[str, tuple[Needs, dict[str, Any]]] = {
+    "host": (BETWEEN, {"network": "host"}),
+    "attached": (BETWEEN, {"attach": "interface", "parent": "eth0"}),
+    "published": (BETWEEN, {"publish": True, "publish_by": "proxy"}),
+    "published on loopback": (SERVER, {"publish": True, "publish_on": "loopback", "userland_proxy": False}),
+    "macvlan between": (BETWEEN, {"network": "macvlan"}),
+    "macvlan with addresses": (BETWEEN, {"network": "macvlan", "gateway": "10.0.0.1", **IN_SUBNET}),
+    "ipvlan l3 on one host": (HERE, {"network": "ipvlan", "ipvlan_mode": "l3", "parent": "eth0"}),
+    "macvlan by ssh": (SSH, {"network": "macvlan", **IN_SUBNET}),
+    "overlay": (BETWEEN, {"network": "overlay", "subnet": "10.9.0.0/16", "encrypted": True}),
+    "none without a network": (Needs(), {"network": "none"}),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_it_is_told(case: str):
+    needs, options, sentence = WRONG[case]
+    (problem,) = told(needs, **options)
+    assert sentence in problem and "\n" not in problem
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_what_can_work_has_no_problems(case: str):
+    needs, options = RIGHT[case]
+    assert told(needs, **options) == []

@@ -1,0 +1,48 @@
+"""In what the hosts of a run differ is told in a sentence each."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.facts.hosts import CLOCK, COMPARED, about_hosts, found_differences
+
+
+def host(**facts: str) -> Any:
+    return SimpleNamespace(facts=lambda: facts)
+
+
+def test_hosts_without_facts_have_none_and_no_differences():
+    assert about_hosts({}) == {}
+    assert about_hosts({"local": host()}) == {}
+
+
+def test_facts_are_under_the_host_and_what_is_alike_is_no_difference():
+    found = about_hosts({"a": host(kernel="6.1", address="10.0.0.1"), "b": host(kernel="6.1", address="10.0.0.2")})
+    assert found == {
+        "host a": {"kernel": "6.1", "address": "10.0.0.1"},
+        "host b": {"kernel": "6.1", "address": "10.0.0.2"},
+    }
+
+
+def test_what_differs_is_told():
+    found = about_hosts({"a": host(kernel="6.1"), "b": host(kernel="6.5")})
+    assert found["host differences"] == {"kernel": "kernel differs: a 6.1, b 6.5"}
+
+
+def test_a_host_that_does_not_say_is_not_different():
+    assert found_differences({"a": {"kernel": "6.1"}, "b": {}}) == {}
+
+
+def test_clocks_that_are_far_apart_are_told():
+    assert found_differences({"b": {CLOCK: "0.0009"}}) == {}
+    assert found_differences({"b": {CLOCK: "-1.5 s"}}) == {
+        "clock of b": "the clock of host b is -1.500 s off this machine's"
+    }
+
+
+@given(st.dictionaries(st.sampled_from([*COMPARED, CLOCK, "other"]), st.text(max_size=20)))
+def test_any_text_is_taken(facts: dict[str, str]):
+    for sentence in found_differences({"a": facts, "b": {}}).values():
+        assert sentence

@@ -1,0 +1,65 @@
+"""Small studies between two testbed hosts, and a userland that engines import faster: without Java."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from weighbridge.cgroups import Cgroup
+from weighbridge.model.site import Userland
+from weighbridge.userland.build import key_of
+
+from .machine import processes
+
+HOSTS = ('a: {kind: testbed, cpus: "0"}', 'b: {kind: testbed, cpus: "1"}')
+NATIVE = "native: {kind: native}"
+CONTAINER = "box: {kind: docker, network: host}"
+TCP = "tcp: {kind: iperf3, protocol: tcp, duration: 1s}"
+UDP = "udp: {kind: netperf, test: UDP_RR, request_size: mtu, duration: 1s}"
+_PACKAGES = (["iperf3"], ["netperf"], ["iperf3", "netperf"])
+_JAVA = ("./usr/lib/jvm", "./opt", "./usr/share/java", "./dev", "./proc", "./sys")
+
+
+def write(
+    folder: Path,
+    *,
+    environments: tuple[str, ...] = (NATIVE,),
+    workloads: tuple[str, ...] = (TCP,),
+    blocks: int = 1,
+    hosts: tuple[str, ...] = HOSTS,
+    further: tuple[str, ...] = (),
+) -> Path:
+    """A study whose client is on host a and whose server is on host b, both inside of the environments."""
+    path = folder / "study.yaml"
+    lines = [
+        "study: between", "question: Does it run?", "hosts:", *(f"  {line}" for line in hosts),
+        "placement: {client: a, server: b}", "inside: [server, client]", "baseline: native", "aa: false",
+        "meters: {source: 'off'}", *further, "environments:", *(f"  {line}" for line in environments),
+        "workloads:", *(f"  {line}" for line in workloads), f"repetitions: {{blocks: {blocks}}}", "seed: 3",
+    ]  # fmt: skip
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@contextmanager
+def light_cache(userland: Userland, folder: Path) -> Iterator[Path]:
+    """A cache in which studies with iperf3 and netperf find the userland; what an engine imports lacks Java."""
+    light = folder / "userlands" / "light"
+    light.mkdir(parents=True)
+    (light / "root").symlink_to(userland.root)
+    (light / "about.json").symlink_to(userland.root.parent / "about.json")
+    without = [f"--exclude={path}" for path in _JAVA]
+    subprocess.run(["tar", "--create", "--file", light / "root.tar", *without, "-C", userland.root, "."], check=True)
+    for packages in _PACKAGES:
+        (folder / "userlands" / key_of(packages)).symlink_to(light)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEIGHBRIDGE_CACHE", str(folder))
+        yield folder
+
+
+def on_host(run: str, host: str) -> set[str]:
+    """The names of the programs that run on a host of a run."""
+    pids = Cgroup(f"{run}/host-{host}").pids()
+    return {name for pid, owner, name in processes() if owner == run and pid in pids}
