@@ -7,10 +7,12 @@ from typing import cast
 
 from weighbridge.report import family, remarks
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
+from weighbridge.report.confounders import calibrated, confounders, packet_sizes
 from weighbridge.report.content import Analysis, MetricReport, TrialRow
 from weighbridge.report.ladder import climb
 from weighbridge.report.latency import latencies
 from weighbridge.report.plan import Plan, plan_of
+from weighbridge.report.readings import readings
 from weighbridge.report.resources import is_resource_use
 from weighbridge.statistics import Better, Cost, compare
 from weighbridge.store.run import RunStore, Value
@@ -26,10 +28,10 @@ def analyse(store: RunStore) -> Analysis:
     read = store.values()
     trials, values = _trials(store, read), grouped(read)
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
-    confounders = remarks.confounders(facts, plan.baseline, plan.environments)
+    found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
     context = remarks.Context(
-        trials, confounders, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        remarks.packet_sizes(facts),
+        trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
+        packet_sizes(facts), readings(store),
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -45,9 +47,9 @@ def analyse(store: RunStore) -> Analysis:
         labels=tuple(labels.values()),
         metrics=tuple(reports),
         trust=family.trust(reports, checks, plan.aa_arm),
-        confounders=confounders,
+        confounders=found,
         trials=trials,
-        calibration=tuple(f"{key} {value}" for scope, key, value, _ in facts if scope == "calibration"),
+        calibration=calibrated(facts),
         ladder=climb(store, values, reports, plan, context),
         latencies=latencies(store, plan, labels, trials),
     )

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from weighbridge.report import family, remarks
 from weighbridge.report.comparing import Key, comparison
+from weighbridge.report.confounders import confounders
 from weighbridge.report.content import Ladder, MetricReport, Step
 from weighbridge.report.plan import Plan, changes
 from weighbridge.statistics import Scale
@@ -35,7 +36,7 @@ def climb(
         (previous, name): replace(
             context,
             baseline=previous,
-            confounders=remarks.confounders(facts, previous, (previous, name)),
+            confounders=confounders(facts, previous, (previous, name)),
             target=None,  # the run stops on the precision of the comparisons with the baseline
         )
         for previous, name, _ in pairs

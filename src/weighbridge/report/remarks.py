@@ -1,14 +1,17 @@
 """What a reader has to know beside a number. Nothing here changes a number."""
 
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from weighbridge.report.confounders import OUTSIDE, bare
 from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
-from weighbridge.report.family import ALPHA, excludes_no_cost, failing, within_noise
+from weighbridge.report.family import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
 from weighbridge.report.numbers import difference_interval, floor_text, percent_interval, plain, share
+from weighbridge.report.readings import Readings
+from weighbridge.report.resources import by_difference
+from weighbridge.report.trial_flags import about_flags
 from weighbridge.statistics import cost_percent, flags, next_look
 
 CODES = {
@@ -21,6 +24,7 @@ CODES = {
     "difference": "the cost is a difference in the unit: a count, a share, beyond a baseline, or a value was zero",
     "holm": "the interval excludes no cost, but not after correction for the number of comparisons",
     "noise": "the cost is no larger than the noise floor that the A/A arm shows for this metric: never different",
+    "identical": "every block says the same, but so few blocks may do so by chance: neither different nor equivalent",
     "stalls": "the arithmetic cost's interval excludes the typical cost: a few runs are far from the others",
     "selected": "more than one of ten trials failed: the cost is that of the runs that succeeded, never equivalent",
     "outliers": "values further than 5 * 1.4826 MAD from the median (kept); from eight values on",
@@ -29,6 +33,7 @@ CODES = {
     "failed": "trials that gave no measurement",
     "errors": "trials whose program reported errors beside its result",
     "trial": "trials that were flagged when they ran (steal, throttling, pressure, load, saturation)",
+    "readings": "the trials are so short that the meters read only a few times in each: means and peaks are chance",
     "packet-size": "measured with other packet sizes than the baseline: part of the cost may be theirs",
     "confounder": "something besides the isolation differs: versions, limits that could not be honoured",
 }
@@ -46,7 +51,9 @@ class Context:
     tolerance: float | None
     target: float | None
     sizes: Mapping[str, str] = field(default_factory=dict)
-    """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `packet_sizes`."""
+    """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.report.confounders.packet_sizes`."""
+    readings: Readings | None = None
+    """How often the meters read; None where no trial has readings."""
 
     def failing(self) -> set[tuple[str, str, str]]:
         """Give each (workload, level, environment) that failed too often."""
@@ -64,12 +71,13 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
     found += _about_sizes(report, row, context)
+    found += _about_readings(report, here, context.readings)
     for environment in (context.baseline, row.environment):
         mine = [trial for trial in here if trial.environment == environment]
         found += _about_series(report.metric, environment, mine)
         found += _about_trials(environment, mine)
     names = {context.baseline, row.environment, OUTSIDE}
-    found += [each for each in context.confounders if each.text.split(":")[0] in names]
+    found += [each for each in context.confounders if each.code == "confounder" and each.text.split(":")[0] in names]
     return tuple(found)
 
 
@@ -107,6 +115,8 @@ def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list
         difference = difference_interval(cost.interval, report.unit)
         text = f"the cost is a difference: {difference}"
         found.append(Remark("difference", text))
+    if row.blocks > 1 and proves_nothing(cost) and not row.aa:
+        found.append(Remark("identical", f"all {row.blocks} blocks say the same: too few to rule out chance"))
     if row.verdict == "inconclusive" and excludes_no_cost(cost) and not cost.equivalent and not row.aa:
         if row.adjusted_p is not None and row.adjusted_p > ALPHA:
             p_value = plain(row.adjusted_p, 2)
@@ -125,18 +135,19 @@ def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list
     return found
 
 
-def packet_sizes(facts: Iterable[tuple[str, str, str, float]]) -> dict[str, str]:
-    """Give the facts of scope "packet sizes": "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B", perhaps "1472 B (probed)"."""
-    return {key: value for scope, key, value, _ in facts if scope == "packet sizes"}
-
-
 def _about_sizes(report: MetricReport, row: Comparison, context: Context) -> list[Remark]:
     """A size that was probed and one that was given are the same when they are as large."""
     names = (f"{name}/{report.label}" for name in (row.environment, context.baseline))
-    mine, other = (context.sizes.get(name, "").split(" (")[0] for name in names)
+    mine, other = (bare(context.sizes.get(name, "")) for name in names)
     if not mine or not other or mine == other:
         return []
     return [Remark("packet-size", f"measured with other packet sizes: {mine} against {other}")]
+
+
+def _about_readings(report: MetricReport, trials: Sequence[TrialRow], readings: Readings | None) -> list[Remark]:
+    """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
+    advice = readings.advice([trial.id for trial in trials if trial.ok]) if readings else ""
+    return [Remark("readings", advice)] if advice and by_difference(report.metric) else []
 
 
 def _about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
@@ -163,70 +174,4 @@ def _about_trials(environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
         found.append(Remark("failed", f"{environment}: {failed.total()} of {len(trials)} trials failed ({how})"))
     if failing([trial.ok for trial in trials]):
         found.append(Remark("selected", f"{environment}: the cost is that of the runs that succeeded"))
-    kinds = Counter(kind for trial in trials for kind in sorted({_kind(flag) for flag in trial.flags}))
-    for kind, count in kinds.most_common():
-        code = "errors" if kind.startswith("error") else "trial"
-        found.append(Remark(code, f"{environment}: {kind} in {count} of {len(trials)} trials"))
-    return found
-
-
-def _kind(flag: str) -> str:
-    """What a trial's flag is about, without its figures: ``steal 3.1 %`` -> ``steal``."""
-    return re.split(r"[:=(]|\s+[-+]?\d", flag, maxsplit=1)[0].strip() or flag
-
-
-COMPARED = ("userland", "packages", "user")
-"""Facts of a site that have to be the same in every environment, beside those that start with ``version``."""
-
-OUTSIDE = "outside"
-"""Scope of the roles that are in no environment: what is said of them is about every environment."""
-
-HOST_DIFFERENCES = "host differences"
-"""Scope of what differs between the hosts of a run: clock, kernel, packages, CPU."""
-
-
-def confounders(
-    facts: Iterable[tuple[str, str, str, float]], baseline: str, environments: Sequence[str]
-) -> tuple[Remark, ...]:
-    """Give what differs besides the isolation, from the facts of scopes ``environment`` or ``environment/role``.
-
-    A key that starts with ``not honoured`` is one by itself; those in `COMPARED` and with ``version`` at the start
-    are one where the value differs from that of the baseline's same role (or, where the baseline has none, from the
-    userland's). The text starts with the name of the environment concerned and a colon. What differs between the
-    hosts (scope "host differences": what -> sentence) is about every environment and starts with "hosts:".
-    """
-    by_site: dict[tuple[str, str], dict[str, str]] = {}
-    hosts: dict[str, str] = {}
-    for scope, key, value, _ in facts:
-        if scope == HOST_DIFFERENCES:
-            hosts[key] = value
-        name, _, role = scope.partition("/")
-        by_site.setdefault((name, role), {})[key] = value
-    found = [f"hosts: {text}" for text in hosts.values()]
-    for (name, role), site in by_site.items():
-        if name in (*environments, OUTSIDE):
-            reference = {**by_site.get(("userland", ""), {}), **by_site.get((baseline, role), {})}
-            found += [f"{name}: {text}" for text in _not_honoured(site)]
-            if name not in (baseline, OUTSIDE):
-                found += [f"{name}: {text}" for text in _different(site, reference, baseline)]
-    return tuple(Remark("confounder", text) for text in dict.fromkeys(found))
-
-
-def _not_honoured(site: dict[str, str]) -> list[str]:
-    found = []
-    for key, value in site.items():
-        if key.startswith("not honoured"):
-            what = key.removeprefix("not honoured").lstrip(": ")
-            found.append(f"not honoured: {value if value.startswith(what) else f'{what}: {value}'}")
-    return found
-
-
-def _different(site: dict[str, str], reference: dict[str, str], baseline: str) -> list[str]:
-    found = []
-    for key, value in site.items():
-        if (key in COMPARED or key.startswith("version")) and reference.get(key, value) != value:
-            what = key.removeprefix("version").lstrip(": ") or "version"
-            long = len(value) > 40 or len(reference[key]) > 40  # a digest says nothing to a reader
-            how = f"not the same as in {baseline}" if long else f"{value}, but {reference[key]} in {baseline}"
-            found.append(f"{what}: {how}")
-    return found
+    return [*found, *about_flags(environment, trials)]
