@@ -6,22 +6,78 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge import errors
+from weighbridge import errors, registry
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.model.study import SshOptions, TestbedOptions
 from weighbridge.report.machine import report_json
 from weighbridge.study.loader import check
-from weighbridge.study.source import parse
+from weighbridge.study.schema import json_schema
+from weighbridge.study.source import bundled, parse
 
 ROOT = Path(__file__).parents[1]
+STUDY = (ROOT / "docs/study.md").read_text()
 
 
 def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
 
 
+def shown(text: str, first: str, last: str) -> bytes:
+    """An output that a document shows, from the line that begins with ``first`` to the one with ``last``."""
+    found = re.search(rf"^    {re.escape(first)}.*?^    {re.escape(last)}[^\n]*", text, re.DOTALL | re.MULTILINE)
+    assert found
+    return re.sub("^    ", "", found[0], flags=re.MULTILINE).encode()
+
+
+def in_code(text: str) -> set[str]:
+    """Every word in the code spans and code blocks of a document."""
+    return set(re.findall(r"[\w-]+", " ".join(re.findall(r"```.*?```|`[^`]+`", text, re.DOTALL))))
+
+
+def keys_of(schema: dict) -> set[str]:
+    """Every key that a schema knows, at any depth."""
+    found = set(schema.get("properties", {}))
+    for inner in schema.values():
+        for each in inner if isinstance(inner, list) else [inner]:
+            if isinstance(each, dict):
+                found |= keys_of(each)
+        if isinstance(inner, dict):
+            found |= {key for each in inner.values() if isinstance(each, dict) for key in keys_of(each)}
+    return found
+
+
+def test_every_key_of_the_schema_is_in_the_page_about_studies():
+    known = in_code(STUDY)
+    assert keys_of(json_schema()) - known == set()
+    assert {*registry.workloads(), *registry.environments(), *bundled()} - known == set()
+
+
+def test_every_option_is_told_where_its_kind_is():
+    hosts = {"testbed": TestbedOptions, "ssh": SshOptions}
+    plugins = {**registry.environments(), **registry.workloads()}
+    for kind, options in {**{kind: plugin.options for kind, plugin in plugins.items()}, **hosts}.items():
+        own = re.search(rf"^(?:- `{kind}`.*?(?=^- |^\n|^#)|### `{kind}`.*?(?=^##))", STUDY, re.DOTALL | re.MULTILINE)
+        assert own, kind
+        assert set(options.model_fields) - {"kind"} - in_code(own[0]) == set(), kind
+
+
+def test_the_studies_in_the_page_about_studies_load_and_are_between_two_hosts():
+    kinds = []
+    for text in blocks("docs/study.md", "yaml"):
+        file = check(parse(text, "docs/study.md")).file
+        assert len(set(file.placement.values())) == 2
+        kinds += {host.kind for host in file.hosts.values()}
+    assert sorted(kinds) == ["ssh", "testbed"]
+
+
+def test_the_readme_s_first_study_loads_and_is_between_two_hosts():
+    file = check(parse(blocks("README.md", "yaml")[0], "README.md")).file
+    assert sorted(set(file.placement.values())) == ["a", "b"]
+
+
 def test_the_readme_s_study_loads():
-    (text,) = blocks("README.md", "yaml")
+    text = blocks("README.md", "yaml")[-1]
     study = check(parse(text, "README.md"))
     assert [cell.level for cell in study.cells] == [(("clients", "10"),), (("clients", "50"),)]
 
@@ -31,14 +87,14 @@ def test_the_example_workload_measures_what_its_document_shows():
     names: dict = {}
     exec(compile(code, "docs/adding.md", "exec"), names)
     plugin = names["PLUGIN"]
-    shown = re.search(r"^    \+DT.*?^    \+F[^\n]*", (ROOT / "docs/adding.md").read_text(), re.DOTALL | re.MULTILINE)
-    printed = re.sub("^    ", "", shown[0], flags=re.MULTILINE).encode()
+    text = (ROOT / "docs/adding.md").read_text()
+    printed, said = (shown(text, first, last) for first, last in (("+H", "+F"), ("+DT", "+R")))
 
     def completed(code, out):
-        return {"solo": Completed(("openssl",), code, out, b"", 1.0)}
+        return {"solo": Completed(("openssl",), code, out, said, 1.0)}
 
     (speed,) = plugin.parse(plugin.options(), completed(0, printed))
-    assert speed.value == pytest.approx(4048.65024)
+    assert speed.value == pytest.approx(4774.936576)
     with pytest.raises(Unparseable):
         plugin.parse(plugin.options(), completed(0, b""))
     with pytest.raises(ProgramFailed):

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from weighbridge import errors, process
-from weighbridge.cli import progress
+from weighbridge.cli import output, progress
 from weighbridge.cli.app import app, main
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.model.command import Completed
@@ -29,7 +29,7 @@ from weighbridge.runner.clean import Leftover
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
-from weighbridge.study.source import parse
+from weighbridge.study.source import bundled, parse
 from weighbridge.userland import build
 
 COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands)
@@ -174,7 +174,11 @@ def test_json_is_all_there_is_on_standard_output(weighbridge: Weighbridge, argum
 def test_studies_as_json(weighbridge: Weighbridge):
     said = weighbridge("studies", "--json")
     assert (said.code, said.err) == (0, "")
-    assert "first-look" in [study["study"] for study in json.loads(said.out)]
+    listed = {study["study"]: study for study in json.loads(said.out)}
+    assert set(listed) == set(bundled())
+    assert listed["docker-networks"]["profiles"] == ["quick", "quick-coherence", "published"]
+    assert listed["first-look"]["profiles"] == []
+    assert listed["first-look"]["environments"][0] == "native"
 
 
 def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
@@ -322,6 +326,21 @@ def test_studies_for_people(weighbridge: Weighbridge):
     assert "first-look" in said.out
 
 
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_what_studies_lists_can_be_copied_on_any_terminal(
+    weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, width: int
+):
+    monkeypatch.setattr(output.out(), "width", width)
+    said = weighbridge("studies").out
+    assert [line for line in said.splitlines() if not line.startswith(" ")] == list(bundled())
+    words = set(re.findall(r"[^\s,]+", said))
+    for study in map(load, bundled()):
+        assert words >= {*study.file.environments, *study.file.workloads, *study.file.profiles}
+        assert words >= set(re.findall(r"[^\s,]+", study.file.question))
+    names = [word for word in words if len(word) > width - 4]
+    assert all(len(line) <= width or any(name in line for name in names) for line in said.splitlines())
+
+
 def test_a_report_for_people(weighbridge: Weighbridge, run: Path):
     said = weighbridge("report", run)
     assert said.code == 0
@@ -349,6 +368,31 @@ def test_init_writes_a_study_that_loads(weighbridge: Weighbridge, name: str):
     study = load(f"./{name}")
     assert len(study.arms) == 4
     assert weighbridge("plan", "--", f"./{name}").code == 0
+
+
+def test_what_init_writes_becomes_a_study_on_two_hosts_as_it_says(weighbridge: Weighbridge):
+    weighbridge("init", "two.yaml")
+    text = re.sub(r"^inside: .*\n", "", Path("two.yaml").read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^#(hosts|placement|inside):", r"\1:", text, flags=re.MULTILINE)
+    with pytest.raises(errors.StudyError, match="attach: interface"):
+        check(parse(text, "two.yaml"))
+    written = text.replace("network: bridge}", "network: bridge, attach: interface}")
+    study = check(parse(written, "two.yaml"))
+    assert {study.host_of("client"), study.host_of("server")} == {"a", "b"}
+    assert study.file.inside == ["server", "client"]
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_init_copies_a_bundled_study_with_its_comments(weighbridge: Weighbridge, name: str):
+    said = weighbridge("init", "--from", name, "mine.yaml")
+    assert (said.code, said.err) == (0, "")
+    assert Path("mine.yaml").read_text() == bundled()[name]
+    one_sentence(weighbridge("init", "--from", name, "mine.yaml"), 1, "mine.yaml exists already")
+
+
+def test_init_from_a_study_that_there_is_not(weighbridge: Weighbridge):
+    one_sentence(weighbridge("init", "--from", "docker-netwrks", "a.yaml"), 3, "did you mean 'docker-networks'")
+    assert not Path("a.yaml").exists()
 
 
 def test_init_overwrites_nothing(weighbridge: Weighbridge):

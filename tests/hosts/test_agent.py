@@ -27,7 +27,7 @@ WHOSE = Whose("0123456789ab", "far", False)
 def far() -> Iterator[tuple[Channel, socket.socket]]:
     """A channel to an agent in a thread, and the agent's end of the connection."""
     near, end = socket.socketpair()
-    agent = Agent(Wire(end.makefile("wb")), WHOSE)
+    agent = Agent(Wire(end.makefile("wb")), WHOSE, lambda line: None)
     serving = threading.Thread(target=_serve, args=(agent, end), daemon=True)
     serving.start()
     channel = Channel("far", near, near.makefile("rb"), lambda: "it was cut")

@@ -14,6 +14,7 @@ import docker
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
+from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.ssh import SshHost, ssh_host
 from weighbridge.model.command import Command
 from weighbridge.model.site import Limits, Userland
@@ -126,7 +127,7 @@ def test_a_study_on_two_machines(far: list[Far], tmp_path: Path):
     assert weighbridge("clean", "--check").code == 0
 
 
-def write(folder: Path, far: list[Far], blocks: int) -> Path:
+def write(folder: Path, far: list[Far], blocks: int, network: str = "host") -> Path:
     """A study across the two machines, natively and in Docker."""
     path = folder / "study.yaml"
     hosts = "\n".join(f"  {f.host.name}: {{kind: ssh, destination: {f.host.name}, config: {f.config}}}" for f in far)
@@ -142,7 +143,7 @@ baseline: native
 aa: false
 environments:
   native: {{kind: native}}
-  host: {{kind: docker, network: host}}
+  {network}: {{kind: docker, network: {network}}}
 workloads:
   tcp: {{kind: iperf3, duration: 1s}}
 repetitions: {{blocks: {blocks}}}
@@ -350,3 +351,37 @@ def test_killed_in_the_middle_of_a_run(far: list[Far], tmp_path: Path, killed: s
     nothing_left(*far, run=run_id(run))
     assert len([row for row in trials(run) if row["outcome"] == "ok"]) >= 2
     assert weighbridge("clean").code == 0
+
+
+def swarm_of(far: Far) -> str:
+    """The state of the engine in a swarm, and whether it has the bridge that an engine makes for one."""
+    names = far.inside("docker", "network", "ls", "--format", "{{.Name}}").split()
+    return far.inside("docker", "info", "--format", "{{.Swarm.LocalNodeState}}").strip() + (
+        " docker_gwbridge" if "docker_gwbridge" in names else ""
+    )
+
+
+def test_a_swarm_ends_with_a_run_that_is_killed(far: list[Far], tmp_path: Path):
+    run = tmp_path / "run"
+    study = write(tmp_path, far, 4, "overlay")
+    with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
+        going_on.await_that(lambda: any(row["environment"] == "overlay" for row in trials(run)))
+        assert [swarm_of(each) for each in far] == ["active docker_gwbridge"] * 2
+        going_on.end(signal.SIGKILL)
+    nothing_left(*far, run=run_id(run))
+    assert {row["outcome"] for row in trials(run)} == {"ok"}
+    assert [swarm_of(each) for each in far] == ["inactive"] * 2
+    assert weighbridge("clean").code == 0
+
+
+def test_a_swarm_of_somebody_else_stays(far: list[Far]):
+    far[0].inside("docker", "swarm", "init", "--advertise-addr", far[0].host.address)
+    try:
+        with reached(far[0]) as host:
+            host.in_swarm(Membership("of-ours-which-they-left", made_bridge=True))
+        assert swarm_of(far[0]) == "active docker_gwbridge"
+    finally:
+        far[0].inside("docker", "swarm", "leave", "--force")
+    with reached(far[0]) as host:
+        host.in_swarm(Membership("", made_bridge=True))
+    assert swarm_of(far[0]) == "inactive"

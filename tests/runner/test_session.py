@@ -25,7 +25,6 @@ ARMS = ["native", "one", "two", "native-again"]
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr(kernel, "cpus_online", lambda: [0, 1])
     monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
 
 

@@ -10,7 +10,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.trial import Series, Trial, TrialRecord
 from weighbridge.runner import trial as trials
-from weighbridge.runner.trial import Stage, run_trial
+from weighbridge.runner.trial import Machine, Stage, run_trial
 
 from .world import Act, FakeSite, FakeSolo, FakeWorkload, Load, World, usual
 
@@ -42,7 +42,9 @@ def measure(
     world.sites = [FakeSite(world, role, "one", role) for role in workload.roles]
     sites = {site.role: site for site in world.sites}
     hosts = {"server": "a", "client": "b", "solo": "a"}
-    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), 2, hosts, meters or {})
+    stage = Stage(
+        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host": Machine(2, tuple(sites))}, hosts, meters or {}
+    )
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
     return record
@@ -146,7 +148,9 @@ def test_an_environment_that_goes_away(world: World, role: str, when: str):
     usually = world.act
     world.act = lambda site, command: acts.get(command.argv[0]) or usually(site, command)
     world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]
-    stage = Stage({s.role: s for s in world.sites}, Endpoint("", "", 5201), 2)
+    stage = Stage(
+        {s.role: s for s in world.sites}, Endpoint("", "", 5201), {"host": Machine(2, ("server", "client"))}
+    )
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     failed(record, Outcome.ENVIRONMENT_LOST, f"{role} went away at {when}")
 
@@ -189,6 +193,22 @@ def test_meters_that_vanish_are_absent(world: World, monkeypatch: pytest.MonkeyP
     record = measure(world)
     assert record.outcome is Outcome.OK
     assert not [sample for sample in record.samples if sample[0] not in ("host", "trial")]
+
+
+def test_flags_of_another_machine_name_it(world: World):
+    world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]
+    sites = {site.role: site for site in world.sites}
+    loads = {"/proc/loadavg": b"9.5 1 1 1/1 1"}
+
+    def elsewhere(path: str) -> bytes:
+        if path not in loads:
+            raise FileNotFoundError(path)
+        return loads[path]
+
+    machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
+    record = run_trial(TRIAL, FakeWorkload(), Load(), Stage(sites, Endpoint("", "", 5201), machines))
+    assert "host b: load 9.5 at the start" in record.flags
+    assert ("host b", "load1", 9.5) in record.samples
 
 
 def test_a_stage_that_is_lost_is_no_trial(world: World):

@@ -152,6 +152,24 @@ MISTAKES = {
         "lnk",
         "did you mean 'link'?",
     ),
+    "hosts without roles": (
+        "inside: [server]",
+        "hosts: {a: {kind: testbed}, b: {kind: testbed}}",
+        "hosts a and b",
+        "which role is on which",
+    ),
+    "a host without a role": (
+        "inside: [server]",
+        "hosts: {a: {kind: testbed}, b: {kind: testbed}}\nplacement: {client: a, server: a}",
+        "'b'",
+        "no role is on",
+    ),
+    "a link that is too fast for offloads": (
+        "inside: [server]",
+        "hosts: {a: {kind: testbed, link: 1gbit, offloads: true}}",
+        "150 Mbit/s",
+        "leave offloads",
+    ),
     "a ladder to nowhere": ("inside: [server]", "ladder: [native, brigde]", "ladder", "did you mean 'bridge'?"),
     "options of an unknown workload": (BRIDGE, "{kind: docker, workloads: {tcq: {}}}", "tcq", "mean 'tcp'?"),
     "a wrong option in an environment": (

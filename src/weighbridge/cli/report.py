@@ -11,16 +11,22 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command(
-        epilog=examples("weighbridge report runs/first-look-20261121-090000", "weighbridge report RUN --json")
+        epilog=examples(
+            "weighbridge report runs/first-look-20261121-090000",
+            "weighbridge report RUN --all",
+            "weighbridge report RUN --json",
+        )
     )
     def report(
         run: Path = typer.Argument(help="A run directory."),
         as_json: bool = JsonFlag,
+        whole: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
         page: Path | None = typer.Option(
             None, "--html", help="Where the page goes (default: report.html in the run)."
         ),
     ) -> None:
         """Show the verdicts of a run and write its page, from what is stored."""
+        from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
         from weighbridge.report.analysis import analyse
         from weighbridge.report.html import write_html
@@ -35,5 +41,8 @@ def register(app: typer.Typer) -> None:
                 return
             analysis = analyse(store)
             written = write_html(store, page or run / "report.html", analysis)
-            print_report(analysis, out())
+            beside = write_beside(store, analysis)[1] if (run / PAGE).exists() else None
+            print_report(analysis, out(), whole=whole)
         err().print(f"report: {written}", markup=False)
+        if beside is not None:
+            err().print(f"published and measured: {beside}", markup=False)

@@ -11,10 +11,11 @@ from weighbridge.engines.client import LABEL, engine_errors
 from weighbridge.engines.docker import Engine
 from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.agent.membership import BRIDGE, Membership
+from weighbridge.hosts.ssh import SshHost
 from weighbridge.model.site import RunContext
 
 _ETHERNET = 1500
-_GATEWAY_BRIDGE = "docker_gwbridge"
 _MADE_BRIDGE = f"{LABEL}.made-bridge"
 """The label of a swarm for which the engine made that bridge: it goes with the swarm."""
 _numbers = itertools.count()
@@ -46,7 +47,7 @@ class Swarm:
             return
         with engine_errors(f"asking the engine of host {engine.host.name} for its swarm"):
             state = engine.client.info().get("Swarm", {}).get("LocalNodeState", "inactive")
-            had_bridge = bool(engine.client.networks.list(names=[f"^{_GATEWAY_BRIDGE}$"]))
+            had_bridge = bool(engine.client.networks.list(names=[f"^{BRIDGE}$"]))
         if state != "inactive":
             raise Unavailable(
                 f"the Docker engine of host {engine.host.name} is in a swarm already ({state}), which Weighbridge "
@@ -54,9 +55,10 @@ class Swarm:
             )
         address = engine.host.address
         self._run.say(f"forming a swarm: host {engine.host.name}")
+        member = _Member(engine, made_bridge=not had_bridge)
         if not engine.disposable:
-            self._stack.callback(_leave, engine, keep_bridge=had_bridge)
-        with engine_errors(f"forming a swarm with host {engine.host.name} ({address})"):
+            self._stack.callback(member.leave)
+        with engine_errors(f"forming a swarm with host {engine.host.name} ({address})"), member.becoming():
             if not self._members:
                 labels = {LABEL: self._run.id, **({} if had_bridge else {_MADE_BRIDGE: "yes"})}
                 engine.client.swarm.init(advertise_addr=address, listen_addr=f"{address}:2377", labels=labels)
@@ -118,16 +120,52 @@ class Swarm:
         return options
 
 
-def _leave(engine: Engine, *, keep_bridge: bool) -> None:
-    """Leave, and take away the bridge that the engine made for it."""
-    _quietly(engine.client.swarm.leave, force=True)
-    if not keep_bridge:
-        _remove_bridge(engine.client)
+class _Member:
+    """An engine that becomes a member. An ssh host is told, so that its agent undoes it when we are killed."""
+
+    def __init__(self, engine: Engine, *, made_bridge: bool) -> None:
+        self._engine = engine
+        self._made_bridge = made_bridge
+        self._node: str | None = None
+
+    @contextmanager
+    def becoming(self) -> Iterator[None]:
+        """Around the call that makes it one."""
+        from docker.errors import APIError
+
+        self._is("")
+        try:
+            yield
+        except APIError as error:
+            if "already part of a swarm" in str(error):  # of one that somebody formed since we looked
+                self._is(None)
+            raise
+        self._is(_node(self._engine.client))
+
+    def _is(self, node: str | None) -> None:
+        """Its number in the swarm: None while it is no member, "" while it becomes one."""
+        self._node = node
+        if isinstance(self._engine.host, SshHost):
+            self._engine.host.in_swarm(None if node is None else Membership(node, self._made_bridge))
+
+    def leave(self) -> None:
+        """Leave, and take away the bridge that the engine made for it."""
+        with contextlib.suppress(Exception):  # the engine may be gone, and the swarm with it
+            if self._node is None or (self._node and _node(self._engine.client) != self._node):
+                return
+            self._engine.client.swarm.leave(force=True)
+            if self._made_bridge:
+                _remove_bridge(self._engine.client)
+            self._is(None)
+
+
+def _node(client: Any) -> str:
+    return str(client.info().get("Swarm", {}).get("NodeID") or "")
 
 
 def _remove_bridge(client: Any) -> None:
     with contextlib.suppress(Exception):
-        for network in client.networks.list(names=[f"^{_GATEWAY_BRIDGE}$"]):
+        for network in client.networks.list(names=[f"^{BRIDGE}$"]):
             network.remove()
 
 

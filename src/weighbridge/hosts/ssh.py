@@ -7,6 +7,7 @@ import zlib
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from weighbridge.hosts._channel import Channel, Reply
 from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._connect import Connection, clock_offset
 from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
+from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.site import Group, Host, RunContext, Userland
@@ -166,6 +168,10 @@ class SshHost:
         not carry half-closed streams (standard input of an exec) on all of its ways.
         """
         return f"unix://{self.forward('')}"
+
+    def in_swarm(self, membership: Membership | None) -> None:
+        """Have the host's engine leave a swarm when the connection ends, however it ends; None: it has left it."""
+        self._channel.call("swarm", membership=membership and asdict(membership))
 
 
 def _place(name: str, options: SshOptions, hello: Mapping[str, Any]) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 FOREIGN = 0.75
@@ -12,22 +12,27 @@ SATURATED = 0.93
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def read(proc: Path = Path("/proc")) -> dict[str, float]:
-    """Counters now: ``steal_s`` and ``busy_s`` over all CPUs, ``load1``, ``psi_cpu_s``/``psi_memory_s``/``psi_io_s``.
+def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> dict[str, float]:
+    """Counters now, of this machine or of the one whose files ``file`` reads.
 
-    Seconds since boot (proc(5), /proc/stat and /proc/pressure); what the kernel does not tell is absent.
+    ``steal_s`` and ``busy_s`` over all CPUs, ``load1``, ``psi_cpu_s``, ``psi_memory_s``, ``psi_io_s``: seconds since
+    boot (proc(5), /proc/stat and /proc/pressure); what the kernel does not tell is absent.
     """
+
+    def text(path: Path) -> str:
+        return path.read_text() if file is None else file(str(path)).decode()
+
     readings: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = [int(field) for field in (proc / "stat").read_text().split("\n", 1)[0].split()[1:]]
+        fields = [int(field) for field in text(proc / "stat").split("\n", 1)[0].split()[1:]]
         user, nice, system, _idle, _iowait, irq, softirq, steal = fields[:8]
         readings["busy_s"] = (user + nice + system + irq + softirq) / _TICKS
         readings["steal_s"] = steal / _TICKS
     with contextlib.suppress(OSError, ValueError, IndexError):
-        readings["load1"] = float((proc / "loadavg").read_text().split()[0])
+        readings["load1"] = float(text(proc / "loadavg").split()[0])
     for what in ("cpu", "memory", "io"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            some = (proc / "pressure" / what).read_text().splitlines()[0]
+            some = text(proc / "pressure" / what).splitlines()[0]
             readings[f"psi_{what}_s"] = int(some.rsplit("total=", 1)[1]) / 1e6
     return readings
 

@@ -8,6 +8,7 @@ from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Analysis
 from weighbridge.report.outputs import processes
 from weighbridge.report.page import place, render
+from weighbridge.report.remarks import CODES
 from weighbridge.report.sections import groups, ladders, sections, sweeps
 from weighbridge.report.sentences import (
     NOTHING,
@@ -19,6 +20,7 @@ from weighbridge.report.sentences import (
     verdict_sentences,
 )
 from weighbridge.report.steps import LADDER_INTRODUCTION, ladder_sentences
+from weighbridge.report.trial_flags import said_once
 from weighbridge.report.usage import usage
 from weighbridge.store.run import RunStore
 
@@ -44,9 +46,10 @@ def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) ->
 def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
     specs: dict[str, str] = {}
     used = usage(store, analysis)
+    once, kinds = said_once(analysis.trials)
     with charts.unchecked():
-        parts = list(sections(analysis, specs, used))
-        steps = ladders(analysis, specs)
+        parts = list(sections(analysis, specs, used, kinds))
+        steps = ladders(analysis, specs, kinds)
         top = place(specs, charts.overview(analysis, legend=False))
     facts = _facts(store)
     return render(
@@ -62,6 +65,8 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         exploratory=exploratory_sentence(analysis),
         trust=trust_sentence(analysis),
         banner=_banner(analysis),
+        once=once,
+        remark_codes=CODES,
         sections=parts,
         folded=len(parts) >= FOLDED_FROM,
         sweeps=sweeps(analysis),

@@ -168,7 +168,8 @@ def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
     numbers: dict[str, object] = {}
     if cost is not None:
         numbers = {
-            "scale": cost.scale, "typical": _finite(cost.typical), **_limits(cost), "geometric": _finite(cost.geometric.estimate) if cost.geometric else None,
+            "scale": cost.scale, "typical": _finite(cost.typical), **_limits(cost),
+            "geometric": _finite(cost.geometric.estimate) if cost.geometric else None,
             "arithmetic": _finite(cost.arithmetic.estimate),
         }  # fmt: skip
     return {

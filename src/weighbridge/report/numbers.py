@@ -119,7 +119,7 @@ def _points(unit: str) -> str:
 NO_INTERVAL = "(no interval)"
 """Said of a single block; from two on there is one, marked exploratory below ten."""
 FARTHEST = 9999.0
-"""Limits further out, in percent, are written as lying beyond it: few blocks reach to 10^9 % and hide the estimate."""
+"""Limits further out, in percent, are written as beyond it: few blocks' reach 10^9 % and hide the estimate."""
 
 
 def percent_text(percent: Interval, blocks: int) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from weighbridge.statistics import planned_looks
 from weighbridge.store.run import RunStore
@@ -67,3 +68,16 @@ def _word(value: object) -> str:
     if value is None or value == "":
         return "none"
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def study_file(text: str, key: str) -> dict[str, Any]:
+    """Give what a study's text says under a key, as a mapping; empty where it says nothing or cannot be read."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        found = YAML(typ="safe").load(text)
+    except YAMLError:
+        return {}
+    part = found.get(key) if isinstance(found, dict) else None
+    return part if isinstance(part, dict) else {}

@@ -1,6 +1,6 @@
 """The parts of the page about each workload and level: what the template shows, from an analysis."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +18,18 @@ UNFOLDED = 4
 """Headline metrics whose waterfalls are seen without asking for them; with more of them only the first."""
 
 
-def sections(analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage]) -> Iterator[dict[str, Any]]:
-    """Per workload and level what the template shows: its metrics with rows and charts, latency, resource use."""
+def sections(
+    analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage], kinds: Collection[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Per workload and level what the template shows: its metrics with rows and charts, latency, resource use.
+
+    Flags of trials of these `kinds` are said elsewhere.
+    """
     without = {"exploratory"} if analysis.exploratory else set()
     for cell, label in enumerate(analysis.labels):
         seen: set[str] = set()
         own = [each for each in analysis.of(label) if not each.resource_use]
-        shown = [_metric(analysis, specs, cell, report, seen, without) for report in own]
+        shown = [_metric(analysis, specs, cell, report, seen, without, kinds) for report in own]
         yield {
             "id": f"w{cell}",
             "label": label,
@@ -32,14 +37,21 @@ def sections(analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage
             "more": ", ".join(each["name"] for each in shown[1:]),
             "latencies": [_latency(analysis, specs, each) for each in analysis.latencies if each.label == label],
             "resources": [
-                _plain_metric(analysis, cell, each, seen, without) for each in analysis.of(label) if each.resource_use
+                _plain_metric(analysis, cell, each, seen, without, kinds)
+                for each in analysis.of(label)
+                if each.resource_use
             ],
             "usage": _usage(analysis, specs, used.get(label)),
         }
 
 
 def _plain_metric(
-    analysis: Analysis, cell: int, report: MetricReport, seen: set[str], without: set[str]
+    analysis: Analysis,
+    cell: int,
+    report: MetricReport,
+    seen: set[str],
+    without: set[str],
+    kinds: Collection[str],
 ) -> dict[str, Any]:
     """A metric as a table alone."""
     return {
@@ -47,16 +59,22 @@ def _plain_metric(
         "name": metric_words(report.metric),
         "baseline": baseline_sentence(report, analysis.baseline),
         "baseline_link": group_id(analysis, cell, analysis.baseline),
-        "remarks": remark_lines(report, seen, without),
+        "remarks": remark_lines(report, seen, without, kinds),
         "rows": [_row(analysis, cell, report, row) for row in report.comparisons],
     }
 
 
 def _metric(
-    analysis: Analysis, specs: dict[str, str], cell: int, report: MetricReport, seen: set[str], without: set[str]
+    analysis: Analysis,
+    specs: dict[str, str],
+    cell: int,
+    report: MetricReport,
+    seen: set[str],
+    without: set[str],
+    kinds: Collection[str],
 ) -> dict[str, Any]:
     return {
-        **_plain_metric(analysis, cell, report, seen, without),
+        **_plain_metric(analysis, cell, report, seen, without, kinds),
         "forest": place(specs, charts.forest(analysis, report)),
         "caption": charts.caption(analysis, report),
         "runs": place(specs, charts.runs(analysis, report, legend=False)),
@@ -122,7 +140,7 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
     return found
 
 
-def ladders(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, Any]]:
+def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[str] = ()) -> list[dict[str, Any]]:
     """Each ladder's steps with their cost, and its waterfall."""
     found = []
     headlines = sum(ladder.report.headline for ladder in analysis.ladder)
@@ -136,7 +154,7 @@ def ladders(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, Any]]:
             "steps": [
                 {"step": step, **_row(analysis, cell, report, step.row)} for step in ladder.steps
             ],
-            "remarks": remark_lines(alone, set(), {"exploratory"}),
+            "remarks": remark_lines(alone, set(), {"exploratory"}, kinds),
             "chart": place(specs, charts.waterfall(analysis, ladder)),
             "caption": charts.ladder_caption(analysis, ladder),
         })  # fmt: skip

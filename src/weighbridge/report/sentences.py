@@ -16,6 +16,7 @@ from weighbridge.report.numbers import (
     share,
 )
 from weighbridge.report.remarks import CODES
+from weighbridge.report.trial_flags import without as without_kinds
 from weighbridge.statistics import Interval
 
 NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "failed", "selected", "errors", "trial",
@@ -211,11 +212,13 @@ def failed_sentences(analysis: Analysis) -> list[str]:
     return lines
 
 
-def remark_lines(report: MetricReport, seen: set[str], without: Collection[str] = ()) -> list[str]:
+def remark_lines(
+    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[str] = ()
+) -> list[str]:
     """Give each remark about a metric once, with the environments that it is about unless it is about all.
 
     What is in `seen` is left out; what is given is added: the metrics of one workload share most remarks.
-    Codes in `without` are said elsewhere.
+    Codes in `without` and flags of trials of these `kinds` are said elsewhere.
     """
     rows = [row for row in report.comparisons if not row.aa]
     about: dict[tuple[str, str], list[str]] = {}
@@ -227,7 +230,7 @@ def remark_lines(report: MetricReport, seen: set[str], without: Collection[str] 
         text if code in NAMES_ITS_ENVIRONMENT or len(names) == len(rows) else f"{', '.join(names)}: {text}"
         for (code, text), names in about.items()
     ]
-    fresh = [line for line in lines if line not in seen]
+    fresh = [line for line in without_kinds(lines, kinds) if line not in seen]
     seen.update(fresh)
     return fresh
 

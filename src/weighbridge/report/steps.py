@@ -9,10 +9,13 @@ LADDER_INTRODUCTION = (
 )
 
 
-def step_sentence(report: MetricReport, step: Step) -> str:
+def step_sentence(number: int, report: MetricReport, step: Step) -> str:
     """Give one step as a sentence: what changes, its cost with interval against the previous environment, verdict."""
     words = sentence(report, step.row, step.previous)
-    return f"{step.change}: {words}" if step.change else words
+    if not step.change:
+        return f"step {number}: {words}"
+    name, _, rest = words.partition(" ")
+    return f"step {number}, {name} ({step.change.replace(': ', ' ')}): {rest}"
 
 
 def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
@@ -22,8 +25,8 @@ def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     """
     many = swept(analysis)
     return [
-        (step.row.verdict, step_sentence(ladder.report, step))
+        (step.row.verdict, step_sentence(number, ladder.report, step))
         for ladder in analysis.ladder
-        for step in ladder.steps
+        for number, step in enumerate(ladder.steps, 1)
         if ladder.report.headline and ladder.report.workload not in many
     ]

@@ -21,6 +21,7 @@ from weighbridge.report.sentences import (
     verdict_sentences,
 )
 from weighbridge.report.steps import LADDER_INTRODUCTION, ladder_sentences
+from weighbridge.report.trial_flags import said_once
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -31,32 +32,59 @@ WIDE = 100
 """Columns from which the environments' own medians are shown too."""
 
 
-def print_report(analysis: Analysis, console: "Console | None" = None) -> None:
-    """Print a run's verdicts and tables to `console` (default: standard output; no colours when it is piped)."""
+def print_report(analysis: Analysis, console: "Console | None" = None, *, whole: bool = False) -> None:
+    """Print a run's verdicts and tables to `console` (default: standard output; no colours when it is piped).
+
+    The first metric of each workload has a table, the others a line for each environment; `whole`: all have tables.
+    """
     from rich.console import Console
 
     without = {"exploratory"} if analysis.exploratory else set()
     out = console or Console(highlight=False)
-    for part in _head(analysis):
+    once, kinds = said_once(analysis.trials)
+    for part in _head(analysis, once):
         out.print(part, soft_wrap=False)
     for label in analysis.labels:
         reports, seen = analysis.of(label), {each.text for each in analysis.confounders}
         if not reports and analysis.trials:
             out.print(_text(f"\n{label}: no trial has finished", "bold"))
-        for report in (each for each in reports if not each.resource_use):
+        own = [each for each in reports if not each.resource_use]
+        for report in own if whole else own[:1]:
             out.print(_text(f"\n{report.title}, {report.better} is better", "bold"))
             out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
             out.print(_table(report, wide=out.width >= WIDE))
-            for line in remark_lines(report, seen, without):
+            for line in remark_lines(report, seen, without, kinds):
                 out.print(_indented(line))
         for latency in (each for each in analysis.latencies if each.label == label):
             out.print(_text(f"\n{label} {metric_words(latency.metric)}, all requests of all runs", "bold"))
             out.print(_percentiles(latency))
         used = [each for each in reports if each.resource_use]
-        if used:
+        if whole and used:
             out.print(_text(f"\n{label}, resource use", "bold"))
             out.print(_resources(used, analysis.baseline))
+        for what, others in () if whole else (("other metrics", own[1:]), ("resource use", used)):
+            _print_lines(f"{label}, {what}", others, out)
+        for line in dict.fromkeys(r.text for m in used for row in m.comparisons for r in row.remarks
+                                  if r.code == "readings"):  # fmt: skip
+            out.print(_indented(line, "yellow"))
     _print_failures(analysis, out)
+    if not whole and any(not report.headline for report in analysis.metrics):
+        out.print(_text("\nevery metric has its table in the page and with: weighbridge report RUN --all", "dim"))
+
+
+def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") -> None:
+    """A line for each environment: what is different, with its cost; what is equivalent; what is inconclusive."""
+    names = [row.environment for row in reports[0].comparisons if not row.aa] if reports else []
+    if names:
+        out.print(_text(f"\n{title}", "bold"))
+    for name in names:
+        by_verdict: dict[str, list[str]] = {"different": [], "equivalent": [], "inconclusive": []}
+        for report in reports:
+            for row in (each for each in report.comparisons if each.environment == name):
+                cost = f" {cost_text(row, report.unit)}" if row.verdict == "different" else ""
+                by_verdict[row.verdict].append(f"{metric_words(report.metric)}{cost}")
+        found = [f"{verdict} in {', '.join(each)}" for verdict, each in by_verdict.items() if each]
+        out.print(_indented(f"{name}: {'; '.join(found)}"))
 
 
 def _resources(reports: Sequence[MetricReport], baseline: str) -> "RenderableType":
@@ -96,7 +124,7 @@ def _percentiles(latency: LatencyReport) -> "RenderableType":
     return table
 
 
-def _head(analysis: Analysis) -> list["RenderableType"]:
+def _head(analysis: Analysis, once: Sequence[str]) -> list["RenderableType"]:
     parts: list[RenderableType] = [_text(f"{analysis.study}: {analysis.question}", "bold")]
     if not analysis.metrics:
         parts.append(_text(NOTHING))
@@ -111,6 +139,7 @@ def _head(analysis: Analysis) -> list["RenderableType"]:
     parts.append(_indented(noise_sentence(analysis)))
     parts += [_indented(line) for line in analysis.calibration]
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
+    parts += [_indented(line, "yellow") for line in once]
     parts += _steps(analysis)
     return parts
 
@@ -141,7 +170,7 @@ def _table(report: MetricReport, *, wide: bool) -> "RenderableType":
     table.add_column("verdict", min_width=len("(exploratory)"))  # two lines where there is no room for one
     for row in report.comparisons:
         cost = cost_text(row, report.unit)
-        cells = [Text(printable(row.environment)), Text(cost if wide else cost.replace(" for an", "\nfor an"))]
+        cells = [Text(printable(row.environment)), Text(cost)]
         if wide:
             cells.append(Text(quantity(row.value, report.unit)))
         style = "dim" if row.aa else STYLES[row.verdict]

@@ -17,7 +17,7 @@ from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, Limits, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.runner.hosts import open_hosts
-from weighbridge.runner.trial import Stage
+from weighbridge.runner.trial import Machine, Stage
 
 OUTSIDE = "outside"
 """Where the roles are that the study does not put inside the environments: natively on the host."""
@@ -138,7 +138,7 @@ class Sites:
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
         starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
-        return Stage(sites, self._endpoint(arm, cell, sites), len(cpus_online()), hosts, meters, starts)
+        return Stage(sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts)
 
     def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
         server = sites.get("server", next(iter(sites.values())))
@@ -194,6 +194,18 @@ class Sites:
             site.freeze()
         self._awake = set()
         return found
+
+
+def _machines(sites: Mapping[Role, Site]) -> dict[str, Machine]:
+    """The machines that sites are on; those of testbed hosts are this one."""
+    found: dict[str, Machine] = {}
+    for role, site in sites.items():
+        away = site.host.kind == "ssh"
+        name = f"host {site.host.name}" if away else "host"
+        cpus = len(site.host.cpus_online() if away else cpus_online())
+        others = found[name].roles if name in found else ()
+        found[name] = Machine(cpus, (*others, role), site.host.read if away else None)
+    return found
 
 
 def _start_cpu_s(site: Site) -> float:

@@ -1,7 +1,7 @@
 """One trial: start the server, wait until it listens, warm up, measure, collect, tear down. The one copy of it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,12 +35,22 @@ _WATCH_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine: how many CPUs it has, which roles are on it, and who reads its files (None: they are here)."""
+
+    cpus: int
+    roles: tuple[Role, ...]
+    read: Callable[[str], bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Where the roles of one workload are in one environment, on which hosts, and the meters of hosts by name."""
 
     sites: Mapping[Role, Site]
     endpoint: Endpoint
-    cpus_online: int
+    machines: Mapping[str, Machine]
+    """The machines that the sites are on: "host" is this one, which testbed hosts share, "host NAME" another."""
     hosts: Mapping[Role, str] = field(default_factory=dict)
     meters: Mapping[str, Meter] = field(default_factory=dict)
     start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
@@ -192,7 +202,9 @@ def _stop_server(course: _Course, *, quietly: bool = False) -> None:
 
 
 def _meters(stage: Stage) -> list[tuple[str, Mapping[str, float]]]:
-    return [("host", host.read()), *((role, site.meters()) for role, site in stage.sites.items())]
+    """Counters of each machine and of each site."""
+    machines = [(name, host.read(file=machine.read)) for name, machine in stage.machines.items()]
+    return [*machines, *((role, site.meters()) for role, site in stage.sites.items())]
 
 
 def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, float]]:
@@ -200,7 +212,10 @@ def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, 
 
 
 def _flags(used: Mapping[str, Mapping[str, float]], wall_s: float, course: _Course, stage: Stage) -> tuple[str, ...]:
-    found = host.host_flags(used["host"], [used[role] for role in stage.sites], wall_s, stage.cpus_online)
+    found: list[str] = []
+    for name, machine in stage.machines.items():
+        flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
+        found += flags if machine.read is None else [f"{name}: {flag}" for flag in flags]
     for role, use in course.measured_use.items():
         found += host.site_flags(role, use, course.measured_s)
     return tuple(found)

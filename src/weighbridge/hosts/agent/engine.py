@@ -1,15 +1,19 @@
-"""The other machine's Docker engine: where its socket is, and how root's agent lends it to the user who logged in."""
+"""The other machine's Docker engine: its socket, how to ask it, how root's agent lends it to who logged in."""
 
 import contextlib
+import http.client
+import json
 import os
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 from weighbridge.errors import Unavailable
 
 _PIECE = 2**16
 _DEFAULT = "/var/run/docker.sock"
+_ANSWER_S = 30.0
 
 
 def find() -> str:
@@ -49,6 +53,37 @@ def _connected(path: str) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+class _Http(http.client.HTTPConnection):
+    """HTTP over a socket of this machine."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=_ANSWER_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = _connected(self._path)
+        self.sock.settimeout(_ANSWER_S)
+
+
+def ask(path: str, method: str, what: str) -> Any:
+    """What the engine at the socket ``path`` answers to a request, None where that is nothing.
+
+    Raises OSError where it refuses or does not answer as an engine does.
+    """
+    connection = _Http(path)
+    try:
+        connection.request(method, what)
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status >= http.client.BAD_REQUEST:
+            raise OSError(f"{method} {what}: {text.decode(errors='replace').strip()}")
+        return json.loads(text) if text.strip() else None
+    except (http.client.HTTPException, ValueError) as error:
+        raise OSError(f"{method} {what}: {error!r}") from error
+    finally:
+        connection.close()
 
 
 def lend(path: str, folder: Path, user: int) -> str:

@@ -49,9 +49,10 @@ class Agent:
     What dies with its parent (PR_SET_PDEATHSIG) dies with the thread that started it: that must be one which stays.
     """
 
-    def __init__(self, wire: Wire, whose: Whose) -> None:
+    def __init__(self, wire: Wire, whose: Whose, warn: Callable[[bytes], None]) -> None:
+        """``warn`` sends a line to the guard."""
         self._wire = wire
-        self._operations = operations.Operations(whose, wire.send)
+        self.operations = operations.Operations(whose, wire.send, warn)
         self._pool = ThreadPoolExecutor(32, thread_name_prefix="answer")
         self._heard = time.monotonic()
 
@@ -77,7 +78,7 @@ class Agent:
 
     def _answer(self, number: int, operation: Callable[..., Answer], fields: dict[str, Any], data: bytes) -> None:
         try:
-            answer, out = operation(self._operations, data, **fields)
+            answer, out = operation(self.operations, data, **fields)
         except OSError as error:
             answer, out = {"error": "OSError", "args": [error.errno, error.strerror, error.filename]}, b""
         except (Unavailable, EnvironmentLost, DiskFull, UserlandError) as error:
@@ -103,9 +104,10 @@ def main(arguments: list[str], program: bytes) -> None:
     stream.write(frames.MAGIC)
     wire = Wire(stream)
     wire.send(operations.hello(connection))
+    agent = Agent(wire, whose, watcher.send)
     with contextlib.suppress(OSError, ValueError):
-        Agent(wire, whose).serve(sys.stdin.buffer)
-    sweep(whose)  # at once, so that it is done when the connection ends
+        agent.serve(sys.stdin.buffer)
+    sweep(whose, agent.operations.membership)  # at once, so that it is done when the connection ends
     watcher.stop()
     os._exit(0)
 

@@ -13,7 +13,8 @@ from weighbridge.cgroups import Cgroup
 from weighbridge.facts.host import fingerprint, momentary
 from weighbridge.hosts import kernel
 from weighbridge.hosts.agent import addresses, engine
-from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Whose
+from weighbridge.hosts.agent.membership import Membership
+from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Whose, tell
 from weighbridge.hosts.agent.userlands import Receiver, root_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
@@ -48,9 +49,12 @@ def hello(connection: str) -> dict[str, Any]:
 class Operations:
     """The state that operations share: processes, control groups and the userland that is being received."""
 
-    def __init__(self, whose: Whose, send: Callable[..., None]) -> None:
+    def __init__(self, whose: Whose, send: Callable[..., None], warn: Callable[[bytes], None]) -> None:
+        """``send`` sends a frame to our side, ``warn`` a line to the guard."""
+        self.membership: Membership | None = None
         self._whose = whose
         self._send = send
+        self._warn = warn
         self._env = {RUN_VARIABLE: whose.run, HOST_VARIABLE: whose.host}
         self._local = LocalHost(whose.run)
         self._processes: dict[int, Process] = {}
@@ -170,10 +174,16 @@ class Operations:
             found = engine.lend(found, self._whose.socket_folder, int(user))
         return {"value": found}, b""
 
+    def swarm(self, data: bytes, *, membership: dict[str, Any] | None) -> Answer:
+        """The membership of a swarm that ends when the agent ends, however it ends; None: there is none any more."""
+        self.membership = Membership(**membership) if membership else None
+        self._warn(tell(self.membership))
+        return {}, b""
+
 
 TABLE: dict[str, Callable[..., Answer]] = {
     name: operation for name, operation in vars(Operations).items() if not name.startswith("_")
 }
 """Every operation by its name."""
-IN_ORDER = frozenset({"start", "time", "userland", "userland_piece"})
+IN_ORDER = frozenset({"start", "swarm", "time", "userland", "userland_piece"})
 """Those that the reading thread does itself, one after the other."""

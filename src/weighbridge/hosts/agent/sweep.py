@@ -1,17 +1,19 @@
 """What is done on the other machine when the agent ends, however it ends: nothing of the run survives there."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from weighbridge import cgroups
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import containers
+from weighbridge.hosts.agent.membership import Membership, end
 from weighbridge.hosts.agent.userlands import remove_parts
 from weighbridge.process import RUN_VARIABLE
 
@@ -42,8 +44,11 @@ class Whose:
         return Path(f"/run/weighbridge-{self.run}-{self.host}")
 
 
-def sweep(whose: Whose) -> None:
-    """End every process and remove every control group of the run here, half-received userlands and sockets."""
+def sweep(whose: Whose, member: Membership | None) -> None:
+    """End every process and remove every control group of the run here, half-received userlands and sockets.
+
+    What it left in the engine goes too, and the membership of a swarm that it made.
+    """
     with contextlib.suppress(Unavailable, OSError):
         group = cgroups.Cgroup(whose.group)
         group.kill()
@@ -56,6 +61,8 @@ def sweep(whose: Whose) -> None:
     _end_marked(whose)
     if not whose.shared:  # else the engine is the other host's too
         containers.discard(whose.run)
+    if member is not None:
+        end(member)
     remove_parts(f"{whose.run}-{whose.host}")
     shutil.rmtree(whose.socket_folder, ignore_errors=True)
 
@@ -82,12 +89,28 @@ def marked(whose: Whose, proc: Path = Path("/proc")) -> list[int]:
     return found
 
 
+def tell(member: Membership | None) -> bytes:
+    """The line by which the guard is told."""
+    return json.dumps(member and asdict(member)).encode() + b"\n"
+
+
+def told(line: bytes) -> Membership | None:
+    """What such a line says. ValueError where it is not whole."""
+    fields = json.loads(line)
+    return Membership(**fields) if fields else None
+
+
 def guard(whose: Whose) -> None:
-    """Wait until the agent has ended, which is when our standard input ends; then sweep."""
+    """Wait until the agent has ended, which is when our standard input ends; then sweep.
+
+    Each line of it tells the membership of a swarm that would be ended then.
+    """
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    while sys.stdin.buffer.read(1):
-        pass
-    sweep(whose)
+    member = None
+    for line in sys.stdin.buffer:
+        with contextlib.suppress(ValueError):  # the agent was killed within the line: nothing was done by it yet
+            member = told(line)
+    sweep(whose, member)

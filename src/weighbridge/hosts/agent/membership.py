@@ -1,0 +1,52 @@
+"""Ends the membership of a swarm that the run gave to the machine's Docker engine: no label tells it on a worker."""
+
+import contextlib
+import time
+from dataclasses import dataclass
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.agent import engine
+
+BRIDGE = "docker_gwbridge"
+"""The network that an engine makes when it becomes a member of a swarm, and keeps when it leaves."""
+_REMOVE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What is to be undone when the agent ends.
+
+    ``node`` is the engine's number in the swarm, "" while it becomes a member. ``made_bridge``: it had no
+    docker_gwbridge before.
+    """
+
+    node: str
+    made_bridge: bool
+
+
+def end(membership: Membership) -> None:
+    """Leave the swarm, where the engine is still the member of it that the run made; nothing where none answers."""
+    with contextlib.suppress(Unavailable, OSError):
+        path = engine.find()
+        if membership.node and _node(path) not in ("", membership.node):
+            return  # of another swarm by now, which is not ours
+        with contextlib.suppress(OSError):  # it is a member no more. A join that is under way is waited for by it
+            engine.ask(path, "POST", "/swarm/leave?force=1")
+        if membership.made_bridge:
+            _remove_bridge(path)
+
+
+def _node(path: str) -> str:
+    return str((engine.ask(path, "GET", "/info").get("Swarm") or {}).get("NodeID") or "")
+
+
+def _remove_bridge(path: str) -> None:
+    """Its last endpoint is the swarm's own, which goes a moment after the swarm."""
+    deadline = time.monotonic() + _REMOVE_S
+    while any(network["Name"] == BRIDGE for network in engine.ask(path, "GET", "/networks")):
+        with contextlib.suppress(OSError):
+            engine.ask(path, "DELETE", f"/networks/{BRIDGE}")
+            return
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.1)

@@ -1,0 +1,48 @@
+"""How often the meters read during the trials, and whether that is often enough."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import cast
+
+from weighbridge.model.study import Meters
+from weighbridge.report.plan import study_file
+from weighbridge.store.run import RunStore
+
+ENOUGH = 5
+"""Readings in the measured time of a trial below which a mean or a peak says little."""
+
+FASTEST_HZ = 10.0
+"""What a study may ask of the meters (`weighbridge.model.study.Meters`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Readings a second, and the measured seconds of each trial."""
+
+    hz: float
+    measured_s: Mapping[int, float]
+
+    def advice(self, trials: Sequence[int]) -> str:
+        """What to change where these trials have too few readings (their median); empty where they have enough."""
+        seconds = median(self.measured_s[each] for each in trials) if trials else math.inf
+        if seconds * self.hz >= ENOUGH:
+            return ""
+        wanted = math.ceil(ENOUGH / seconds) if seconds > 0 else math.inf
+        begin = f"trials are too short for meters at {self.hz:g} Hz (about {seconds * self.hz:.0f} readings in each)"
+        if wanted > FASTEST_HZ:
+            return f"{begin}: make the trials longer"
+        return f"{begin}: raise meters: {{hz: {max(wanted, math.floor(self.hz) + 1)}}}"
+
+
+def readings(store: RunStore) -> Readings | None:
+    """How often the meters of a run read; None where its trials have no readings over time."""
+    measured = {
+        cast(int, row["id"]): cast(float, row["measured_s"]) for row in store.trials() if row["outcome"] == "ok"
+    }
+    first = next(iter(measured), None)
+    if first is None or not store.series(first):
+        return None
+    hz = study_file(store.info().get("study_text", ""), "meters").get("hz", Meters().hz)
+    return Readings(float(hz), measured)

@@ -1,0 +1,44 @@
+"""What the switch tells the kernel: token buckets and sets of CPUs."""
+
+import pytest
+
+from weighbridge.hosts.switch import _mask, bucket
+from weighbridge.model.study import TestbedOptions
+
+
+def options(**given: object) -> TestbedOptions:
+    return TestbedOptions.model_validate({"kind": "testbed", **given})
+
+
+def test_a_slow_link_splits_packets_and_counts_what_an_ethernet_adds():
+    words = bucket(options(link="100mbit", mtu=1400))
+    assert words[:3] == ["tbf", "rate", "100000000bit"]
+    for name, value in (("overhead", "24"), ("mtu", "1514"), ("peakrate", "1gbit")):
+        assert words[words.index(name) + 1] == value
+
+
+def test_a_fast_link_has_a_millisecond_of_burst_and_no_offloads():
+    fast = options(link="1gbit")
+    words = bucket(fast)
+    assert "peakrate" not in words
+    assert int(words[words.index("burst") + 1]) == 131072
+    ten = bucket(options(link="10gbit"))
+    assert int(ten[ten.index("burst") + 1]) == 1_250_000
+    assert not fast.has_offloads
+    assert options(link="100mbit").has_offloads and options().has_offloads
+    assert not options(offloads=False).has_offloads
+    with pytest.raises(ValueError, match="above 150 Mbit/s"):
+        options(link="1gbit", offloads=True)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "mask"),
+    [
+        ([0], "00000001"),
+        ([0, 1, 5], "00000023"),
+        ([32], "00000001,00000000"),
+        ([0, 33, 64], "00000001,00000002,00000001"),
+    ],
+)
+def test_cpus_as_the_kernel_takes_them(cpus: list[int], mask: str):
+    assert _mask(cpus) == mask
