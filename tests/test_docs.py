@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from weighbridge import errors, registry
+from weighbridge.model import study as models
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.model.study import SshOptions, TestbedOptions
 from weighbridge.report.machine import report_json
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
@@ -54,7 +54,7 @@ def test_every_key_of_the_schema_is_in_the_page_about_studies():
 
 
 def test_every_option_is_told_where_its_kind_is():
-    hosts = {"testbed": TestbedOptions, "ssh": SshOptions}
+    hosts = {"testbed": models.TestbedOptions, "ssh": models.SshOptions}
     plugins = {**registry.environments(), **registry.workloads()}
     for kind, options in {**{kind: plugin.options for kind, plugin in plugins.items()}, **hosts}.items():
         own = re.search(rf"^(?:- `{kind}`.*?(?=^- |^\n|^#)|### `{kind}`.*?(?=^##))", STUDY, re.DOTALL | re.MULTILINE)

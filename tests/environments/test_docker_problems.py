@@ -62,7 +62,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "mutual over a published port": (
         Needs(network=True, mutual=True), {"publish": True}, "a published port carries connections to the server onl",
     ),
-    "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for example parent"),
+    "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
     "ipvlan by ssh": (SSH, {"network": "ipvlan"}, "network: ipvlan on ssh hosts needs a subnet and the addresses of"),
 }  # fmt: skip
 RIGHT: dict[str, tuple[Needs, dict[str, Any]]] = {

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,6 +15,8 @@ import docker
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
+from weighbridge.hosts import _connect
+from weighbridge.hosts._bundle import program
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.ssh import SshHost, ssh_host
 from weighbridge.model.command import Command
@@ -25,7 +28,7 @@ from .far import Far, far_hosts, make_key
 from .weighing import facts, going, run_id, trials, weighbridge
 
 RUN = "55a55a55a55a"
-PATIENCE_S = 60.0  # an agent whose network was cut ends after 45 s of silence
+PATIENCE_S = 60.0
 pytestmark = pytest.mark.skipif(
     not Path("/usr/sbin/sshd").exists() or shutil.which("sudo") is None, reason="needs openssh-server and sudo"
 )
@@ -67,11 +70,31 @@ def _text(path: Path) -> str:
     return ""
 
 
+def swarm_of(far: Far) -> str:
+    """The state of the engine in a swarm, and whether it has the bridge that an engine makes for one."""
+    names = far.inside("docker", "network", "ls", "--format", "{{.Name}}").split()
+    state = far.inside("docker", "info", "--format", "{{.Swarm.LocalNodeState}}").strip()
+    return " ".join([state, *({"docker_gwbridge"} & {*names})])
+
+
+def form_swarm(far: Far) -> None:
+    """As somebody on that machine does it."""
+    far.inside("docker", "swarm", "init", "--advertise-addr", far.host.address)
+    deadline = time.monotonic() + PATIENCE_S
+    while swarm_of(far) != "active docker_gwbridge":
+        assert time.monotonic() < deadline, swarm_of(far)
+        time.sleep(0.1)
+
+
 def nothing_left(*fars: Far, run: str = RUN) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while found := [left for far in fars if (left := left_on(far, run))]:
         assert time.monotonic() < deadline, found
         time.sleep(0.1)
+    for far in fars:
+        while (swarm := swarm_of(far)) != "inactive":
+            assert time.monotonic() < deadline, swarm
+            time.sleep(0.1)
 
 
 def test_a_host_does_what_is_asked_of_it(far: list[Far]):
@@ -114,22 +137,25 @@ def _groups(host: SshHost) -> None:
     assert group.remove()
 
 
-def test_a_study_on_two_machines(far: list[Far], tmp_path: Path):
-    study = write(tmp_path, far, blocks=1)
-    for sent in (True, False):
-        run = tmp_path / f"run-{sent}"
-        done = weighbridge("run", study, "--out", run, "--yes")
-        assert done.code == 0, done
-        assert ("sending the userland" in done.stderr) is sent
-        assert {row["outcome"] for row in trials(run)} == {"ok"}
-        nothing_left(*far, run=run_id(run))
+def test_a_study_on_two_machines(far: list[Far], userland: Userland, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run = tmp_path / "run"
+    done = weighbridge("run", write(tmp_path, far, "host"), "--out", run, "--yes")
+    assert done.code == 0, done
+    assert "sending the userland" in done.stderr
+    assert {row["outcome"] for row in trials(run)} == {"ok"}
     assert any("ms ahead of" in value for (_, key), value in facts(run).items() if "clock" in key)
+    nothing_left(*far, run=run_id(run))
     assert weighbridge("clean", "--check").code == 0
+    monkeypatch.setattr(SshHost, "_bring", lambda *_: pytest.fail("it was sent again"))
+    for each in far:
+        with reached(each) as host:
+            assert host.userland(userland).name == "root"
 
 
-def write(folder: Path, far: list[Far], blocks: int, network: str = "host") -> Path:
-    """A study across the two machines, natively and in Docker."""
+def write(folder: Path, far: list[Far], network: str = "", blocks: int = 1) -> Path:
+    """A study across the two machines, natively and, where a network is named, in Docker."""
     path = folder / "study.yaml"
+    docker = f"{network}: {{kind: docker, network: {network}}}" if network else "again: {kind: native}"
     hosts = "\n".join(f"  {f.host.name}: {{kind: ssh, destination: {f.host.name}, config: {f.config}}}" for f in far)
     path.write_text(
         f"""study: far
@@ -143,7 +169,7 @@ baseline: native
 aa: false
 environments:
   native: {{kind: native}}
-  {network}: {{kind: docker, network: {network}}}
+  {docker}
 workloads:
   tcp: {{kind: iperf3, duration: 1s}}
 repetitions: {{blocks: {blocks}}}
@@ -236,7 +262,7 @@ def test_a_host_that_cannot_be_used(far: list[Far], what: str):
 
 
 def test_the_command_line_says_it_in_one_sentence(far: list[Far], tmp_path: Path):
-    study = write(tmp_path, far, blocks=1)
+    study = write(tmp_path, far)
     study.write_text(study.read_text().replace(str(far[1].config), str(wrong_key(far[1]))))
     done = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
     done.must_fail(Unavailable.exit_code, "host b (b)", "authorized_keys")
@@ -312,8 +338,16 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
+def sooner() -> bytes:
+    """The program of an agent that ends after 15 s of silence, not 45."""
+    text = zlib.decompress(program())
+    assert text.count(b"SILENCE_S = 45.0") == 1
+    return zlib.compress(text.replace(b"SILENCE_S = 45.0", b"SILENCE_S = 15.0"))
+
+
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_host_that_is_lost(far: list[Far], loss: str):
+def test_a_host_that_is_lost(far: list[Far], loss: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_connect, "program", sooner)
     with ExitStack() as stack:
         line = next(line for line in far[0].config.read_text().splitlines() if "ProxyCommand" in line)
         by_the_cable = line.split(maxsplit=1)[1].replace(str(far[0].host.pid), str(far[1].host.pid))
@@ -321,6 +355,8 @@ def test_a_host_that_is_lost(far: list[Far], loss: str):
         host = stack.enter_context(reached(far[0], config))
         process = host.start(Command(("sh", "-c", "(setsid sleep 1000 &); exec sleep 1000")))
         group = host.group("some")
+        host.in_swarm(Membership("", made_bridge=True))
+        form_swarm(far[0])
         try:
             LOSSES[loss](far[0], host)
             began = time.monotonic()
@@ -338,9 +374,12 @@ def test_a_host_that_is_lost(far: list[Far], loss: str):
 @pytest.mark.parametrize("killed", ["this process", "its sshd"])
 def test_killed_in_the_middle_of_a_run(far: list[Far], tmp_path: Path, killed: str):
     run = tmp_path / "run"
-    with going("run", write(tmp_path, far, blocks=4), "--out", run, "--yes", files=tmp_path) as going_on:
+    us = killed == "this process"
+    study = write(tmp_path, far, "overlay" if us else "", blocks=4)
+    with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
         going_on.await_that(lambda: len(trials(run)) >= 2)
-        if killed == "this process":
+        if us:
+            assert [swarm_of(each) for each in far] == ["active docker_gwbridge"] * 2
             going_on.end(signal.SIGKILL)
         else:
             far[1].inside("sh", "-c", "pkill -KILL -f '[s]shd: root'")
@@ -353,35 +392,11 @@ def test_killed_in_the_middle_of_a_run(far: list[Far], tmp_path: Path, killed: s
     assert weighbridge("clean").code == 0
 
 
-def swarm_of(far: Far) -> str:
-    """The state of the engine in a swarm, and whether it has the bridge that an engine makes for one."""
-    names = far.inside("docker", "network", "ls", "--format", "{{.Name}}").split()
-    return far.inside("docker", "info", "--format", "{{.Swarm.LocalNodeState}}").strip() + (
-        " docker_gwbridge" if "docker_gwbridge" in names else ""
-    )
-
-
-def test_a_swarm_ends_with_a_run_that_is_killed(far: list[Far], tmp_path: Path):
-    run = tmp_path / "run"
-    study = write(tmp_path, far, 4, "overlay")
-    with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
-        going_on.await_that(lambda: any(row["environment"] == "overlay" for row in trials(run)))
-        assert [swarm_of(each) for each in far] == ["active docker_gwbridge"] * 2
-        going_on.end(signal.SIGKILL)
-    nothing_left(*far, run=run_id(run))
-    assert {row["outcome"] for row in trials(run)} == {"ok"}
-    assert [swarm_of(each) for each in far] == ["inactive"] * 2
-    assert weighbridge("clean").code == 0
-
-
 def test_a_swarm_of_somebody_else_stays(far: list[Far]):
-    far[0].inside("docker", "swarm", "init", "--advertise-addr", far[0].host.address)
-    try:
-        with reached(far[0]) as host:
-            host.in_swarm(Membership("of-ours-which-they-left", made_bridge=True))
-        assert swarm_of(far[0]) == "active docker_gwbridge"
-    finally:
-        far[0].inside("docker", "swarm", "leave", "--force")
+    form_swarm(far[0])
     with reached(far[0]) as host:
-        host.in_swarm(Membership("", made_bridge=True))
-    assert swarm_of(far[0]) == "inactive"
+        host.in_swarm(Membership("of-ours-which-they-left", made_bridge=True))
+    assert swarm_of(far[0]) == "active docker_gwbridge"
+    with reached(far[0]) as host:
+        host.in_swarm(Membership(far[0].inside("docker", "info", "--format", "{{.Swarm.NodeID}}").strip(), True))
+    nothing_left(far[0])

@@ -63,7 +63,7 @@ def test_what_a_step_changes(run):
 def test_the_sentences_of_the_page_and_the_terminal(run):
     store = climbed(run)
     lines = [text.replace("\u00a0", " ") for _, text in ladder_sentences(analyse(store))]
-    assert lines[2].startswith("network: bridge → overlay: overlay costs ")
+    assert lines[2].startswith("step 3, overlay (network bridge → overlay): costs ")
     assert "of tcp throughput against bridge (12 blocks) - different" in lines[2]
     text, page = shown(store, width=240), page_of(store)
     assert "step by step" in text and lines[2] in text and "a family of their own" in text

@@ -13,7 +13,8 @@ from weighbridge.replication.proof import PublishedRow
 from weighbridge.replication.published import Compared, Measured, published
 from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Comparison
-from weighbridge.report.replication import direction, ratio_text, replication, replication_json, setup_rows
+from weighbridge.report.published_study import better_words, left_out, setup_rows
+from weighbridge.report.replication import Offer, direction, ratio_text, replication, replication_json
 from weighbridge.report.replication_page import chart, print_replication, write_replication
 from weighbridge.statistics import Cost, Interval
 
@@ -140,8 +141,51 @@ def test_a_ratio_beside_a_difference_is_judged_by_its_sign():
 
 def test_ratios_as_text():
     assert ratio_text(Interval(1.131, 1.092, 1.172)) == "1.131 [1.092, 1.172]"
-    assert ratio_text(Interval(0.9, 0.9, 0.9)) == "0.900"
-    assert "too few blocks" in ratio_text(Interval(1.1, 0.0, math.inf))
+    assert ratio_text(Interval(0.9, 0.9, 0.9)) == "0.900 [0.900, 0.900]"
+    assert ratio_text(Interval(1.1, 0.0, math.inf)) == "1.100 (no interval)"
+    assert ratio_text(Interval(1.1, 1e-5, 3e6)) == "1.100 [0.000, >100]"
+
+
+def test_a_profile_that_measures_the_missing_is_named(run):
+    envs = frozenset(COSTS)
+    offers = [
+        Offer("published", frozenset({"latency", "coherence"}), envs),
+        Offer("c", frozenset({"coherence"}), envs),
+    ]
+    found = replication(analyse(a_run(run, blocks=1)), published("docker-networks"), offers)
+    row = by_table(found)["Table 13"]["docker-bridge"]
+    assert row.why.endswith("coherence has no finished trial in this run: --profile c measures it")
+    assert by_table(found)["Table 12"]["docker-bridge"].why == "datagram has no memory usage in this run"
+
+
+def test_the_summary_has_a_line_for_each_environment(run):
+    found = found_in(a_run(run))
+    lines = dict(found.summary)
+    assert set(lines) == set(COSTS) and all(line.startswith("agrees ") for line in lines.values())
+    assert sum(int(part.split()[-1]) for line in lines.values() for part in line.split(", ")) == sum(
+        found.counts.values()
+    )
+
+
+def test_what_is_left_out_begins_with_table_and_figure():
+    rows = left_out(published("docker-networks"))
+    assert all(places.startswith(("Table ", "Section ")) and ": " in places and why for places, why in rows)
+    assert any(places.startswith("Table 16: ") for places, _ in rows)
+
+
+def test_which_way_is_better():
+    study = published("docker-networks")
+    said = {each.title.split(":")[0]: better_words(study, each) for each in study.comparisons}
+    assert said["Table 9"] == "more is better" and said["Table 7"] == said["Tables 20 to 24"] == "less is better"
+
+
+def test_one_block_has_no_interval_anywhere(run):
+    found = found_in(a_run(run, blocks=1))
+    rows = [row for row in replication_json(found)["rows"] if row["measured"]]
+    assert rows and all(row["measured"]["low"] is row["measured"]["high"] is None for row in rows)
+    table = next(each for each in found.tables if each.compared.title.startswith("Table 8"))
+    measured_points = [p for p in drawn_points(chart(table).to_dict()) if p["source"] == "measured"]
+    assert all(p["low"] == p["value"] == p["high"] and p["shown"].endswith("(no interval)") for p in measured_points)
 
 
 # -- what is written -------------------------------------------------------------------------------
@@ -208,7 +252,7 @@ def test_the_table_in_the_terminal(run):
     text = io.StringIO()
     print_replication(found_in(a_run(run)), Console(file=text, width=160))
     told = text.getvalue()
-    assert "Table 8: one-way latency of UDP (ratio to native)" in told
+    assert "Table 8: one-way latency of UDP (ratio to native; less is better)" in told
     assert "1.131 [1.092, 1.172]" in told
     assert "published comparisons with native; rows by direction: agrees" in told
 

@@ -7,11 +7,11 @@ from weighbridge.model.measurement import Metric
 from weighbridge.report import charts
 from weighbridge.report.analysis import analyse
 from weighbridge.report.comparing import comparison, grouped
+from weighbridge.report.confounders import confounders
 from weighbridge.report.family import adjusted
 from weighbridge.report.latency import PERCENTS
 from weighbridge.report.machine import report_json
 from weighbridge.report.plan import plan_of
-from weighbridge.report.remarks import confounders
 from weighbridge.report.resources import is_resource_use
 from weighbridge.report.usage import usage
 from weighbridge.statistics import merge_histograms, percentile
@@ -71,7 +71,7 @@ def test_a_bad_aa_arm_in_resource_use_alone_is_seen(run):
 
 def test_the_page_and_the_terminal_tell_it_apart(run):
     store = run(costs={"bridge": 1.25}, workloads=[METERED])
-    page, text = page_of(store), shown(store, width=120)
+    page, text = page_of(store), shown(store, width=120, whole=True)
     assert "more metrics: p99 latency" in page.text and "family of their own" in page.text
     assert "cpu client per gbit" in page.text and "tcp, resource use" in text and "s/Gbit" in text
     check_links(page, store.directory)

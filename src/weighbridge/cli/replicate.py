@@ -10,7 +10,7 @@ from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
     from weighbridge.report.content import Analysis
-    from weighbridge.report.replication import Replication
+    from weighbridge.report.replication import Offer, Replication
     from weighbridge.store.run import RunStore
 
 PAGE = "replication.html"
@@ -132,5 +132,17 @@ def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication"
     from weighbridge.report.replication import replication
     from weighbridge.report.replication_page import write_replication
 
-    found = replication(analysis, published(analysis.study))
+    found = replication(analysis, published(analysis.study), _offers(analysis.study))
     return found, write_replication(found, store, store.directory / PAGE)
+
+
+def _offers(study: str) -> "list[Offer]":
+    """What each profile of the bundled study measures."""
+    from weighbridge.report.replication import Offer
+    from weighbridge.study.profiles import load, profiles_of
+
+    studies = {name: load(study, name) for name in profiles_of(study)}
+    return [
+        Offer(name, frozenset(cell.workload for cell in each.cells), frozenset(arm.name for arm in each.arms))
+        for name, each in studies.items()
+    ]

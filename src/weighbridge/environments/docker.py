@@ -241,7 +241,8 @@ def _addresses(
 
 def _notes(options: DockerOptions) -> dict[str, str]:
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
-    if options.publish and (options.publish_by == "proxy" or options.publish_on == "loopback"):
+    proxied = options.publish_on == "loopback" and options.userland_proxy
+    if options.publish and (options.publish_by == "proxy" or proxied):
         what = "limits of docker-proxy"
         notes[f"not honoured: {what}"] = f"{what}: it carries this environment's traffic outside of all limits"
     if options.storage:

@@ -27,7 +27,7 @@ class Endpoint:
 
     The next number, ``data_port``, is the workload's too, for programs whose data has a connection of its own.
     ``client`` is the address of the client's site, to which it binds. ``udp_payload`` is the largest UDP payload in
-    bytes that does not fragment between them, probed where an option asks for ``mtu`` (else None).
+    bytes that does not fragment between them, probed where some workload of the study uses UDP (else None).
     """
 
     listen: str
@@ -125,7 +125,7 @@ class Workload(Plugin):
         return None
 
     def wants_payload(self, options: Any) -> bool:
-        """Whether an option is ``mtu``, so that the endpoint's ``udp_payload`` must be probed."""
+        """Whether an option is ``mtu``: it takes the endpoint's ``udp_payload``."""
         return any(value == "mtu" for _, value in options)
 
     def warm_up(self, options: Any, at: Endpoint) -> Command | None:

@@ -1,6 +1,6 @@
 """A study as it is run: every sweep expanded, every quantity in its base unit."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -36,6 +36,8 @@ class TestbedOptions(Options):
     without it none is set. Without ``offloads`` no frame is larger than the ``mtu`` (bytes) anywhere; a link above
     150 Mbit/s has none. ``cpus`` are the CPUs of this machine that belong to it.
     """
+
+    __test__: ClassVar[bool] = False  # no test, whatever its name begins with
 
     kind: Literal["testbed"]
     link: Annotated[Rate, Field(ge=1e6, le=1e10, description="Rate of its cable in each direction")] | None = None

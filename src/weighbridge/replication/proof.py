@@ -156,10 +156,11 @@ def _sample(compared: Compared, side: _Side, *, ratio: bool) -> Sample | None:
 
 def unused(study: Published) -> list[Figure]:
     """The figures that no comparison uses and that nothing says why they are left out. There should be none."""
-    return [f for f in study.figures if not _used(study, f) and not any(out.fits(f) for out in study.left_out)]
+    return [f for f in study.figures if not used(study, f) and not any(out.fits(f) for out in study.left_out)]
 
 
-def _used(study: Published, figure: Figure) -> bool:
+def used(study: Published, figure: Figure) -> bool:
+    """Whether any comparison uses a figure."""
     for compared in study.comparisons:
         environments = {*(compared.environments or study.environments), study.baseline}
         about = (figure.workload, figure.metric, figure.unit)

@@ -87,7 +87,8 @@ def excludes_no_cost(cost: Cost) -> bool:
 
 def proves_nothing(cost: Cost) -> bool:
     """Whether the blocks are all the same but so few that even this may be chance: 2^(1-n) is above 5 %."""
-    return cost.low == cost.high and 2.0 ** (1 - cost.blocks) > ALPHA
+    same = cost.high - cost.low <= SAME * max(abs(cost.low), abs(cost.high))
+    return same and 2.0 ** (1 - cost.blocks) > ALPHA
 
 
 def within_noise(cost: Cost, aa: Cost | None) -> bool:

@@ -29,8 +29,10 @@ class Readings:
         seconds = median(self.measured_s[each] for each in trials) if trials else math.inf
         if seconds * self.hz >= ENOUGH:
             return ""
+        count = round(seconds * self.hz)
+        read = f"about {count} reading{'' if count == 1 else 's'}" if count else "hardly one reading"
         wanted = math.ceil(ENOUGH / seconds) if seconds > 0 else math.inf
-        begin = f"trials are too short for meters at {self.hz:g} Hz (about {seconds * self.hz:.0f} readings in each)"
+        begin = f"trials are too short for meters at {self.hz:g} Hz ({read} in each)"
         if wanted > FASTEST_HZ:
             return f"{begin}: make the trials longer"
         return f"{begin}: raise meters: {{hz: {max(wanted, math.floor(self.hz) + 1)}}}"

@@ -3,16 +3,16 @@
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from weighbridge.replication.proof import PublishedRow, rows
-from weighbridge.replication.published import Compared, Published, Setup
+from weighbridge.replication.published import Compared, Published
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.names import metric_words
-from weighbridge.report.numbers import difference_interval
+from weighbridge.report.numbers import NO_INTERVAL, difference_interval
 from weighbridge.statistics import Interval
-from weighbridge.store.run import RunStore
 
 Direction = Literal["agrees", "disagrees", "measured inconclusive", "published inconclusive", "not measured"]
 DIRECTIONS: dict[Direction, str] = {
@@ -23,8 +23,20 @@ DIRECTIONS: dict[Direction, str] = {
     "not measured": "the run has no such comparison",
 }
 """Every direction, and what it means."""
-TOO_WIDE = 100.0
-"""A ratio's limit is shown up to so many times its estimate; beyond, the blocks are too few for an interval."""
+FARTHEST_RATIO = 100.0
+"""A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
+INCONCLUSIVE = "inconclusive"
+SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "not measured": "not measured"}
+"""Directions that a summary names; the two others are its inconclusive ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one of the study's profiles measures."""
+
+    profile: str
+    workloads: frozenset[str]
+    environments: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,18 @@ class Replication:
         return {direction: found[direction] for direction in DIRECTIONS}
 
     @property
+    def summary(self) -> list[tuple[str, str]]:
+        """A line for each environment: ``agrees 3, disagrees 1, inconclusive 2, not measured 4``."""
+        found: dict[str, Counter[str]] = {}
+        for row in (row for table in self.tables for row in table.rows):
+            found.setdefault(row.published.environment, Counter())[SUMMARISED.get(row.direction, INCONCLUSIVE)] += 1
+        order = ("agrees", "disagrees", INCONCLUSIVE, "not measured")
+        return [
+            (name, ", ".join(f"{each} {counts[each]}" for each in order if counts[each] or each != "not measured"))
+            for name, counts in found.items()
+        ]
+
+    @property
     def sentence(self) -> str:
         """The outcome in one sentence."""
         told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
@@ -86,16 +110,16 @@ class Replication:
         return f"{total} published comparisons with {self.study.baseline}; rows by direction: {told}."
 
 
-def replication(analysis: Analysis, study: Published) -> Replication:
-    """Put a run's analysis beside the published figures. Pure."""
+def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
+    """Put a run's analysis beside the published figures. Pure. ``offers``: what the study's profiles measure."""
     tables = []
     for compared in study.comparisons:
         found = rows(study, compared, analysis.equivalence)
-        tables.append(Table(compared, tuple(_row(analysis, compared, row) for row in found)))
+        tables.append(Table(compared, tuple(_row(analysis, compared, row, offers) for row in found)))
     return Replication(study, analysis, tuple(tables))
 
 
-def _row(analysis: Analysis, compared: Compared, row: PublishedRow) -> Row:
+def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]) -> Row:
     wanted = compared.measured
     here = [report for report in analysis.metrics if report.workload == wanted.workload]
     report = next((each for each in here if each.metric == wanted.metric and _same_level(each, row)), None)
@@ -103,9 +127,8 @@ def _row(analysis: Analysis, compared: Compared, row: PublishedRow) -> Row:
         next((each for each in report.comparisons if each.environment == row.environment), None) if report else None
     )
     if comparison is None or comparison.cost is None:
-        return Row(
-            row, None, report.unit if report else "", "not measured", _why(analysis, compared, row, here, report)
-        )
+        why = _why(analysis, compared, row, here, report) + _offered(compared, row, offers, absent=not here)
+        return Row(row, None, report.unit if report else "", "not measured", why)
     assert report is not None
     return Row(row, comparison, report.unit, direction(row, comparison, analysis.equivalence or 0.0), "")
 
@@ -128,6 +151,18 @@ def _why(
         at = " at this level" if any(each.metric == wanted.metric for each in here) else ""
         return f"{wanted.workload} has no {metric_words(wanted.metric)} in this run{at}"
     return "no block has both values"
+
+
+def _offered(compared: Compared, row: PublishedRow, offers: Sequence[Offer], *, absent: bool) -> str:
+    """Which profile measures it, the one with the fewest workloads; empty where none does, or this run meant to."""
+    fitting = [
+        each
+        for each in offers
+        if absent and compared.measured.workload in each.workloads and row.environment in each.environments
+    ]
+    if not fitting:
+        return ""
+    return f": --profile {min(fitting, key=lambda each: len(each.workloads)).profile} measures it"
 
 
 def direction(row: PublishedRow, measured: Comparison, margin: float) -> Direction:
@@ -162,7 +197,7 @@ def published_text(row: PublishedRow) -> str:
     """The published comparison: ``1.131 [1.092, 1.172]``, a ratio, or a difference with its unit."""
     unit = row.compared.shown_unit
     if row.compared.scale == "ratio":
-        return ratio_text(row.interval or Interval(row.effect, row.effect, row.effect))
+        return ratio_text(row.interval) if row.interval else f"{row.effect:.3f}"
     interval = row.interval or Interval(row.effect, row.effect, row.effect)
     text = difference_interval(interval, unit)
     return text if row.interval else text.split(" [")[0]
@@ -177,40 +212,13 @@ def measured_text(row: Row) -> str:
 
 
 def ratio_text(ratio: Interval) -> str:
-    """A ratio with its limits; without them where there are none, or where they say nothing."""
-    if ratio.low == ratio.high:
-        return f"{ratio.estimate:.3f}"
-    if ratio.low <= 0 or ratio.high > TOO_WIDE * ratio.estimate:
-        return f"{ratio.estimate:.3f} (too few blocks for an interval)"
-    return f"{ratio.estimate:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
-
-
-def variant(store: RunStore) -> str:
-    """Which profile and link a run was made with, as its study's first line tells; empty where it does not."""
-    info = store.info()
-    first = info.get("study_text", "").partition("\n")[0]
-    return first.removeprefix("# ") if first.startswith(f"# {info.get('study', '')}") else ""
-
-
-def setup_rows(study: Published, store: RunStore, analysis: Analysis) -> list[tuple[str, str, str]]:
-    """What was how in the published study and in this run: what, published, here."""
-    options = {workload: options for workload, _, _, _, options in store.cells()}
-    return [(each.what, each.published, _here(each, store, analysis, options)) for each in study.setup]
-
-
-def _here(setup: Setup, store: RunStore, analysis: Analysis, options: dict[str, dict[str, object]]) -> str:
-    if setup.said:
-        return setup.said
-    if setup.blocks:
-        most = max((row.blocks for report in analysis.metrics for row in report.comparisons), default=0)
-        return f"{most} {'block' if most == 1 else 'blocks'}, each environment once in every block, in random order"
-    if setup.option:
-        workload, option = setup.option.split(".")
-        value = options.get(workload, {}).get(option)
-        shown = f"{value:.12g}" if isinstance(value, int | float) else ""
-        return f"{shown} {setup.unit}".strip() if shown else "not in this run"
-    found = [value for key in setup.facts for _, name, value, _ in store.facts() if name == key]
-    return "; ".join(dict.fromkeys(found)) or "not known"
+    """A ratio with its limits; a single block has none, and says so."""
+    if ratio.low <= 0 and math.isinf(ratio.high):
+        return f"{ratio.estimate:.3f} {NO_INTERVAL}"
+    low, high = (
+        f"{each:.3f}" if each <= FARTHEST_RATIO else f">{FARTHEST_RATIO:.0f}" for each in (ratio.low, ratio.high)
+    )
+    return f"{ratio.estimate:.3f} [{low}, {high}]"
 
 
 def replication_json(found: Replication) -> dict[str, Any]:
@@ -219,11 +227,11 @@ def replication_json(found: Replication) -> dict[str, Any]:
     ``rows``: ``table``, ``environment``, ``level``, ``scale`` (published: ratio to the baseline, or difference in
     ``unit``), ``published`` and ``measured`` (each ``estimate``, ``low``, ``high`` and ``verdict``; ``measured``
     also ``scale``, ``unit``, ``blocks`` and ``exploratory``, and is null where there is none, with ``why``),
-    ``direction``.
+    ``direction``. ``summary``: environment -> how many rows agree, disagree, are inconclusive or not measured.
     """
     return {
         "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
-        "trusted": found.analysis.trust.trusted, "counts": found.counts,
+        "trusted": found.analysis.trust.trusted, "counts": found.counts, "summary": dict(found.summary),
         "rows": [_row_json(table.compared, row) for table in found.tables for row in table.rows],
         "oddities": list(found.study.oddities),
     }  # fmt: skip
@@ -234,8 +242,10 @@ def _row_json(compared: Compared, row: Row) -> dict[str, Any]:
     cost = other.cost if other else None
     measured = None
     if other is not None and cost is not None:
-        measured = {**_numbers(cost.interval), "verdict": other.verdict, "scale": cost.scale, "unit": row.unit,
-                    "blocks": cost.blocks, "exploratory": cost.exploratory}  # fmt: skip
+        measured = {
+            **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
+            "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
+        }  # fmt: skip
     return {
         "table": compared.title, "environment": own.environment, "level": dict(own.level), "scale": compared.scale,
         "unit": compared.shown_unit, "baseline_value": own.baseline, "value": own.value,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge.report.numbers import plain, quantity
 from weighbridge.report.page import place, render
+from weighbridge.report.published_study import better_words, left_out, setup_rows, variant
 from weighbridge.report.replication import (
     DIRECTIONS,
     Replication,
@@ -13,10 +14,9 @@ from weighbridge.report.replication import (
     Table,
     measured_text,
     published_text,
-    setup_rows,
-    variant,
 )
 from weighbridge.report.sentences import exploratory_sentence, noise_sentence, printable, trust_sentence
+from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
 if TYPE_CHECKING:
@@ -39,13 +39,20 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
         specs,
         found=found,
         tables=[
-            {"id": f"t{number}", "table": table, "chart": place(specs, chart(table)), "rows": _rows(table)}
+            {
+                "id": f"t{number}",
+                "table": table,
+                "chart": place(specs, chart(table)),
+                "rows": _rows(table),
+                "better": better_words(found.study, table.compared),
+            }
             for number, table in enumerate(found.tables, 1)
         ],
         colours=COLOURS,
         setup=setup_rows(found.study, store, analysis),
         variant=variant(store),
         directions=DIRECTIONS,
+        left_out=left_out(found.study),
         trust=trust_sentence(analysis),
         noise=noise_sentence(analysis),
         exploratory=exploratory_sentence(analysis),
@@ -92,8 +99,13 @@ def _points(table: Table) -> list[dict[str, Any]]:
         low, high = (numbers.low, numbers.high) if numbers else (own.effect, own.effect)
         points.append(_point(row, "published", (own.effect, low, high), published_text(own)))
         if cost is not None and cost.scale == scale and (scale == "ratio" or row.unit == table.compared.shown_unit):
-            points.append(_point(row, "measured", (cost.typical, cost.low, cost.high), measured_text(row)))
+            points.append(_point(row, "measured", _limits_of(cost), measured_text(row)))
     return [point for point in points if scale == "difference" or point["value"] > 0]
+
+
+def _limits_of(cost: Cost) -> tuple[float, float, float]:
+    """The typical cost with its limits; a single block has none."""
+    return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
 
 
 def _point(row: Row, source: str, numbers: tuple[float, float, float], text: str) -> dict[str, Any]:
@@ -162,9 +174,12 @@ def print_replication(found: Replication, console: "Console") -> None:
     from rich.text import Text
 
     console.print(Text(f"\nbeside the published study: {found.study.source}", style="bold"))
+    for name, counts in found.summary:
+        console.print(Text(f"  {name}: {counts}"))
     for table in found.tables:
         how = "ratio to" if table.compared.scale == "ratio" else "difference from"
-        console.print(Text(f"\n{table.compared.title} ({how} {found.study.baseline})", style="bold"))
+        better = better_words(found.study, table.compared)
+        console.print(Text(f"\n{table.compared.title} ({how} {found.study.baseline}; {better})", style="bold"))
         if all(row.measured is None for row in table.rows):
             for why in dict.fromkeys(row.why for row in table.rows):
                 console.print(Text(f"  not measured: {printable(why)}", style="dim"))

@@ -73,10 +73,11 @@ def print_report(analysis: Analysis, console: "Console | None" = None, *, whole:
 
 
 def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") -> None:
-    """A line for each environment: what is different, with its cost; what is equivalent; what is inconclusive."""
+    """What is different (with its cost), equivalent, inconclusive: a line for the environments that say the same."""
     names = [row.environment for row in reports[0].comparisons if not row.aa] if reports else []
     if names:
         out.print(_text(f"\n{title}", "bold"))
+    lines: dict[str, list[str]] = {}
     for name in names:
         by_verdict: dict[str, list[str]] = {"different": [], "equivalent": [], "inconclusive": []}
         for report in reports:
@@ -84,7 +85,9 @@ def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") ->
                 cost = f" {cost_text(row, report.unit)}" if row.verdict == "different" else ""
                 by_verdict[row.verdict].append(f"{metric_words(report.metric)}{cost}")
         found = [f"{verdict} in {', '.join(each)}" for verdict, each in by_verdict.items() if each]
-        out.print(_indented(f"{name}: {'; '.join(found)}"))
+        lines.setdefault("; ".join(found), []).append(name)
+    for line, same in lines.items():
+        out.print(_indented(f"{', '.join(same)}: {line}"))
 
 
 def _resources(reports: Sequence[MetricReport], baseline: str) -> "RenderableType":

@@ -1,0 +1,142 @@
+"""What differs besides the isolation, what the calibration says of a run, flags in words, readings, names."""
+
+from weighbridge.meters import host
+from weighbridge.model.measurement import Metric
+from weighbridge.report import trial_flags
+from weighbridge.report.analysis import analyse
+from weighbridge.report.confounders import NOT_THIS_PATH, calibrated, confounders
+from weighbridge.report.machine import report_json
+from weighbridge.report.names import metric_words, titled
+from weighbridge.report.readings import Readings
+
+from .made_up_runs import LATENCY, TCP, Workload
+from .test_charts import layers
+from .test_html import page_of
+from .test_terminal import shown
+
+SIZES = {"native/udp": "1468 B", "overlay/udp": "1418 B", "native/rr": "1468 B", "overlay/rr": "1468 B (probed)"}
+
+
+def sizes(found=None):
+    return [("packet sizes", key, value, 0.0) for key, value in (found or SIZES).items()]
+
+
+def test_other_packet_sizes_are_a_confounder(run):
+    (only,) = confounders(sizes(), "native", ["native", "overlay"])
+    assert str(only) == "packet-size: overlay: packets of 1418 B, but 1468 B in native (udp)"
+    store = run(costs={"overlay": 1.3}, facts={"packet sizes": {"native/tcp": "1468 B", "overlay/tcp": "1418 B"}})
+    page = page_of(store)
+    assert "Nothing is known to differ" not in page.text and "packets of 1418 B, but 1468 B in native" in page.text
+
+
+def test_options_of_its_own_are_a_confounder():
+    text = """
+environments:
+  native: {kind: native}
+  overlay: {kind: docker, workloads: {udp: {packet_size: 1418B}, web: {threads: 2}}}
+"""
+    found = [each.text for each in confounders(sizes(), "native", ["native", "overlay"], text)]
+    assert found[0] == "overlay: options of its own in web (threads: 2)" and len(found) == 2
+    for broken in (
+        "workloads: [",
+        "workloads",
+        "environments: 3 # workloads",
+        "environments: {overlay: {workloads: 3}}",
+    ):
+        assert confounders([], "native", ["native", "overlay"], broken) == ()
+
+
+def test_the_calibration_is_said_once_and_only_of_one_host():
+    again = [("calibration", "smallest visible cost, tcp", value, 0.0) for value in ("1 %", "2 %")]
+    assert calibrated(again) == ("smallest visible cost, tcp 2 %",)
+    assert calibrated([*again, ("host a", "kind", "testbed: on this machine", 0.0)]) == (NOT_THIS_PATH,)
+    assert calibrated([*again, ("host a", "kind", "ssh: user@b", 0.0)]) == (NOT_THIS_PATH,)
+    assert calibrated([*again, ("host", "kind", "x", 0.0)]) == ("smallest visible cost, tcp 2 %",)
+    assert calibrated([("host a", "kind", "testbed: on this machine", 0.0)]) == ()
+
+
+def test_flags_are_said_plainly_and_once(run):
+    assert trial_flags.FOREIGN == host.FOREIGN
+    flags = {(block, name): (f"work outside the sites {80 + block}% of a CPU",) for block in (1, 2)
+             for name in ("native", "bridge", "host", "native-again")}  # fmt: skip
+    store = run(costs={"bridge": 1.25, "host": 1.0}, flags=flags, blocks=2)
+    sentence = (
+        "in 8 of 8 trials other programs, the engine and the kernel kept 0.81 to 0.82 CPUs busy beside what is "
+        "measured (flagged above 0.75)"
+    )
+    assert shown(store, width=300).count(sentence) == 1 and shown(store, width=300).count("CPUs busy") == 1
+    assert page_of(store).text.count("CPUs busy beside") == 1 and "What the remarks mean" in page_of(store).text
+    some = run(costs={"bridge": 1.25, "host": 1.0}, flags={(1, "bridge"): ("generator saturated", "steal 2%")})
+    text = shown(some, width=300)
+    assert "bridge: the client was itself the limit (its CPU was full, or it was throttled) in 1 of 10 trials" in text
+    assert "bridge: the hypervisor took 2.0 % of the CPU time" in text
+
+
+def test_every_flag_of_the_meters_has_words():
+    busy = {"steal_s": 3.0, "load1": 90.0, "busy_s": 60.0, "psi_memory_s": 5.0, "psi_io_s": 5.0}
+    told = [*host.host_flags(busy, [{"cpu_s": 1.0}], 10.0, 2)]
+    told += host.site_flags("client", {"throttled_s": 5.0, "cpu_s": 10.0}, 10.0)
+    told += host.site_flags("server", {"throttled_s": 5.0}, 10.0)
+    assert {trial_flags.kind(each) for each in told} == set(trial_flags.WORDS)
+    assert all("?" not in trial_flags.words(trial_flags.kind(each), [each]) for each in told)
+
+
+def test_too_few_readings_say_what_to_change():
+    def advice(hz, seconds):
+        return Readings(hz, {1: seconds}).advice([1])
+
+    assert advice(1.0, 2.0).endswith("1 Hz (about 2 readings in each): raise meters: {hz: 3}")
+    assert advice(1.0, 5.0) == "" and Readings(1.0, {}).advice([]) == ""
+    assert advice(10.0, 0.2).endswith(": make the trials longer") and "hardly one reading" in advice(1.0, 0.0)
+
+
+def test_short_trials_are_remarked_on_host_wide_metrics(run):
+    metered = Workload("tcp", [*TCP.metrics, (Metric("cpu_usage", "%", "lower"), 40.0, 0.1)])
+    store = run(costs={"bridge": 1.2}, workloads=[metered], series=True, blocks=2)
+    coded = {
+        m.metric for m in analyse(store).metrics for row in m.comparisons for r in row.remarks if r.code == "readings"
+    }
+    assert coded == {"cpu_usage"} and "raise meters: {hz: 5}" in shown(store, width=200)
+
+
+def test_host_wide_metrics_are_compared_by_difference_alone(run):
+    metrics = [
+        (Metric(name, "MiB", "lower"), 40.0, 0.1) for name in ("memory_usage", "memory_client_beyond_baseline")
+    ]
+    metrics += [(Metric("cpu_usage", "%", "lower"), 40.0, 0.1)]
+    analysis = analyse(run(costs={"bridge": 1.2, "host": 1.0}, workloads=[Workload("tcp", [*TCP.metrics, *metrics])]))
+    used = [m for m in analysis.metrics if m.resource_use]
+    assert len(used) == 3 and {row.cost.scale for m in used for row in m.comparisons} == {"difference"}
+
+
+def test_one_block_is_one_story(run):
+    store = run(costs={"bridge": 1.0}, workloads=[Workload("tcp", [(LATENCY, 1.0, 0.0)])], blocks=1)
+    analysis, row = analyse(store), report_json(store)["costs"][0]
+    assert row["low"] is row["high"] is None and row["verdict"] == "inconclusive"
+    from weighbridge.report import charts
+
+    points = layers(charts.forest(analysis, analysis.metrics[0]))[-1][1]
+    assert all(point["low"] == point["cost"] == point["high"] for point in points)
+    assert "(no interval)" in shown(store)
+
+
+def test_the_same_twice_proves_no_equivalence(run):
+    """A clock of 1 us reads 9 us twice on both sides."""
+    verdicts = {}
+    for blocks in (2, 5, 6):
+        same = Workload("rr", [(LATENCY, 1.0, 0.0)])
+        (row,) = [
+            r
+            for r in analyse(run(costs={"b": 1.0}, workloads=[same], blocks=blocks)).metrics[0].comparisons
+            if not r.aa
+        ]
+        assert row.cost.low == row.cost.high or row.cost.high - row.cost.low < 1e-9
+        verdicts[blocks] = (row.verdict, "identical" in {r.code for r in row.remarks})
+    assert verdicts[2] == verdicts[5] == ("inconclusive", True) and verdicts[6] == ("equivalent", False)
+
+
+def test_names():
+    assert metric_words("one_way_latency") == "one way latency (derived: half of 1/rate)"
+    assert titled("latency", "latency", "latency_mean") == "latency mean"
+    assert titled("latency", "latency (size=1)", "latency_mean") == "latency mean (size=1)"
+    assert titled("jitter", "jitter", "jitter") == "jitter" and titled("tcp", "tcp", "throughput") == "tcp throughput"
