@@ -89,9 +89,7 @@ class IdleEngine:
             return
         made = self._stack.enter_context(engine(self._run, self._host))
         if not made.private:  # it runs while the other environments are measured, too
-            raise Unavailable(
-                f"'engine: idle' needs a host without one; one runs on {self._host.name}"
-            )
+            raise Unavailable(f"'engine: idle' needs a host without one; one runs on {self._host.name}")
         network = made.client.networks.create(
             f"weighbridge-{self._run.id}-idle",
             labels=made.labels,
