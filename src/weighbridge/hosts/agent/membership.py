@@ -10,6 +10,7 @@ from weighbridge.hosts.agent import engine
 BRIDGE = "docker_gwbridge"
 """The network that an engine makes when it becomes a member of a swarm, and keeps when it leaves."""
 _REMOVE_S = 5.0
+_OTHERS_S = 6.0
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ def end(membership: Membership) -> None:
         path = engine.find()
         if membership.node and _node(path) not in ("", membership.node):
             return  # of another swarm by now, which is not ours
+        with contextlib.suppress(OSError):  # a worker is not told
+            _let_others_leave(path)
         with contextlib.suppress(OSError):  # it is a member no more. A join that is under way is waited for by it
             engine.ask(path, "POST", "/swarm/leave?force=1")
         if membership.made_bridge:
@@ -38,6 +41,21 @@ def end(membership: Membership) -> None:
 
 def _node(path: str) -> str:
     return str((engine.ask(path, "GET", "/info").get("Swarm") or {}).get("NodeID") or "")
+
+
+def _let_others_leave(path: str) -> None:
+    """A manager goes last, as the workers' agents end at the same moment as its own.
+
+    A worker that takes its leave while its only peer goes keeps port 7946 ("timeout waiting for leave broadcast" in
+    the log of engine 20.10), and can be in no swarm again until it is restarted.
+    """
+    own = _node(path)
+    deadline = time.monotonic() + _OTHERS_S
+    while time.monotonic() < deadline:
+        nodes = engine.ask(path, "GET", "/nodes")
+        if not any(node["Status"]["State"] == "ready" for node in nodes if node["ID"] != own):
+            return
+        time.sleep(0.2)
 
 
 def _remove_bridge(path: str) -> None:
