@@ -27,7 +27,7 @@ WHOSE = Whose("0123456789ab", "far", False)
 def far() -> Iterator[tuple[Channel, socket.socket]]:
     """A channel to an agent in a thread, and the agent's end of the connection."""
     near, end = socket.socketpair()
-    agent = Agent(Wire(end.makefile("wb")), WHOSE, lambda line: None)
+    agent = Agent(Wire(end.makefile("wb"), lambda code: None), WHOSE, lambda line: None)
     serving = threading.Thread(target=_serve, args=(agent, end), daemon=True)
     serving.start()
     channel = Channel("far", near, near.makefile("rb"), lambda: "it was cut")
@@ -37,6 +37,10 @@ def far() -> Iterator[tuple[Channel, socket.socket]]:
         with contextlib.suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
     serving.join(5)
+    for thread in threading.enumerate():  # one that watched on would end the test's own process later
+        if thread.name == "silence":
+            thread.join(5)
+            assert not thread.is_alive()
 
 
 def _serve(agent: Agent, end: socket.socket) -> None:

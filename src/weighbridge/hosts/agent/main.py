@@ -25,9 +25,10 @@ Answer = tuple[Mapping[str, Any], bytes]
 
 @dataclass
 class Wire:
-    """Our end of the connection; several threads write to it."""
+    """Our end of the connection; several threads write to it. Once it is ``lost`` there is nothing more to do."""
 
     stream: IO[bytes]
+    lost: Callable[[int], object] = os._exit  # the guard does the rest
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,7 +41,7 @@ class Wire:
                 self.stream.write(frame)
                 self.stream.flush()
         except OSError:
-            os._exit(1)  # the guard does the rest
+            self.lost(1)
 
 
 class Agent:
@@ -55,10 +56,17 @@ class Agent:
         self.operations = operations.Operations(whose, wire.send, warn)
         self._pool = ThreadPoolExecutor(32, thread_name_prefix="answer")
         self._heard = time.monotonic()
+        self._over = threading.Event()
 
     def serve(self, stream: IO[bytes]) -> None:
         """Until the end of the stream."""
         threading.Thread(target=self._watch, daemon=True, name="silence").start()
+        try:
+            self._serve(stream)
+        finally:
+            self._over.set()
+
+    def _serve(self, stream: IO[bytes]) -> None:
         while (frame := frames.read(stream)) is not None:
             self._heard = time.monotonic()
             fields, data = frame
@@ -72,9 +80,9 @@ class Agent:
                 self._pool.submit(self._answer, number, operation, fields, data)
 
     def _watch(self) -> None:
-        while time.monotonic() - self._heard < SILENCE_S:
-            time.sleep(1)
-        os._exit(1)
+        while not self._over.wait(1):
+            if time.monotonic() - self._heard > SILENCE_S:
+                os._exit(1)
 
     def _answer(self, number: int, operation: Callable[..., Answer], fields: dict[str, Any], data: bytes) -> None:
         try:
