@@ -1,15 +1,8 @@
 """Small studies between two testbed hosts, and a userland that engines import faster: without Java."""
 
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from weighbridge.cgroups import Cgroup
-from weighbridge.model.site import Userland
-from weighbridge.userland.build import key_of
 
 from .machine import processes
 
@@ -41,22 +34,6 @@ def write(
     ]  # fmt: skip
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-@contextmanager
-def light_cache(userland: Userland, folder: Path) -> Iterator[Path]:
-    """A cache in which studies with iperf3 and netperf find the userland; what an engine imports lacks Java."""
-    light = folder / "userlands" / "light"
-    light.mkdir(parents=True)
-    (light / "root").symlink_to(userland.root)
-    (light / "about.json").symlink_to(userland.root.parent / "about.json")
-    without = [f"--exclude={path}" for path in _JAVA]
-    subprocess.run(["tar", "--create", "--file", light / "root.tar", *without, "-C", userland.root, "."], check=True)
-    for packages in _PACKAGES:
-        (folder / "userlands" / key_of(packages)).symlink_to(light)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEIGHBRIDGE_CACHE", str(folder))
-        yield folder
 
 
 def on_host(run: str, host: str) -> set[str]:

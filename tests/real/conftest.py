@@ -43,9 +43,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def userland() -> Userland:
-    """The userland that holds the programs of every workload, from the user's own cache."""
-    workloads = registry.workloads().values()
-    return ensure(_packages(workloads), Path.home() / ".cache/weighbridge", print, _maven(workloads))
+    """The userland with the programs of every workload but Java's, which engines import fast; kept by the user."""
+    return _kept(_light())
+
+
+def _kept(workloads: Iterable[Workload]) -> Userland:
+    some = list(workloads)
+    return ensure(_packages(some), Path.home() / ".cache/weighbridge", print, _maven(some))
+
+
+def _light() -> list[Workload]:
+    return [workload for workload in registry.workloads().values() if not workload.maven]
 
 
 def _packages(workloads: Iterable[Workload]) -> set[str]:
@@ -58,15 +66,16 @@ def _maven(workloads: Iterable[Workload]) -> set[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache in which every study finds that one userland, whichever of the workloads it needs."""
+    """A cache in which every study finds a userland that is built already: one without Java, or one with all."""
     folder: Path = tmp_path_factory.mktemp("cache")
     (folder / "userlands").mkdir()
-    workloads = list(registry.workloads().values())
-    few = [some for number in (1, 2, 3) for some in itertools.combinations(workloads, number)]
-    for some in (*few, workloads):
+    everything = list(registry.workloads().values())
+    with_java = _kept(everything)
+    few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]
+    for some in (*few, _light(), everything):
         link = folder / "userlands" / key_of(_packages(some), _maven(some))
         if not link.exists():
-            link.symlink_to(userland.root.parent)
+            link.symlink_to((with_java if _maven(some) else userland).root.parent)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then what was opened is closed
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEIGHBRIDGE_CACHE", str(folder))

@@ -17,7 +17,6 @@ from weighbridge.engines import kernel_support
 from weighbridge.errors import EnvironmentLost, TrialsFailed, Unavailable
 from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.model.command import Command
-from weighbridge.model.site import Userland
 from weighbridge.runner import run as runner
 from weighbridge.runner import trial
 from weighbridge.runner.run import run_study
@@ -25,7 +24,7 @@ from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load
 from weighbridge.userland.build import cached
 
-from .between import CONTAINER, NATIVE, TCP, light_cache, write
+from .between import CONTAINER, NATIVE, TCP, write
 from .machine import Machine
 from .test_faults import Quiet, Waits, meanwhile
 from .test_users_engine import everything
@@ -68,12 +67,6 @@ class Mute(Waits):
 
 
 WAITS = "w: {kind: waits, seconds: 1.5}"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def light(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with light_cache(userland, tmp_path_factory.mktemp("light")) as folder:
-        yield folder
 
 
 @pytest.fixture(autouse=True)
@@ -175,12 +168,22 @@ def taking(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def taken(self: TestbedHost, ports: Any = ()) -> int:
         port = free(self, ports)
+        ports_taken.append(port)
         self.start(Command(("perl", "-e", _TALK, "0.0.0.0", str(port))))
         while not self.listening((("tcp", port),)):
             time.sleep(0.01)
         return port
 
+    def variant(self: TestbedHost, purpose: str) -> TestbedHost:
+        made = other(self, purpose)
+        for port in ports_taken:
+            made.start(Command(("perl", "-e", _TALK, "0.0.0.0", str(port))))
+        return made
+
+    ports_taken: list[int] = []
+    other = TestbedHost.variant
     monkeypatch.setattr(TestbedHost, "free_ports", taken)
+    monkeypatch.setattr(TestbedHost, "variant", variant)
 
 
 def test_port_taken(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -228,7 +231,7 @@ def test_engine_then_client_container_killed_in_a_trial(machine: Machine, tmp_pa
 
         def act() -> bool:
             if len(sites) > begun and trials(run) and box_works():
-                sites[-1].hosts["a"].run(Command(("kill", "-9", str(victim()))))
+                sites[-1]._open["box", "client"].host.run(Command(("kill", "-9", str(victim()))))
                 return True
             return False
 
@@ -236,7 +239,7 @@ def test_engine_then_client_container_killed_in_a_trial(machine: Machine, tmp_pa
 
     study = write(tmp_path, environments=(NATIVE, CONTAINER), workloads=(WAITS,), blocks=8)
     lost = ("box was lost during w", "run again to continue")
-    with meanwhile(once(lambda: running(sites[-1].hosts["a"])["dockerd"])):
+    with meanwhile(once(lambda: running(sites[-1]._open["box", "client"].host)["dockerd"])):
         fails(study, run, EnvironmentLost, *lost, "the Docker engine no longer answers")
     machine.must_be_unchanged()
     before = trials(run)

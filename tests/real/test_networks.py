@@ -15,8 +15,9 @@ from weighbridge.model.trial import TrialRecord
 from weighbridge.runner.run import run_study
 from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load
+from weighbridge.userland.build import cache_folder
 
-from .between import CONTAINER, NATIVE, TCP, UDP, light_cache, on_host, write
+from .between import CONTAINER, NATIVE, TCP, UDP, on_host, write
 from .machine import Machine
 from .weighing import facts, run_id, trials, weighbridge
 
@@ -97,12 +98,12 @@ def run(
 ) -> Iterator[tuple[Path, dict[str, dict[str, Any]]]]:
     folder = tmp_path_factory.mktemp("networks")
     before, watching = Machine.as_it_is(), Watching()
-    with pytest.MonkeyPatch.context() as patch, light_cache(userland, folder / "cache"):
+    with pytest.MonkeyPatch.context() as patch:
         open_all = Sites.open_all
         patch.setattr(Sites, "open_all", lambda self, stack: (watching.sites.append(self), open_all(self, stack)))
         study = load(str(write(folder, environments=ENVIRONMENTS, workloads=(TCP, UDP))))
         run_study(study, folder / "run", watching, lambda _: None)
-        assert not (folder / "cache/engines").exists()
+        assert not (cache_folder() / "engines").exists()
     before.must_be_unchanged()
     yield folder / "run", watching.seen
 
@@ -176,9 +177,10 @@ def test_seccomp_and_storage_are_what_was_asked_for(run: Run):
 def test_hosts_that_are_changed_are_used_for_nothing_else(run: Run):
     seen = run[1]
     hosts = {name: seen[name].get("host") for name in NAMES}
-    assert hosts["box[seccomp=default]"] == hosts["overlay"] == hosts[PUBLISHED] == "b"
-    assert hosts["attached"] == "b-bridged" and hosts["macvlan"] == "b-macvlan" and hosts["proxy"] == "b-nonat"
-    assert hosts["published[storage=volume,userland_proxy=false]"] == "b-noproxy"
+    assert hosts["box[seccomp=default]"] == "b-docker" and hosts["overlay"] == "b-swarm"
+    assert hosts[PUBLISHED] == "b-nat", "what one environment changes is not on the host of another"
+    assert hosts["attached"] == "b-bridged" and hosts["macvlan"] == "b-macvlan" and hosts["proxy"] == "b-nat-nonat"
+    assert hosts["published[storage=volume,userland_proxy=false]"] == "b-nat-noproxy"
 
 
 def test_an_idle_engine_runs_while_its_environment_is_measured_and_at_no_other_time(run: Run):

@@ -17,8 +17,9 @@ from weighbridge.hosts import kernel, testbed
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.model.command import Command
 from weighbridge.model.site import Limits, RunContext, SiteRequest, Userland
+from weighbridge.userland.build import cache_folder
 
-from .between import CONTAINER, NATIVE, light_cache, on_host, write
+from .between import CONTAINER, NATIVE, on_host, write
 from .conftest import open_run
 from .machine import Machine, processes
 from .weighing import going, run_id, trials, weighbridge
@@ -257,27 +258,25 @@ def test_its_first_process_takes_everything_along(run: RunContext):
 
 
 def test_killed_with_kill_9_it_leaves_only_what_clean_removes(machine: Machine, userland: Userland, tmp_path: Path):
-    (tmp_path / "cache").mkdir()
-    with light_cache(userland, tmp_path / "cache"):
-        study = write(tmp_path, environments=(NATIVE, CONTAINER), blocks=30)
-        run = tmp_path / "run"
-        with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
-            going_on.await_that(lambda: len(trials(run)) >= 2)
-            own = run_id(run)
-            assert {"dockerd", "tini", "docker-init"} & on_host(own, "b")
-            going_on.end(signal.SIGKILL)
-        deadline = time.monotonic() + 10  # what is paused cannot die, and what waits for it
-        while left := {name for _, owner, name in processes() if owner == own} - PAUSED:
-            assert time.monotonic() < deadline, left
-            time.sleep(0.05)
-        listed = weighbridge("clean", "--check")
-        listed.must_fail(1)
-        kinds = {line.split(" weighbridge/")[0].split(" /")[0] for line in listed.stdout.splitlines()}
-        assert kinds - {line for line in kinds if line.startswith("process ")} == {
-            "control group",
-            "state folder",
-            "engine data",
-        }, listed.stdout
-        cleaned = weighbridge("clean")
-        assert (cleaned.code, cleaned.stdout) == (0, "nothing is left\n"), cleaned
-        assert not (tmp_path / "cache/engines").exists()
+    study = write(tmp_path, environments=(NATIVE, CONTAINER), blocks=30)
+    run = tmp_path / "run"
+    with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
+        going_on.await_that(lambda: len(trials(run)) >= 2)
+        own = run_id(run)
+        assert {"dockerd", "tini", "docker-init"} & on_host(own, "b-docker")
+        going_on.end(signal.SIGKILL)
+    deadline = time.monotonic() + 10  # what is paused cannot die, and what waits for it
+    while left := {name for _, owner, name in processes() if owner == own} - PAUSED:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+    listed = weighbridge("clean", "--check")
+    listed.must_fail(1)
+    kinds = {line.split(" weighbridge/")[0].split(" /")[0] for line in listed.stdout.splitlines()}
+    assert kinds - {line for line in kinds if line.startswith("process ")} == {
+        "control group",
+        "state folder",
+        "engine data",
+    }, listed.stdout
+    cleaned = weighbridge("clean")
+    assert (cleaned.code, cleaned.stdout) == (0, "nothing is left\n"), cleaned
+    assert not (cache_folder() / "engines").exists()
