@@ -1,5 +1,6 @@
 """The machine as a run finds it, to be compared with what it leaves."""
 
+import json
 import os
 import re
 import subprocess
@@ -31,7 +32,7 @@ class Machine:
     def as_it_is(cls) -> "Machine":
         """Now; waits for runs that are not ours (another terminal's) to end, as they change it under our hands."""
         deadline = time.monotonic() + OTHERS_S
-        while _living() and time.monotonic() < deadline:
+        while _of_others() and time.monotonic() < deadline:
             time.sleep(0.2)
         return cls(frozenset(_lines()))
 
@@ -40,7 +41,7 @@ class Machine:
         began = time.monotonic()
         while (now := frozenset(_lines())) != self.lines:
             waited = time.monotonic() - began
-            if waited > (OTHERS_S if _living() else SETTLE_S):
+            if waited > (OTHERS_S if _of_others() else SETTLE_S):
                 break
             time.sleep(0.1)
         appeared, vanished = sorted(now - self.lines), sorted(self.lines - now)
@@ -49,6 +50,17 @@ class Machine:
 
 def _living() -> set[str]:
     return {run for run in state.known_runs() if state.alive(run)}
+
+
+def _of_others() -> set[str]:
+    return {run for run in _living() if _owner(run) != os.getpid()}
+
+
+def _owner(run: str) -> int:
+    try:
+        return int(json.loads((state.base() / run / "owner.json").read_text())["pid"])
+    except (OSError, ValueError, KeyError):
+        return 0
 
 
 def _lines() -> Iterator[str]:

@@ -13,6 +13,7 @@ from statistics import fmean
 
 import pytest
 
+from weighbridge import cgroups
 from weighbridge.cgroups import Cgroup
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
@@ -60,6 +61,7 @@ def group() -> Iterator[Cgroup]:
         made.kill()
         made.remove()
         Cgroup(RUN).remove()
+        cgroups.remove_top()
 
 
 def inside(cgroup: Cgroup, code: str) -> Command:
