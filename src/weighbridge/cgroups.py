@@ -216,6 +216,10 @@ def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
     with contextlib.suppress(OSError, ValueError):
         name = "memory.current" if cgroup_version == 2 else "memory.usage_in_bytes"
         readings["memory_bytes"] = float((path_of("memory") / name).read_text())
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        name = "memory.events" if cgroup_version == 2 else "memory.oom_control"
+        events = dict(line.split() for line in (path_of("memory") / name).read_text().splitlines())
+        readings["oom_kills"] = float(events["oom_kill"])
     return readings
 
 
@@ -256,14 +260,19 @@ def folders_of(proc_cgroup: str, mount: Path = MOUNT) -> Callable[[str], Path]:
     return folder
 
 
-def meters_of(proc_cgroup: str) -> dict[str, float]:
-    """The counters of the group that a process is in, from the text of its /proc/PID/cgroup."""
-    return read_meters(version(), folders_of(proc_cgroup))
+def meters_of(read: Callable[[str], bytes], pid: int) -> dict[str, float]:
+    """The counters of the group that a process is in; ``read`` reads a host's file. Empty where it has ended."""
+    with contextlib.suppress(OSError):
+        return read_meters(version(), folders_of(read(f"/proc/{pid}/cgroup").decode()))
+    return {}
 
 
-def scope_of(proc_cgroup: str, pid: int) -> dict[str, str]:
-    """The files of the group that a process is in, and of its network, by label, for `weighbridge.meters`."""
-    return {**scope_files(version(), folders_of(proc_cgroup)), "net": f"/proc/{pid}/net/dev"}
+def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
+    """The files of its group and of its network, by label, for `weighbridge.meters`. Empty where it has ended."""
+    with contextlib.suppress(OSError):
+        folder = folders_of(read(f"/proc/{pid}/cgroup").decode())
+        return {**scope_files(version(), folder), "net": f"/proc/{pid}/net/dev"}
+    return {}
 
 
 def runs(mount: Path = MOUNT) -> list[str]:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from weighbridge.environments.docker import DATA
 from weighbridge.model.command import Command
-from weighbridge.model.site import Site, Userland
+from weighbridge.model.site import DATA, Site, Userland
 from weighbridge.model.trial import TrialRecord
 from weighbridge.runner.run import run_study
 from weighbridge.runner.sites import Sites

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, TrialsFailed, Unavailable
 from weighbridge.hosts import kernel
-from weighbridge.model.measurement import Outcome
+from weighbridge.model.measurement import Broke, Outcome
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner import sites as sites_module
@@ -17,7 +18,7 @@ from weighbridge.runner.session import Session
 from weighbridge.runner.sites import limits_of
 from weighbridge.store.run import RunStore
 
-from .world import USERLAND, Act, Told, World, context, study, usual
+from .world import USERLAND, Act, FakeWorkload, Told, World, context, study, usual
 
 ARMS = ["native", "one", "two", "native-again"]
 
@@ -124,6 +125,25 @@ def test_what_always_fails_is_repeated_twice_and_then_told(world: World, tmp_pat
     with pytest.raises(TrialsFailed):
         go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
     assert len(world.started) == runs, "nor is it run again when the run is continued"
+
+
+def test_what_broke_is_a_result_and_not_run_again(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "parse", _refuses)
+    go(tmp_path, study("net: {kind: fake}", blocks=2))
+    assert set(finished(tmp_path).values()) == {Outcome.BROKE}
+    assert {trial.attempt for trial in finished(tmp_path)} == {0}
+
+
+def test_what_always_breaks_needs_no_more_blocks(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "parse", _refuses)
+    go(tmp_path, study("net: {kind: fake}", repetitions="target: 1%, min: 3, max: 9"))
+    assert max(trial.block for trial in finished(tmp_path)) == 3
+
+
+def _refuses(*_: object) -> NoReturn:
+    raise Broke("too many connections")
 
 
 def test_one_complete_block_is_enough(world: World, tmp_path: Path):

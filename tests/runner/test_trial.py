@@ -6,6 +6,7 @@ import pytest
 
 from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.meters.meter import MeterFailed, Taken
+from weighbridge.model.command import Command
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.trial import Series, Trial, TrialRecord
@@ -214,6 +215,54 @@ def test_flags_of_another_machine_name_it(world: World):
 def test_a_stage_that_is_lost_is_no_trial(world: World):
     world.act = lambda *_: (_ for _ in ()).throw(EnvironmentLost("the engine died"))
     failed(measure(world), Outcome.ENVIRONMENT_LOST, "the engine died")
+
+
+# -- what a server starts from, and what it bears ---------------------------------------------------
+
+
+def test_data_is_prepared_once_a_site_and_files_are_written_each_time(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare", "10 tables")))
+    sites = {role: FakeSite(world, role, "one", role) for role in FakeWorkload.roles}
+    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
+    for _ in range(2):
+        world.files.clear()
+        assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
+        assert world.files == {("server", "/tmp/served"): b"page"}
+    assert world.ran == [("server", ("prepare", "10 tables"))]
+
+
+def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
+    world.fails = ("prepare",)
+    for _ in range(2):
+        failed(measure(world), Outcome.SERVER_NOT_READY, "cannot be prepared: no space left")
+    assert len(world.ran) == 2 and world.started == []
+
+
+@pytest.mark.parametrize(
+    ("code", "kills", "outcome"),
+    [
+        (1, 0, Outcome.BROKE),
+        (-9, 0, Outcome.SERVER_DIED),
+        (137, 0, Outcome.SERVER_DIED),
+        (-9, 1, Outcome.BROKE),
+        (137, 1, Outcome.BROKE),
+    ],
+)
+def test_a_server_breaks_by_itself_or_for_its_memory_and_not_when_somebody_kills_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, code: int, kills: int, outcome: Outcome
+):
+    monkeypatch.setattr(FakeWorkload, "load", "n")
+    counted = iter([0.0] * 4)
+    world.oom_kills = lambda: next(counted, float(kills))
+    died = measure(world, server=Act(listens=True, lasts=0.05, returncode=code), client=Act(hangs=True))
+    failed(died, outcome, f"ended with code {code}")
+
+
+def test_a_load_that_meets_no_deadline_broke(world: World, monkeypatch: pytest.MonkeyPatch):
+    failed(measure(world, client=Act(hangs=True)), Outcome.DEADLINE)
+    monkeypatch.setattr(FakeWorkload, "load", "n")
+    failed(measure(world, client=Act(hangs=True)), Outcome.BROKE, "deadline")
 
 
 # -- meters ----------------------------------------------------------------------------------------

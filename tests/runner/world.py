@@ -96,10 +96,14 @@ class FakeSite:
 
     def run(self, command: Command) -> Completed:
         assert not self.frozen
+        self.world.ran.append((self.name, command.argv))
+        if command.argv == self.world.fails:
+            return Completed(command.argv, 1, b"", b"no space left", 0.0)
         return Completed(command.argv, 0, b"aaaa  /var/lib/dpkg/status", b"", 0.0)
 
     def put(self, path: str, data: bytes) -> None:
-        raise NotImplementedError
+        assert not self.frozen
+        self.world.files[self.name, path] = data
 
     def listening(self, ports: Sequence[tuple[str, int]]) -> bool:
         assert not self.frozen
@@ -113,7 +117,7 @@ class FakeSite:
         self.frozen = False
 
     def meters(self) -> dict[str, float]:
-        return {"cpu_s": 1.0, "memory_bytes": 4096.0}
+        return {"cpu_s": 1.0, "memory_bytes": 4096.0, "oom_kills": self.world.oom_kills()}
 
     def scope(self) -> dict[str, str]:
         return {"cpuacct.usage": f"/groups/{self.name}/cpuacct.usage"}
@@ -165,6 +169,13 @@ class FakeWorkload(Workload):
     transports = ("tcp",)
     kind = "fake"
     deadline_s = 5.0
+    wants: Command | None = None
+
+    def prepare(self, options: Load, at) -> Command | None:
+        return self.wants
+
+    def files(self, options: Load, at) -> dict[str, bytes]:
+        return {"/tmp/served": b"page"} if self.wants else {}
 
     def metrics(self, options: Load) -> tuple[Metric, ...]:
         return (SPEED,)
@@ -207,6 +218,10 @@ class World:
     programs: list[Program] = field(default_factory=list)
     started: list[tuple[str, tuple[str, ...], set[str]]] = field(default_factory=list)
     port_in_use: bool = False
+    ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    files: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    fails: tuple[str, ...] = ()
+    oom_kills: Callable[[], float] = lambda: 0.0
     cannot_open: set[str] = field(default_factory=set)
     solo: FakeSolo = field(default_factory=FakeSolo)
     network: FakeWorkload = field(default_factory=FakeWorkload)

@@ -133,6 +133,12 @@ def bridge_prefix(run_id: str) -> str:
     return f"wb-{run_id[-6:]}-"
 
 
+def quietly(action: Any, *arguments: Any, **named: Any) -> None:
+    """Call it; where it fails, the engine may be gone, and what is left is swept at the end of the run."""
+    with contextlib.suppress(Exception):
+        action(*arguments, **named)
+
+
 @contextmanager
 def engine_errors(what: str) -> Iterator[None]:
     """Turn the SDK's failures into EnvironmentLost (the engine went away) or Unavailable (it refused)."""

@@ -12,7 +12,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.model.command import Command
 from weighbridge.model.site import SITE_ENV, RunContext
-from weighbridge.process import output
+from weighbridge.process import RUN_VARIABLE, output
 
 _SOCKET = "run/docker.sock"
 
@@ -25,7 +25,7 @@ def hosted_engine(run: RunContext, host: TestbedHost, settings: Settings) -> Ite
     run.say(f"starting a Docker engine on host {host.name}")
     data = run.cache / "engines" / run.id / host.name
     data.mkdir(parents=True, exist_ok=True)
-    variables = (f"{key}={value}" for key, value in {**SITE_ENV, "WEIGHBRIDGE_RUN": run.id}.items())
+    variables = (f"{key}={value}" for key, value in {**SITE_ENV, RUN_VARIABLE: run.id}.items())
     argv = (
         "env", "-i", *variables,
         "dockerd", "--data-root", str(data), "--exec-root", "/run/docker-exec", "--host", f"unix:///{_SOCKET}",

@@ -1,13 +1,12 @@
 """Docker's networks: what a container is attached to, and where it is then reached."""
 
-import contextlib
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from weighbridge.engines.client import bridge_prefix, engine_errors
+from weighbridge.engines.client import bridge_prefix, engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.switch import NOWHERE, SUBNET
@@ -32,27 +31,14 @@ class Attachment:
     ports: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
-def _quietly(action: Any, *arguments: Any) -> None:
-    with contextlib.suppress(Exception):  # the engine may be gone; what is left is swept at the end of the run
-        action(*arguments)
-
-
 @contextmanager
 def bridge(made: Engine, run: RunContext, name: str) -> Iterator[Any]:
     """A bridge network of its own, of the size of the host's packets; containers outside reach it by ports only."""
     options = {"com.docker.network.bridge.name": f"{bridge_prefix(run.id)}{next(_numbers) % 1000}"}
     if made.host.interface:
         options["com.docker.network.driver.mtu"] = mtu_of(made.host, made.host.interface)
-    with engine_errors(f"making the network of {name}"):
-        network = made.client.networks.create(
-            f"weighbridge-{run.id}-{name}", driver="bridge", labels=made.labels, options=options
-        )
-        network.reload()
-    try:
+    with _made(made, run, name, f"making the network of {name}", driver="bridge", options=options) as network:
         yield network
-    finally:
-        if not made.disposable:
-            _quietly(network.remove)
 
 
 def gateway(network: Any) -> str:
@@ -114,20 +100,23 @@ def _in_subnet(
 ) -> Iterator[Any]:
     from docker.types import IPAMConfig, IPAMPool
 
-    with engine_errors(f"making the {driver} network {subnet} on host {made.host.name}"):
-        network = made.client.networks.create(
-            f"weighbridge-{run.id}-{driver}-{next(_numbers)}",
-            driver=driver,
-            labels=made.labels,
-            options=options,
-            ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet, gateway=gateway_)]),
-        )
+    ipam = IPAMConfig(pool_configs=[IPAMPool(subnet=subnet, gateway=gateway_)])
+    what = f"making the {driver} network {subnet} on host {made.host.name}"
+    name = f"{driver}-{next(_numbers)}"
+    with _made(made, run, name, what, driver=driver, options=options, ipam=ipam) as network:
+        yield network
+
+
+@contextmanager
+def _made(made: Engine, run: RunContext, name: str, what: str, **options: Any) -> Iterator[Any]:
+    with engine_errors(what):
+        network = made.client.networks.create(f"weighbridge-{run.id}-{name}", labels=made.labels, **options)
         network.reload()
     try:
         yield network
     finally:
         if not made.disposable:
-            _quietly(network.remove)
+            quietly(network.remove)
 
 
 def _must(host: Host, *argv: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any
 
-from weighbridge.engines.client import LABEL, engine_errors
+from weighbridge.engines.client import LABEL, engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
@@ -92,7 +92,7 @@ class Swarm:
                     ipam=pool,
                 )
             if not self._manager.disposable:
-                self._stack.callback(_quietly, network.remove)
+                self._stack.callback(quietly, network.remove)
             self._networks[environment] = network
         return str(self._networks[environment].name)
 
@@ -186,8 +186,3 @@ def leave_ours(client: Any, run_id: str | None = None) -> list[str]:
                 _remove_bridge(client)
         return [str(label)] if label else []
     return []
-
-
-def _quietly(action: Any, *arguments: Any, **named: Any) -> None:
-    with contextlib.suppress(Exception):  # the engine may be gone, and the swarm with it
-        action(*arguments, **named)

@@ -1,6 +1,7 @@
 """Docker: the userland as an image, in a container with one of Docker's networks."""
 
 import contextlib
+import resource
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.engines import networks
-from weighbridge.engines.client import engine_errors, readiness
+from weighbridge.engines.client import engine_errors, quietly, readiness
 from weighbridge.engines.container import DockerSite
 from weighbridge.engines.docker import Engine, engine_of
 from weighbridge.engines.kernel_support import lacking
@@ -20,12 +21,10 @@ from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.model.plugin import Environment, Needs, Readiness
-from weighbridge.model.site import SITE_ENV, Host, Site, SiteRequest
+from weighbridge.model.site import DATA, SITE_ENV, Host, Site, SiteRequest
 from weighbridge.model.study import Options
 from weighbridge.process import RUN_VARIABLE
 
-DATA = "/data"
-"""Where ``storage`` is in a container."""
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
 Subnet = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$", examples=["10.0.0.0/24"])]
 
@@ -178,7 +177,7 @@ def _container(
         network=attachment.network,
         networking_config=_fixed(made, attachment),
         ports=attachment.ports,
-        read_only=options.storage != "overlay",
+        read_only=(options.storage or ("overlay" if request.data else None)) != "overlay",
         volumes=volumes,
         security_opt=["seccomp=unconfined"] if options.seccomp == "unconfined" else None,
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
@@ -188,14 +187,13 @@ def _container(
         mem_limit=limits.memory,
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
+        ulimits=[_open_files()],
         environment={**SITE_ENV, RUN_VARIABLE: request.run.id},
     )
     if not made.disposable:
-        stack.callback(_quietly, container.remove, force=True, v=True)
+        stack.callback(quietly, container.remove, force=True, v=True)
     container.start()
     container.reload()
-    if options.storage == "overlay":
-        container.exec_run(["mkdir", "-p", DATA])
     if isinstance(made.host, TestbedHost) and options.network not in ("none", "host"):
         made.host.keep_offloads(int(container.attrs["State"]["Pid"]))
     return container
@@ -203,8 +201,16 @@ def _container(
 
 def _volume(stack: ExitStack, made: Engine, request: SiteRequest) -> str:
     volume = made.client.volumes.create(f"weighbridge-{request.run.id}-{request.name}", labels=made.labels)
-    stack.callback(_quietly, volume.remove, force=True)
+    stack.callback(quietly, volume.remove, force=True)
     return str(volume.name)
+
+
+def _open_files() -> Any:
+    """As many open files as native processes may have, which inherit Weighbridge's own limit."""
+    from docker.types import Ulimit
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Ulimit(name="nofile", soft=soft, hard=hard)
 
 
 def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:
@@ -248,11 +254,6 @@ def _notes(options: DockerOptions) -> dict[str, str]:
     if options.storage:
         notes["storage"] = f"{DATA} on {options.storage}"
     return notes
-
-
-def _quietly(action: Any, **arguments: Any) -> None:
-    with contextlib.suppress(Exception):  # the engine may be gone; what is left is swept at the end of the run
-        action(**arguments)
 
 
 PLUGIN = Docker()

@@ -2,11 +2,14 @@
 
 import base64
 import contextlib
+import shutil
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.model.command import Command, Completed, Running, Transport
 from weighbridge.model.site import SITE_ENV, Group, HostProcess, SiteRequest
 from weighbridge.process import RUN_VARIABLE
@@ -18,12 +21,10 @@ mount --bind "$1" "$1"
 mount -o remount,bind,ro "$1"
 for d in proc sys dev; do mount --rbind "/$d" "$1/$d"; done
 for d in tmp run; do mount -t tmpfs -o mode=1777 weighbridge "$1/$d"; done
+if [ -n "$2" ]; then mount --bind "$2" "$1/srv"; fi
 echo ready $$
 exec cat
 """
-# Writes itself into the control groups named before "--", then becomes the program.
-_JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
-_READY_S = 20.0
 _TOGETHER_S = 0.2
 
 
@@ -53,7 +54,7 @@ class ChrootSite:
         network = ("--net",) if own_network else ()
         root = request.host.userland(request.userland)
         self._prefix = (
-            "sh", "-c", _JOIN, "join", *join, "--",
+            "sh", "-c", JOIN, "join", *join, "--",
             "nsenter", "--target", str(self.pid), *user, "--mount", *network, "--",
             "setpriv", "--pdeathsig", "KILL", "chroot", str(root), "/usr/bin/env", "-i",
             *(f"{key}={value}" for key, value in {**SITE_ENV, RUN_VARIABLE: request.run.id}.items()),
@@ -146,16 +147,30 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
     Raises Unavailable where namespaces may not be made.
     """
     cgroup, refused = _group(request)
-    try:
-        holder = _hold(request, own_network=own_network)
-        try:
-            yield ChrootSite(request, holder, cgroup, refused, own_network=own_network)
-        finally:
-            holder.stop()
-    finally:
+    with ExitStack() as stack:
+        data = stack.enter_context(_data(request)) if request.data else ""
         if cgroup:
-            cgroup.kill()
-            cgroup.remove()
+            stack.callback(cgroup.remove)
+            stack.callback(cgroup.kill)
+        holder = _hold(request, str(data), own_network=own_network)
+        stack.callback(holder.stop)
+        yield ChrootSite(request, holder, cgroup, refused, own_network=own_network)
+
+
+@contextmanager
+def _data(request: SiteRequest) -> Iterator[Path]:
+    """A folder on this machine's disk, beside the data of engines, where ``weighbridge clean`` looks too."""
+    if request.host.kind == "ssh":
+        raise Unavailable(f"{request.name} needs a folder on a disk, which native sites of ssh hosts do not have yet")
+    folder = request.run.cache / "engines" / request.run.id / f"data-{request.name}"
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        for above in (folder.parent, folder.parent.parent):
+            with contextlib.suppress(OSError):
+                above.rmdir()
 
 
 def _group(request: SiteRequest) -> tuple[Group | None, list[str]]:
@@ -168,21 +183,11 @@ def _group(request: SiteRequest) -> tuple[Group | None, list[str]]:
     return group, group.limit(limits)
 
 
-def _hold(request: SiteRequest, *, own_network: bool) -> HostProcess:
+def _hold(request: SiteRequest, data: str, *, own_network: bool) -> HostProcess:
     user = () if request.host.root else ("--map-root-user",)
     network = ("--net",) if own_network else ()
     argv = (
         "unshare", *user, "--mount", *network, "--propagation", "private",
-        "sh", "-c", _HOLD, "hold", str(request.host.userland(request.userland)),
+        "sh", "-c", _HOLD, "hold", str(request.host.userland(request.userland)), data,
     )  # fmt: skip
-    holder = request.host.start(Command(argv), hold=True)
-    with contextlib.ExitStack() as stack:
-        stack.callback(holder.stop)
-        for _ in range(int(_READY_S * 200)):
-            if b"ready" in holder.output_so_far() and holder.output_so_far().endswith(b"\n"):
-                stack.pop_all()
-                return holder
-            if holder.wait(0.005):
-                break
-        said = holder.stop().last_words
-    raise Unavailable(f"cannot enter the userland for {request.name}: {said}")
+    return hold(request.host.start(Command(argv), hold=True), f"cannot enter the userland for {request.name}")

@@ -46,15 +46,11 @@ class LocalHost:
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """The counters of the control group that a process is in; empty where it has ended."""
-        with contextlib.suppress(OSError):
-            return cgroups.meters_of(Path(f"/proc/{pid}/cgroup").read_text())
-        return {}
+        return cgroups.meters_of(self.read, pid)
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
         """The files of its control group and of its network, by label; empty where it has ended."""
-        with contextlib.suppress(OSError):
-            return cgroups.scope_of(Path(f"/proc/{pid}/cgroup").read_text(), pid)
-        return {}
+        return cgroups.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process group. Raises PermissionError where it is another user's."""

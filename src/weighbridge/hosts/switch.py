@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
+from weighbridge.hosts._hold import hold
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
 from weighbridge.model.site import RunContext
@@ -32,7 +33,8 @@ ip link set br0 up
 echo ready
 exec cat
 """
-_READY_S = 10.0
+OFF = ("tso", "off", "gso", "off", "gro", "off")
+"""What `ethtool -K` switches off where a host has no offloads."""
 
 
 def bucket(options: TestbedOptions) -> list[str]:
@@ -65,13 +67,9 @@ class Switch:
         """A switch without hosts. Unavailable where this machine cannot make one."""
         if not (local := LocalHost(run.id)).root:
             raise Unavailable("only root may make testbed hosts: run as root")
-        holder = local.start(Command(("unshare", "--net", "sh", "-c", _SWITCH)), hold=True)
+        started = local.start(Command(("unshare", "--net", "sh", "-c", _SWITCH)), hold=True)
+        holder = hold(started, "the switch of the testbed cannot be made")
         try:
-            for _ in range(int(_READY_S * 200)):
-                if b"ready" in holder.output_so_far():
-                    break
-                if holder.wait(0.005):
-                    raise Unavailable(f"the switch of the testbed cannot be made: {holder.stop().last_words}")
             yield cls(run, holder)
         finally:
             holder.stop()
@@ -105,9 +103,8 @@ class Switch:
         ):
             self._anywhere(*inside, *argv)
         if not options.has_offloads:
-            off = ("tso", "off", "gso", "off", "gro", "off")
-            self._must("ethtool", "-K", port, *off)
-            self._anywhere(*inside, "ethtool", "-K", "eth0", *off)
+            self._must("ethtool", "-K", port, *OFF)
+            self._anywhere(*inside, "ethtool", "-K", "eth0", *OFF)
         if options.link is not None:
             self._must("tc", "qdisc", "add", "dev", port, "root", *bucket(options))
             add = ("tc", "qdisc", "add", "dev", "eth0", "root", *bucket(options))

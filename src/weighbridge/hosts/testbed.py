@@ -15,10 +15,11 @@ from weighbridge import cgroups
 from weighbridge.cgroups import Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
+from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.switch import Switch
+from weighbridge.hosts.switch import OFF, Switch
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import Group, HostProcess, RunContext, Userland
+from weighbridge.model.site import Group, HostProcess, Limits, RunContext, Userland
 from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
 
@@ -44,14 +45,12 @@ exec "$init" -- cat
 """
 # nsenter stays as the parent of what it runs. It must outlive the signals that end a server in good order, else the
 # server would be killed in the midst of its last words.
-_ENTER = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
-_JOIN = f'trap "" TERM INT; {_ENTER}'
+_JOIN = f'trap "" TERM INT; {JOIN}'
 # the names come from the kernel's table of the namespace; /sys may still show another one's
 _NO_OFFLOADS = """sed -n 's/^ *\\([^:]*\\):.*/\\1/p' /proc/self/net/dev | while read -r name; do
-    [ "$name" = lo ] || ethtool -K "$name" tso off gso off gro off
+    [ "$name" = lo ] || ethtool -K "$name" "$@"
 done"""
 _AS_USUAL = ("env", "--default-signal=TERM,INT")
-_READY_S = 20.0
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
@@ -115,15 +114,11 @@ class TestbedHost:
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """The counters of the control group that a process is in; empty where it has ended."""
-        with contextlib.suppress(OSError):
-            return cgroups.meters_of(self.read(f"/proc/{pid}/cgroup").decode())
-        return {}
+        return cgroups.meters_of(self.read, pid)
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
         """The files of its control group and of its network, by label; empty where it has ended."""
-        with contextlib.suppress(OSError):
-            return cgroups.scope_of(self.read(f"/proc/{pid}/cgroup").decode(), pid)
-        return {}
+        return cgroups.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process group of the host."""
@@ -173,7 +168,7 @@ class TestbedHost:
         """Where the host has none, switch them off too on the interfaces of a container and on the host's ends."""
         if self.options.has_offloads:
             return
-        each = ("sh", "-c", _NO_OFFLOADS, "off")
+        each = ("sh", "-c", _NO_OFFLOADS, "off", *OFF)
         for prefix in (("nsenter", "--target", str(pid), "--net", "--mount=/proc/1/ns/mnt", "--"), ()):
             done = self.run(Command((*prefix, *each), 30))
             if done.returncode != 0:
@@ -214,23 +209,15 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
 
 
 def _pin(group: Cgroup, cpus: str | None) -> None:
-    if cpus and "cpuset" in group.paths:
-        (group.paths["cpuset"] / "cpuset.cpus").write_text(cpus)
-    elif cpus and group.version == 2:
-        (group.paths[""] / "cpuset.cpus").write_text(cpus)
+    for refusal in group.limit(Limits(cpuset=cpus)):
+        raise Unavailable(f"a testbed host cannot be pinned to CPUs {cpus}: {refusal}")
 
 
 def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
-    join = ("sh", "-c", _ENTER, "enter", *(str(path) for path in group.procs), "--")
+    join = ("sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
     namespaces = ("--fork", "--kill-child", "--propagation", "private")
     argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", init, f"wb-{name}")
-    holder = LocalHost(run.id).start(Command(argv), hold=True)
-    for _ in range(int(_READY_S * 200)):
-        if b"ready" in holder.output_so_far():
-            return holder
-        if holder.wait(0.005):
-            break
-    raise Unavailable(f"the testbed host {name} cannot be made: {holder.stop().last_words}")
+    return hold(LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be made")
 
 
 def _first_process(holder: Process) -> int:

@@ -38,9 +38,11 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
 
 
 def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """The difference of each counter (names in ``_s``); a level (``load1``) as it was at the start."""
+    """The difference of each counter (names in ``_s`` or ``_kills``); a level (``load1``) as it was at the start."""
     return {
-        name: after[name] - value if name.endswith("_s") else value for name, value in before.items() if name in after
+        name: after[name] - value if name.endswith(("_s", "_kills")) else value
+        for name, value in before.items()
+        if name in after
     }
 
 

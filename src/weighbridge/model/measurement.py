@@ -30,9 +30,10 @@ class Measurement:
 
 
 class Outcome(enum.StrEnum):
-    """How a trial ended. Every outcome but OK makes its block be run again."""
+    """How a trial ended. OK and BROKE are results; every other outcome makes its block be run again."""
 
     OK = "ok"
+    BROKE = "broke"
     PROGRAM_FAILED = "program failed"
     UNPARSEABLE = "unparseable"
     SERVER_NOT_READY = "server not ready"
@@ -45,6 +46,12 @@ class TrialFailure(Exception):
     """A trial that gave no measurements, with its outcome and one sentence that says why."""
 
     outcome: Outcome = Outcome.PROGRAM_FAILED
+
+
+class Broke(TrialFailure):
+    """The load was more than the server bears: it refused, died or exceeded its limits. That is a result."""
+
+    outcome = Outcome.BROKE
 
 
 class ProgramFailed(TrialFailure):

@@ -109,6 +109,14 @@ class Workload(Plugin):
     """Whether it needs the endpoint's second port too."""
     mutual: ClassVar[bool] = False
     """Whether the server also connects to its client, which address translation does not carry."""
+    load: ClassVar[str] = ""
+    """The option that is its load (``connections``, ``threads``, ``clients``), where a server may break under it.
+
+    Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its memory,
+    and a client that reaches its deadline, have broken too.
+    """
+    needs_data: ClassVar[bool] = False
+    """Whether its server needs a folder on a disk, `weighbridge.model.site.DATA`; what is there outlives a trial."""
     maven: ClassVar[str] = ""
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
 
@@ -119,6 +127,17 @@ class Workload(Plugin):
     @abstractmethod
     def command(self, role: Role, options: Any, at: Endpoint) -> Command:
         """The process of one role."""
+
+    def files(self, options: Any, at: Endpoint) -> Mapping[str, bytes]:
+        """Files of the server's site, all below /tmp or /run, by path: written before each start of the server."""
+        return {}
+
+    def prepare(self, options: Any, at: Endpoint) -> Command | None:
+        """What is run once in the server's site, before the first trial that asks for this very command there.
+
+        It makes what every trial starts from, below DATA. None where there is nothing to be made.
+        """
+        return None
 
     def packet_size(self, options: Any, at: Endpoint) -> int | None:
         """The UDP payload in bytes that it sends under these options; None where it sends none of a fixed size."""

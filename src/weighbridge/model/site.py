@@ -17,6 +17,8 @@ SITE_ENV: Mapping[str, str] = {
     "LANG": "C.UTF-8",
 }
 """The environment variables of every program in every site: the user's own must not reach some of them only."""
+DATA = "/srv"
+"""Where a site has its folder on a disk, if it was asked for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,8 @@ class SiteRequest:
     ports: tuple[tuple[Transport, int], ...] = ()
     environment: str = ""
     """The name of the environment in the study; its server and its client are asked for with the same."""
+    data: bool = False
+    """Whether it needs a folder on a disk at DATA; without, an environment may still have one."""
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
 
@@ -208,7 +212,7 @@ class Site(Protocol):
         """Start and return at once."""
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file inside the site. Only /tmp and /run can be written to."""
+        """Write a file inside the site. Only /tmp, /run and what is at DATA can be written to."""
 
     def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
         """True when every port has a listener, read from the kernel's tables so that no server is disturbed."""

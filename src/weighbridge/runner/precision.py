@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weighbridge import registry
+from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.statistics import Cost, compare, next_look, planned_looks, scale_of
 from weighbridge.store.pairs import pairs
@@ -74,11 +75,18 @@ class Precision:
         return next(arm for arm in self.study.arms if arm.name == name)
 
     def _standing(self, cell: Cell, arm: str, blocks: int, target: float, cost: Cost | None) -> Standing:
-        if cost is None:
-            return Standing(cell.label, arm, float("inf"), False, None)
+        if cost is None:  # where one of them breaks under the load every time, more blocks tell nothing more
+            return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None)
         repetitions = self.study.file.repetitions
         decision = next_look(blocks, [cost], target, minimum=repetitions.min, maximum=repetitions.max)
         return Standing(cell.label, arm, cost.half_width, decision.reached[0], decision.predicted_blocks)
+
+    def _broke(self, cell: Cell, arm: str) -> bool:
+        sides = {(*_key(cell), side) for side in (self.study.file.baseline, arm)}
+        return any(
+            row["outcome"] == Outcome.BROKE and (row["workload"], row["level"], row["environment"]) in sides
+            for row in self.store.trials()
+        )
 
     def _cost(self, cell: Cell, arm: str, values: Sequence[Value]) -> Cost | None:
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]

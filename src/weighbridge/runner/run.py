@@ -1,6 +1,8 @@
 """One `weighbridge run`: userland, fingerprint, session, whatever comes of it; continues an interrupted run."""
 
+import contextlib
 import errno
+import resource
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -102,7 +104,15 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress)
     return frozen
 
 
+def _raise_open_files() -> None:
+    """As many open files as the system allows, for us and all that we start: a load of thousands needs them."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
+    _raise_open_files()
     userland = ensure(packages_of(study), cache, progress.say, maven_of(study))
     facts = fingerprint()
     require_same(store, facts, userland.versions)

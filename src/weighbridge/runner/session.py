@@ -23,6 +23,8 @@ from weighbridge.study import schedule
 
 REPEATS = 2
 """How often a block with a failed trial is run again, before the precision is looked at."""
+RESULTS = (Outcome.OK, Outcome.BROKE)
+"""The outcomes after which a trial is not made again."""
 
 
 class Progress(Protocol):
@@ -164,7 +166,7 @@ class Session:
         """Whether some attempt of this block has a good trial of every environment that it asked for."""
         return any(
             all(
-                self._finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) is Outcome.OK
+                self._finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS
                 for arm in self._asked[number].get(_key(cell), ())
             )
             for attempt in range(REPEATS + 1)

@@ -21,6 +21,7 @@ from weighbridge.runner.trial import Machine, Stage
 
 OUTSIDE = "outside"
 """Where the roles are that the study does not put inside the environments: natively on the host."""
+_ALLOWED = "ulimit -n; cat /proc/sys/net/core/somaxconn"
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
 
@@ -54,6 +55,7 @@ class Sites:
     _ports: dict[str, dict[str, int]] = field(default_factory=dict)
     _start_cpu_s: dict[tuple[str, Role], float] = field(default_factory=dict)
     _awake: set[tuple[str, Role]] = field(default_factory=set)
+    _prepared: dict[tuple[str, Role], set[tuple[str, ...]]] = field(default_factory=dict)
 
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them."""
@@ -108,6 +110,7 @@ class Sites:
             ports=self._published(arm) if inside and role == "server" else (),
             environment=place,
             apart=self._apart(),
+            data=role != "client" and any(registry.workloads()[cell.kind].needs_data for cell in self.study.cells),
         )
         self.run.say(f"opening {place} ({role})")
         options = arm.options if inside else environment.options()
@@ -138,7 +141,8 @@ class Sites:
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
         starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
-        return Stage(sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts)
+        prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())
+        return Stage(sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared)
 
     def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
         server = sites.get("server", next(iter(sites.values())))
@@ -189,7 +193,14 @@ class Sites:
             done = site.run(Command(("sha256sum", "/var/lib/dpkg/status")))
             packages = " ".join(done.text.split()[:1]) if done.returncode == 0 else f"unreadable: {done.last_words}"
             start_s = self._start_cpu_s[place, role] = _start_cpu_s(site)
-            own = {"packages": packages, "CPU time of a start": f"{start_s * 1000:.1f} ms"}
+            asked = site.run(Command(("sh", "-c", _ALLOWED))).text.split()
+            files, backlog = asked if len(asked) == 2 else ("unknown", "unknown")
+            own = {
+                "packages": packages,
+                "CPU time of a start": f"{start_s * 1000:.1f} ms",
+                "open files of a process": files,
+                "backlog of a listener": f"{backlog} (net.core.somaxconn)",
+            }
             found[f"{place}/{role}"] = {**site.facts(), **own}
             site.freeze()
         self._awake = set()

@@ -1,5 +1,6 @@
 """One trial: start the server, wait until it listens, warm up, measure, collect, tear down. The one copy of it."""
 
+import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -55,6 +56,8 @@ class Stage:
     meters: Mapping[str, Meter] = field(default_factory=dict)
     start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
     """CPU seconds that starting any process takes in each site: runc's of an exec, which a native process has not."""
+    prepared: set[tuple[str, ...]] = field(default_factory=set)
+    """The commands that have made data in the server's site: added to by the first trial of each."""
 
 
 @dataclass(slots=True)
@@ -77,6 +80,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     histograms: Mapping[str, str] = {}
     before = _meters(stage)
     try:
+        _prepare(workload, options, stage)
         course.metering.begin()
         _measure(workload, options, stage, course)
         course.metering.end()
@@ -87,6 +91,8 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         measurements = (*parsed, *further)  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
+        if workload.load and _broke(outcome, course, stage, before):
+            outcome = Outcome.BROKE
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as fault:
@@ -117,6 +123,31 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         series=tuple(course.metering.series),
         histograms=histograms,
     )
+
+
+def _prepare(workload: Workload, options: Any, stage: Stage) -> None:
+    """Make what the server starts from, and what it reads."""
+    if len(workload.roles) < 2:
+        return
+    site, command = stage.sites["server"], workload.prepare(options, stage.endpoint)
+    if command is not None and command.argv not in stage.prepared:
+        completed = site.run(command)
+        if completed.returncode != 0:
+            why = "did not end in time" if completed.timed_out else completed.last_words
+            raise ServerNotReady(f"the server's data cannot be prepared: {why}")
+        stage.prepared.add(command.argv)
+    for path, data in workload.files(options, stage.endpoint).items():
+        site.put(path, data)
+
+
+def _broke(outcome: Outcome, course: _Course, stage: Stage, before: list[tuple[str, Mapping[str, float]]]) -> bool:
+    """Whether a failure is the load's: no deadline is met, or the server ended by itself or for its memory."""
+    if outcome is not Outcome.SERVER_DIED:
+        return outcome is Outcome.DEADLINE
+    server = course.completed.get("server")
+    killed = server is not None and server.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
+    now = stage.sites["server"].meters().get("oom_kills", 0.0)
+    return not killed or now > dict(before).get("server", {}).get("oom_kills", now)
 
 
 def _further(
