@@ -115,8 +115,6 @@ class Workload(Plugin):
     Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its memory,
     and a client that reaches its deadline, have broken too.
     """
-    needs_data: ClassVar[bool] = False
-    """Whether its server needs a folder on a disk, `weighbridge.model.site.DATA`; what is there outlives a trial."""
     maven: ClassVar[str] = ""
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
 
@@ -131,6 +129,10 @@ class Workload(Plugin):
     def files(self, options: Any, at: Endpoint) -> Mapping[str, bytes]:
         """Files of the server's site, all below /tmp or /run, by path: written before each start of the server."""
         return {}
+
+    def needs_data(self, options: Any) -> bool:
+        """Whether its server needs a folder on a disk, `weighbridge.model.site.DATA`, which outlives a trial."""
+        return False
 
     def prepare(self, options: Any, at: Endpoint) -> Command | None:
         """What is run once in the server's site, before the first trial that asks for this very command there.

@@ -110,7 +110,7 @@ class Sites:
             ports=self._published(arm) if inside and role == "server" else (),
             environment=place,
             apart=self._apart(),
-            data=role != "client" and any(registry.workloads()[cell.kind].needs_data for cell in self.study.cells),
+            data=role != "client" and any(_needs_data(cell) for cell in self.study.cells),
         )
         self.run.say(f"opening {place} ({role})")
         options = arm.options if inside else environment.options()
@@ -227,6 +227,10 @@ def _start_cpu_s(site: Site) -> float:
         site.run(Command(("true",)))
         costs.append(max(0.0, site.meters().get("cpu_s", 0.0) - before))
     return median(costs)
+
+
+def _needs_data(cell: Cell) -> bool:
+    return registry.workloads()[cell.kind].needs_data(cell.options)
 
 
 def _networked(cell: Cell) -> bool:
