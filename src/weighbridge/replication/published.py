@@ -50,6 +50,8 @@ class Measured(_Data):
 
     workload: str
     metric: str
+    level: dict[str, str] = {}
+    """Of measured factors that the published figures do not name: which level of them theirs is."""
 
 
 class Origin(_Data):

@@ -122,7 +122,7 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
 def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]) -> Row:
     wanted = compared.measured
     here = [report for report in analysis.metrics if report.workload == wanted.workload]
-    report = next((each for each in here if each.metric == wanted.metric and _same_level(each, row)), None)
+    report = next((each for each in here if each.metric == wanted.metric and _same_level(each, compared, row)), None)
     comparison = (
         next((each for each in report.comparisons if each.environment == row.environment), None) if report else None
     )
@@ -133,9 +133,9 @@ def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequ
     return Row(row, comparison, report.unit, direction(row, comparison, analysis.equivalence or 0.0), "")
 
 
-def _same_level(report: MetricReport, row: PublishedRow) -> bool:
+def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
     level: dict[str, str] = json.loads(report.level)
-    return level == dict(row.level)
+    return level == {**compared.measured.level, **row.level}
 
 
 def _why(
