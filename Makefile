@@ -1,6 +1,7 @@
 # make demo: set up and measure this machine (at most ten minutes). make test: set up and run the whole test suite.
 # make calibrate: put known costs on this machine and read them back.
-.PHONY: demo test check unit real setup calibrate
+# make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
+.PHONY: demo test check unit real setup calibrate monitoring
 
 demo:
 	@scripts/setup.sh
@@ -27,3 +28,7 @@ real: setup
 calibrate:
 	@scripts/setup.sh
 	.venv/bin/weighbridge calibrate
+
+# From Debian's packages; says which is missing. monitoring/README.md has the rest.
+monitoring:
+	@monitoring/run_here.py

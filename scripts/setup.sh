@@ -21,6 +21,7 @@ need nsenter util-linux
 need ethtool ethtool
 need mvn maven
 need javac default-jdk-headless
+need go golang-go
 need tini tini
 need ssh openssh-client
 python=${PYTHON:-python3}
@@ -32,7 +33,10 @@ if [ "$extra" = dev ]; then
     need sshd openssh-server
     need sudo sudo
     need sar sysstat
+    need chromium chromium
     need prometheus-node-exporter prometheus-node-exporter
+    need prometheus prometheus
+    need prometheus-process-exporter prometheus-process-exporter
 fi
 if [ -n "$missing" ]; then
     echo "setup: installing the Debian packages:$missing"

@@ -22,6 +22,7 @@ ONLY: dict[str, set[str]] = {
     "report": {"store", "statistics", "replication", "model", "errors"},
     "hosts": {"model", "errors", "process", "cgroups", "facts"},
     "meters": {"model", "errors", "cgroups"},
+    "live": {"runner", "model", "errors"},
     "study": {"model", "errors", "registry"},
     "process": {"model", "errors"},
     "cgroups": {"model", "errors"},
@@ -34,7 +35,7 @@ NEVER: dict[str, set[str]] = {
     "engines": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
     "userland": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
     "facts": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
-    "runner": {"report", "cli"},
+    "runner": {"report", "live", "cli"},
 }
 
 

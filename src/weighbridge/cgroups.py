@@ -229,8 +229,9 @@ SCOPE_V1 = {
     "memory.usage_in_bytes": "memory",
     "memory.stat": "memory",
     "pids.current": "pids",
+    "cgroup.procs": "cpu",
 }
-SCOPE_V2 = ("cpu.stat", "memory.current", "memory.stat", "pids.current")
+SCOPE_V2 = ("cpu.stat", "memory.current", "memory.stat", "pids.current", "cgroup.procs")
 
 
 def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import re
 import select
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import IO
 
 from weighbridge.errors import Unavailable
@@ -16,6 +18,7 @@ from weighbridge.model.command import Command, Completed
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
 """In the environment of everything that a run starts, so that ``weighbridge clean`` finds it."""
 GRACE_S = 2.0
+_MOUNTED_BY = re.compile(rb"^.* - tmpfs weighbridge-([0-9a-f]{12}) ", re.MULTILINE)
 OUTPUT_LIMIT = 64 * 2**20
 """Of each stream at most this many bytes are read back."""
 
@@ -136,6 +139,24 @@ def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:
     finally:
         completed = process.stop(timed_out=not ended)
     return completed
+
+
+def mounted_by(run_id: str) -> str:
+    """What a chroot's own /tmp and /run are named after: it tells the run of each process in there."""
+    return f"weighbridge-{run_id}"
+
+
+def run_of(process: Path) -> str | None:
+    """The run of a process by its folder in /proc, None where it is none's. Raises OSError once it has ended.
+
+    Some overwrite their environment with a title (nginx); then their mounts tell it.
+    """
+    marker = f"{RUN_VARIABLE}=".encode()
+    for entry in (process / "environ").read_bytes().split(b"\0"):
+        if entry.startswith(marker):
+            return entry[len(marker) :].decode()
+    found = _MOUNTED_BY.search((process / "mountinfo").read_bytes())
+    return found[1].decode() if found else None
 
 
 def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weighbridge.meters import parse
 from weighbridge.meters.parse import Numbers
-from weighbridge.meters.processes import trees
+from weighbridge.meters.processes import disk_use, trees
 
 DATA = Path(__file__).parent / "data"
 CPU = partial(parse.cpu, ticks=100)
@@ -142,3 +142,29 @@ def test_processes_of_a_tree():
 @given(st.lists(st.none() | st.text(max_size=100), max_size=5), st.integers(0, 600))
 def test_any_processes(texts: list[str | None], end: int):
     assert len(trees([*texts, read("processes.txt")[:end]], 100, 4096)) == len(texts) + 1
+
+
+IO = "rchar: 9\nwchar: 9\nsyscr: 1\nsyscw: 1\nread_bytes: {}\nwrite_bytes: {}\ncancelled_write_bytes: 0\n"
+
+
+def io(**processes: tuple[int, int]) -> str:
+    return "".join(f"pid: {name[1:]}\n{IO.format(*use)}" for name, use in processes.items())
+
+
+def test_disk_use_of_processes_that_come_and_go():
+    texts = ["", io(p7=(100, 4096)), io(p7=(150, 8192), p8=(1, 2)), io(p8=(1, 5)), None, io(p8=(0, 3)), ""]
+    found = [each and tuple(each.counters.values()) for each in disk_use(texts)]
+    assert found == [(0, 0), (100, 4096), (151, 8194), (151, 8197), None, (151, 8200), (151, 8200)]
+    assert set(disk_use([""])[0].counters) == {"disk_read_bytes_per_s", "disk_written_bytes_per_s"}
+    assert {parse.device(name) for name in disk_use([""])[0].counters} == {""}
+
+
+@given(st.lists(st.none() | st.text("pid: 019read_bytswe\n²", max_size=60), max_size=5), st.integers(0, 250))
+def test_any_disk_use(texts: list[str | None], end: int):
+    whole = io(p7=(100, 4096), p8=(1, 2))
+    found = disk_use([*texts, whole[:end]])
+    assert len(found) == len(texts) + 1
+    kept = [each for each in found if each is not None]
+    for name in ("disk_read_bytes_per_s", "disk_written_bytes_per_s"):
+        values = [each.counters[name] for each in kept]
+        assert values == sorted(values) and values[0] >= 0

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from weighbridge.meters import sampler
 from weighbridge.meters.meter import MeterFailed
+from weighbridge.meters.processes import disk_use
 from weighbridge.meters.readings import Readings, unpack
-from weighbridge.meters.sampler import File, Members, Session
+from weighbridge.meters.sampler import Disks, File, Members, Session
 
 
 def answered(session: Session) -> Readings:
@@ -94,6 +95,21 @@ def test_readings_are_due_at_a_steady_rate(monkeypatch: pytest.MonkeyPatch):
     assert session.at == [0.0, 0.25, pytest.approx(0.9), 1.0], "what was missed is left out"
     now[0] = 101.05
     assert answered(session).at == pytest.approx((0.0, 0.25, 0.9, 1.0, 1.05)), "the end is a reading too"
+
+
+def test_the_disk_use_of_a_group_s_processes(tmp_path: Path):
+    members = tmp_path / "cgroup.procs"
+    members.write_text(f"{os.getpid()}\n999999999\n")
+    group = Disks(str(members), 1 << 20)
+    text = (group.read() or b"").decode()
+    assert text.startswith(f"pid: {os.getpid()}\nrchar: ") and text.count("pid: ") == 1
+    (before, after) = disk_use([text, (group.read() or b"").decode()])
+    assert before is not None and after is not None
+    assert after.counters["disk_written_bytes_per_s"] >= before.counters["disk_written_bytes_per_s"]
+    members.write_text("")
+    assert group.read() == b"" and not group.files
+    group.close()
+    assert Disks(str(tmp_path / "none" / "cgroup.procs"), 100).read() is None
 
 
 def test_the_processes_of_a_namespace():

@@ -19,12 +19,14 @@ V1 = {
         "rss 1\ntotal_cache 20\ntotal_rss 5\ntotal_shmem 8\n", "total_cache 20\ntotal_rss 7\ntotal_shmem 8\n"
     ),
     "pids/pids.current": ("0\n", "3\n"),
+    "cpu/cgroup.procs": ("", ""),
 }  # fmt: skip
 V2 = {
     "cpu.stat": ("usage_usec 0\nthrottled_usec 0\n", "usage_usec 2000000\nthrottled_usec 500000\n"),
     "memory.current": ("1000\n", "4096\n"),
     "memory.stat": ("anon 5\nfile 20\nshmem 8\n", "anon 7\nfile 20\nshmem 8\n"),
     "pids.current": ("0\n", "3\n"),
+    "cgroup.procs": ("", ""),
 }
 
 
@@ -50,7 +52,7 @@ def test_both_versions_give_the_same_series(
     assert found == {
         "cpu_share": (1.0,), "throttled_share": (0.25,), "memory_bytes": (1000.0, 4096.0),
         "memory_anonymous_bytes": (5.0, 7.0), "memory_shared_bytes": (8.0, 8.0), "memory_files_bytes": (12.0, 12.0),
-        "pids_count": (0.0, 3.0),
+        "pids_count": (0.0, 3.0), "disk_read_bytes_per_s": (0.0,), "disk_written_bytes_per_s": (0.0,),
     }  # fmt: skip
 
 

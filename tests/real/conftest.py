@@ -25,7 +25,9 @@ def _missing() -> str:
     if os.geteuid() != 0:
         return "needs root"
     missing = [
-        program for program in ("dockerd", "mmdebstrap", "iptables", "mvn", "javac") if shutil.which(program) is None
+        program
+        for program in ("dockerd", "mmdebstrap", "iptables", "mvn", "javac", "go")
+        if shutil.which(program) is None
     ]
     return f"needs {', '.join(missing)}" if missing else ""
 
@@ -49,7 +51,7 @@ def userland() -> Userland:
 
 def _kept(workloads: Iterable[Workload]) -> Userland:
     some = list(workloads)
-    return ensure(_packages(some), Path.home() / ".cache/weighbridge", print, _maven(some))
+    return ensure(_packages(some), Path.home() / ".cache/weighbridge", print, _maven(some), _golang(some))
 
 
 def _light() -> list[Workload]:
@@ -64,6 +66,10 @@ def _maven(workloads: Iterable[Workload]) -> set[str]:
     return {workload.maven for workload in workloads} - {""}
 
 
+def _golang(workloads: Iterable[Workload]) -> set[str]:
+    return {workload.golang for workload in workloads} - {""}
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache in which every study finds a userland that is built already: one without Java, or one with all."""
@@ -73,7 +79,7 @@ def cache(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with_java = _kept(everything)
     few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]
     for some in (*few, _light(), everything):
-        link = folder / "userlands" / key_of(_packages(some), _maven(some))
+        link = folder / "userlands" / key_of(_packages(some), _maven(some), _golang(some))
         if not link.exists():
             link.symlink_to((with_java if _maven(some) else userland).root.parent)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then what was opened is closed

@@ -14,7 +14,10 @@ from weighbridge.process import RUN_VARIABLE
 from weighbridge.runner import state
 from weighbridge.userland.build import cache_folder
 
-PROGRAMS = {"dockerd", "containerd", "docker-proxy", "redis-server", "redis-benchmar", "iperf3", "sysbench"}
+PROGRAMS = {
+    "dockerd", "containerd", "docker-proxy", "redis-server", "redis-benchmark", "iperf3", "sysbench", "nginx", "wrk",
+    "mariadbd", "mysqld",
+}  # fmt: skip
 FOLDERS = tuple(Path(path) for path in ("/run/docker", "/run/containerd", "/etc/docker", "/run/netns"))
 MOUNTS = ("weighbridge", "userlands", "docker", "containerd", "netns", "overlay", "cgroup", "loop")
 SYSCTLS = ("ip_forward", "conf/all/forwarding")

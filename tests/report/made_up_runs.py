@@ -46,6 +46,12 @@ class Recipe:
     aa: bool = True
     aa_factor: float = 1.0
     failing: dict[tuple[int, str], Outcome] = field(default_factory=dict)
+    loads: dict[str, str] = field(default_factory=dict)
+    """Workload -> the option that is its load."""
+    breaking: dict[tuple[int, str, Level], str] = field(default_factory=dict)
+    """Block, environment and level whose (first) trial broke -> what it said."""
+    bends: dict[tuple[str, Level], float] = field(default_factory=dict)
+    """Environment and level -> a further factor on its values."""
     study: str = "first-look"
     question: str = "What does each Docker network cost on this machine?"
     message: str = "iperf3: error - unable to connect"
@@ -91,8 +97,9 @@ def _study(recipe: Recipe) -> Study:
     return Study(text=f"study: {recipe.study}\n", file=file, arms=tuple(recipe.arms()), cells=tuple(cells))
 
 
-def _ladder(recipe: Recipe) -> dict[str, str]:
-    return {"ladder": json.dumps(recipe.ladder)} if recipe.ladder else {}
+def _info(recipe: Recipe) -> dict[str, str]:
+    ladder = {"ladder": json.dumps(recipe.ladder)} if recipe.ladder else {}
+    return {**ladder, **({"loads": json.dumps(recipe.loads)} if recipe.loads else {})}
 
 
 def _histogram(chance: random.Random, middle_s: float) -> str:
@@ -120,7 +127,7 @@ def make_run(directory: Path, recipe: Recipe) -> RunStore:
     """Write a whole run and give it, open for reading."""
     chance, clock = random.Random(recipe.seed), 1_700_000_000.0
     with RunStore(directory, writable=True) as store:
-        store.begin(_study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0", **_ladder(recipe)})
+        store.begin(_study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0", **_info(recipe)})
         for scope, facts in {"host": {"cpu model": "Imaginary 3000"}, **recipe.facts}.items():
             store.add_facts(scope, facts)
         for block in range(1, recipe.blocks + 1):
@@ -137,16 +144,20 @@ def make_run(directory: Path, recipe: Recipe) -> RunStore:
             for workload in recipe.workloads:
                 for arm in recipe.arms():
                     clock += 2.0
-                    record = _record(recipe, workload, block, arm.name, clock=clock, shared=-0.5, chance=chance)
+                    once = replace(recipe, breaking={})
+                    record = _record(once, workload, block, arm.name, clock=clock, shared=-0.5, chance=chance)
                     store.save(replace(record, trial=replace(record.trial, attempt=1)))
     return RunStore(directory)
 
 
 def _record(recipe, workload, block, environment, *, clock, shared, chance) -> TrialRecord:
-    outcome = recipe.failing.get((block, environment), Outcome.OK)
+    outcome, message = recipe.failing.get((block, environment), Outcome.OK), recipe.message
+    if (said := recipe.breaking.get((block, environment, workload.level))) is not None:
+        outcome, message = Outcome.BROKE, said
     measurements = []
     for metric, centre, noise in workload.metrics:
         factor = recipe.factor(environment) * recipe.slowed.get((block, environment), 1.0)
+        factor *= recipe.bends.get((environment, workload.level), 1.0)
         factor = 1 / factor if metric.better == "higher" else factor
         value = max(0.0, centre * factor * (1 + shared + chance.gauss(0, noise)))
         measurements.append(Measurement(metric, value))
@@ -160,7 +171,7 @@ def _record(recipe, workload, block, environment, *, clock, shared, chance) -> T
         started_at=clock,
         duration_s=30.0 if recipe.series else 1.2,
         measured_s=1.0,
-        message="" if outcome is Outcome.OK else recipe.message,
+        message="" if outcome is Outcome.OK else message,
         measurements=tuple(measurements) if outcome is Outcome.OK else (),
         roles=roles,
         flags=recipe.flags.get((block, environment), ()),
@@ -170,3 +181,39 @@ def _record(recipe, workload, block, environment, *, clock, shared, chance) -> T
             for metric, middle in recipe.histograms.items()
         },
     )
+
+
+TOO_MANY = "too many connections"
+RISING = {50: 21_000, 200: 48_000, 500: 61_000, 1000: 60_000, 2000: 52_000, 5000: 41_000}
+"""Connections -> requests/s: the knee is at 500, and hardly higher than 1 000."""
+ERRORS = (Metric("errors_connect", "count", "lower"), Metric("errors_timeout", "count", "lower"))
+P99 = Metric("latency_p99", "ms", "lower")
+TRANSFER = Metric("transfer", "MB/s", "higher")
+
+
+def rising_load(name: str = "web", factors: Level = (), **changes: object) -> dict[str, object]:
+    """A recipe's parts: native, host, bridge and the A/A arm over six loads, with a knee, errors and a break.
+
+    The bridge has errors from 1 000 connections on, bends at 2 000, broke there in three of ten blocks and always at
+    5 000; everything breaks but the host and native at 5 000.
+    """
+
+    def level(load: int) -> Level:
+        return tuple(sorted((("connections", str(load)), *factors)))
+
+    workloads = [
+        Workload(
+            name,
+            [(REQUESTS, rate, 0.02), (P99, 1000 * load / rate, 0.05), (TRANSFER, rate / 1000, 0.02),
+             (ERRORS[0], max(0, load - 1000) / 50, 0.3), (ERRORS[1], 0.0, 0.0)],
+            level(load),
+        )
+        for load, rate in RISING.items()
+    ]  # fmt: skip
+    breaking = {(block, "bridge", level(5000)): TOO_MANY for block in range(1, 11)}
+    breaking |= {(block, "bridge", level(2000)): TOO_MANY for block in (2, 5, 9)}
+    bends = {("bridge", level(2000)): 1.4, ("bridge", level(1000)): 1.15}
+    return {
+        "costs": {"host": 1.02, "bridge": 1.25}, "workloads": workloads, "loads": {name: "connections"},
+        "breaking": breaking, "bends": bends, **changes,
+    }  # fmt: skip

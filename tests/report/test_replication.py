@@ -68,6 +68,12 @@ def test_shares_are_compared_by_difference(run):
     assert row.direction == "disagrees"  # published as more loss, here less
 
 
+def test_what_broke_says_so_instead_of_a_comparison(run):
+    breaking = {(block, "docker-bridge", ()): "too many connections" for block in range(1, 4)}
+    row = by_table(found_in(a_run(run, breaking=breaking, blocks=3)))["Table 8"]["docker-bridge"]
+    assert row.direction == "not measured" and row.why == "docker-bridge broke 3 of 3: too many connections"
+
+
 def test_what_was_not_measured_says_why(run):
     found = by_table(
         found_in(run(costs={"docker-bridge": 1.1}, workloads=[LATENCY, DATAGRAM], study="docker-networks"))

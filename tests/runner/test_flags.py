@@ -51,6 +51,8 @@ def test_a_generator_that_was_itself_the_limit():
     assert site_flags("client", {"cpu_s": 4.8, "throttled_s": 2.0}, 10.0) == [
         "client throttled 20%", "generator saturated",
     ]  # fmt: skip
+    assert site_flags("client", {"cpu_s": 18.4}, 10.0, threads=2) == [], "the second thread has time left"
+    assert site_flags("client", {"cpu_s": 18.8}, 10.0, threads=2) == ["generator saturated"]
     assert site_flags("server", {"cpu_s": 10.0}, 10.0) == []
     assert site_flags("solo", {"cpu_s": 10.0}, 10.0) == []
 

@@ -7,7 +7,7 @@ import pytest
 from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command
-from weighbridge.model.measurement import Outcome
+from weighbridge.model.measurement import Broke, Outcome, Unparseable
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.trial import Series, Trial, TrialRecord
 from weighbridge.runner import trial as trials
@@ -257,12 +257,64 @@ def test_a_server_breaks_by_itself_or_for_its_memory_and_not_when_somebody_kills
     world.oom_kills = lambda: next(counted, float(kills))
     died = measure(world, server=Act(listens=True, lasts=0.05, returncode=code), client=Act(hangs=True))
     failed(died, outcome, f"ended with code {code}")
+    assert died.message.startswith("the server ran out of its memory limit") is bool(kills)
 
 
 def test_a_load_that_meets_no_deadline_broke(world: World, monkeypatch: pytest.MonkeyPatch):
     failed(measure(world, client=Act(hangs=True)), Outcome.DEADLINE)
     monkeypatch.setattr(FakeWorkload, "load", "n")
     failed(measure(world, client=Act(hangs=True)), Outcome.BROKE, "deadline")
+
+
+def test_a_warm_up_under_a_load_fails_as_the_workload_tells(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Only there, and only what it can tell."""
+
+    class Telling(FakeWorkload):
+        def parse(self, options, completed):
+            assert completed["server"].returncode == -15, "stopped, so that its output can be read too"
+            raise {b"full": Broke("it is full"), b"": Unparseable("nothing")}[completed["client"].stderr]
+
+    monkeypatch.setattr(FakeWorkload, "parse", Telling.parse)
+    for load, words, outcome, says in (
+        ("n", b"full", Outcome.BROKE, "in the warm-up, it is full"),
+        ("n", b"", Outcome.PROGRAM_FAILED, "the warm-up failed with exit code 1"),
+        ("", b"full", Outcome.PROGRAM_FAILED, "the warm-up failed with exit code 1: full"),
+    ):
+        monkeypatch.setattr(FakeWorkload, "load", load)
+        failed(measure(world, warm=True, warm_up=Act(stdout=b"", stderr=words, returncode=1)), outcome, says)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (127, "env: ‘wrk’: No such file or directory\n"),
+        (127, "/usr/bin/env: 'wrk': No such file or directory\n"),
+        (126, "env: ‘wrk’: Permission denied\n"),
+        (127, "redis: 1: exec: wrk: not found\n"),
+        (
+            126,
+            "OCI runtime exec failed: exec failed: unable to start container process: "
+            'exec: "wrk": executable file not found in $PATH: unknown\r\n',
+        ),
+    ],
+)
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_program_that_is_not_in_the_userland(world: World, code: int, said: str, stream: str):
+    act = Act(**{"stdout": b"", "returncode": code, stream: said.encode()})
+    sentence = "the program wrk is not in the userland"
+    for outcome, record in (
+        (Outcome.PROGRAM_FAILED, measure(world, client=act)),
+        (Outcome.PROGRAM_FAILED, measure(world, warm=True, warm_up=act)),
+        (Outcome.SERVER_NOT_READY, measure(world, server=act)),
+    ):
+        failed(record, outcome)
+        assert record.message == sentence
+
+
+def test_a_program_s_own_127_is_its_own(world: World):
+    failed(
+        measure(world, client=Act(returncode=127, stderr=b"oops\n")), Outcome.PROGRAM_FAILED, "exit code 127: oops"
+    )
 
 
 # -- meters ----------------------------------------------------------------------------------------
@@ -336,6 +388,13 @@ def test_a_failed_trial_keeps_its_readings(world: World):
     record = measure(world, meters={"a": meter}, server=Act(returncode=1))
     failed(record, Outcome.SERVER_NOT_READY)
     assert record.series
+
+
+def test_what_a_workload_says_of_its_generator_is_a_flag(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "flags", lambda *_: ("generator late 3.0 %",))
+    assert "generator late 3.0 %" in measure(world).flags
+    monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (_ for _ in ()).throw(Unparseable("cut short")))
+    assert "generator late 3.0 %" not in measure(world).flags
 
 
 def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):

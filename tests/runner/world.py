@@ -84,7 +84,9 @@ class FakeSite:
     closed: bool = False
     address: str = "198.51.100.1"
     listen: str = "0.0.0.0"
-    host: object = field(default_factory=lambda: SimpleNamespace(name="local", kind="local"))
+    host: object = field(
+        default_factory=lambda: SimpleNamespace(name="local", kind="local", cpuset=None, cpus_online=lambda: [0, 1])
+    )
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"

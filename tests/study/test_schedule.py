@@ -96,3 +96,15 @@ def test_levels_of_one_workload_are_told_apart(number: int):
     study = loaded(LINES.replace("clients: 20", "clients: [10, 20]"))
     one = [cell for cell in study.cells if dict(cell.level) == {"clients": "10"}]
     assert {dict(t.level)["clients"] for t in block(study, number, cells=one)} == {"10"}
+
+
+def test_levels_are_in_random_order_inside_each_block_like_environments():
+    study = loaded(LINES.replace("clients: 20", "clients: [10, 20, 40, 80]"))
+    orders = []
+    for number in range(1, 401):
+        trials = [t for t in block(study, number) if "clients" in dict(t.level)]
+        orders.append(tuple(dict.fromkeys(dict(t.level)["clients"] for t in trials)))
+    assert all(sorted(order, key=int) == ["10", "20", "40", "80"] for order in orders)
+    assert len(set(orders)) == 24, "every order occurs"
+    firsts = Counter(order[0] for order in orders)
+    assert all(70 < count < 130 for count in firsts.values()), firsts

@@ -28,9 +28,10 @@ def _commands(workload: Workload, options: Options) -> list[Command]:
     return commands if warm_up is None else [*commands, warm_up]
 
 
-def _names(argv: tuple[str, ...], what: str) -> bool:
-    """Whether it is one of the arguments, or the value of one: -Dcoherence.clusterport=15201."""
-    return any(argument.split("=")[-1] == what for argument in argv)
+def _words(command: Command, *files: bytes) -> set[str]:
+    """What stands in its arguments (-Dcoherence.clusterport=15201, http://192.0.2.7:15201/) and in what it reads."""
+    texts = [*command.argv, *(text.decode(errors="replace") for text in (command.stdin, *files))]
+    return {word for text in texts for word in re.split(r"[\s=/:;]+", text)}
 
 
 @EVERY
@@ -88,13 +89,15 @@ def test_its_deadlines_are_finite_and_outlast_what_is_expected(workload: Workloa
 def test_the_server_binds_and_the_client_connects(workload: Workload):
     if "server" not in workload.roles:
         pytest.skip("no network")
-    server, client = (workload.command(role, workload.options(), AT).argv for role in ("server", "client"))
-    assert _names(server, AT.listen) == (workload.kind not in BINDS_TO_EVERY_ADDRESS)
-    assert not _names(server, AT.address)
-    assert _names(client, AT.address)
-    assert not _names(client, AT.listen)
-    assert _names(server, str(AT.port))
-    assert _names(client, str(AT.port))
+    options = workload.options()
+    server = _words(workload.command("server", options, AT), *workload.files(options, AT).values())
+    client = _words(workload.command("client", options, AT))
+    assert (AT.listen in server) == (workload.kind not in BINDS_TO_EVERY_ADDRESS)
+    assert AT.address not in server
+    assert AT.address in client
+    assert AT.listen not in client
+    assert str(AT.port) in server
+    assert str(AT.port) in client
 
 
 @EVERY

@@ -6,24 +6,74 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.model.command import Completed
+from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse as parse_study
 from weighbridge.workloads.redis_benchmark import PLUGIN, RedisBenchmarkOptions
 
-from .captured import AT, data, parse
+from .captured import AT, data, ended, parse
+
+STOPPED = ended(returncode=-signal.SIGUSR1)
+"""A server that lived until it was stopped."""
+
+STUDY = (
+    "study: s\nquestion: q?\nbaseline: n\nenvironments: {{n: {{kind: native}}}}\n"
+    "workloads: {{w: {{kind: redis-benchmark, {}}}}}\n"
+)
 
 
 def _options(**options: Any) -> RedisBenchmarkOptions:
     return PLUGIN.options.model_validate(options)
 
 
-def test_the_server_saves_nothing_and_is_killed():
+def test_the_server_saves_nothing_as_published():
     server = PLUGIN.command("server", _options(), AT)
     assert " ".join(server.argv) == (
-        "redis-server --bind 0.0.0.0 --port 15201 --protected-mode no --save  --appendonly no --daemonize no"
+        "redis-server --bind 0.0.0.0 --port 15201 --protected-mode no --tcp-backlog 511 --maxclients 20000"
+        " --save  --daemonize no --appendonly no"
     )
     assert server.argv[server.argv.index("--save") + 1] == ""
-    assert server.stop_signal == signal.SIGKILL
     assert server.listens == (("tcp", 15201),)
+    assert not PLUGIN.needs_data(_options())
+    assert PLUGIN.restore(_options(), AT) is None
+
+
+def test_it_is_not_stopped_as_somebody_else_would_kill_it():
+    for appendonly in ("no", "always"):
+        server = PLUGIN.command("server", _options(appendonly=appendonly), AT)
+        assert server.stop_signal not in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+
+@pytest.mark.parametrize(("policy", "fsync"), [("always", "always"), ("everysec", "everysec"), ("never", "no")])
+def test_a_server_that_logs_begins_with_an_empty_folder_on_a_disk(policy: str, fsync: str):
+    options = _options(appendonly=policy)
+    server = PLUGIN.command("server", options, AT)
+    assert PLUGIN.restore(options, AT).argv == ("sh", "-c", 'rm -rf "$1" && mkdir "$1"', "redis", "/srv/redis")
+    assert " ".join(server.argv).endswith(f"--appendonly yes --appendfsync {fsync} --dir /srv/redis")
+    assert PLUGIN.needs_data(options)
+
+
+@pytest.mark.parametrize(
+    ("policy", "class_"),
+    [("no", "none"), ("always", "synchronous"), ("everysec", "asynchronous"), ("never", "asynchronous")],
+)
+def test_durability(policy: str, class_: str):
+    assert PLUGIN.durability(_options(appendonly=policy)) == class_
+
+
+def test_a_study_says_no_and_means_it():
+    """YAML 1.2 reads the word; 1.1 and JSON have a truth value."""
+    (cell,) = check(parse_study(STUDY.format("appendonly: no"), "study.yaml")).cells
+    assert cell.options.appendonly == _options(appendonly=False).appendonly == "no"
+    cells = check(parse_study(STUDY.format("appendonly: [no, always, everysec, never]"), "study.yaml")).cells
+    assert [cell.label for cell in cells] == [f"w (appendonly={p})" for p in ("no", "always", "everysec", "never")]
+
+
+def test_limits_of_the_server():
+    argv = " ".join(PLUGIN.command("server", _options(maxmemory="2MiB", maxclients=7, tcp_backlog=128), AT).argv)
+    assert "--tcp-backlog 128 --maxclients 7 " in argv
+    assert "--maxmemory 2097152 --maxmemory-policy noeviction" in argv
 
 
 def test_the_client():
@@ -32,14 +82,24 @@ def test_the_client():
     options = _options(tests="get", requests=5000, clients=2, value_size="1KiB", pipeline=16, keyspace=1000)
     argv = " ".join(PLUGIN.command("client", options, AT).argv)
     assert argv == f"{client} get -n 5000 -c 2 -d 1024 -P 16 -r 1000"
+    argv = " ".join(PLUGIN.command("client", _options(clients=5000, threads=2), AT).argv)
+    assert argv == f"{client} set,get -n 100000 -c 5000 -d 3 -P 1 --threads 2"
 
 
 @pytest.mark.parametrize(
-    ("options", "requests"), [({}, 10_000), ({"requests": 1000, "clients": 500}, 500), ({"tests": "get"}, 10_000)]
+    ("options", "requests", "clients"),
+    [
+        ({}, 10_000, 50),
+        ({"clients": 3}, 10_000, 3),
+        ({"requests": 1000, "clients": 500}, 100, 50),
+        ({"requests": 1000, "clients": 100, "pipeline": 10}, 500, 50),
+        ({"tests": "get"}, 10_000, 50),
+    ],
 )
-def test_the_warm_up_is_a_tenth_and_always_sets(options: dict[str, Any], requests: int):
+def test_the_warm_up_is_a_tenth_of_few_clients_and_always_sets(options: dict[str, Any], requests: int, clients: int):
     argv = PLUGIN.warm_up(_options(**options), AT).argv
     assert argv[argv.index("-n") + 1] == str(requests)
+    assert argv[argv.index("-c") + 1] == str(clients)
     assert argv[argv.index("-t") + 1] == "set,get"
 
 
@@ -48,6 +108,16 @@ def test_more_work_is_expected_to_take_longer():
     assert PLUGIN.expected_s(_options(clients=1)) > PLUGIN.expected_s(_options())
     assert PLUGIN.expected_s(_options(value_size="1MiB")) > PLUGIN.expected_s(_options())
     assert PLUGIN.expected_s(_options(pipeline=16)) < PLUGIN.expected_s(_options())
+    assert PLUGIN.expected_s(_options(appendonly="always", clients=10)) > 2 * PLUGIN.expected_s(_options(clients=10))
+    assert PLUGIN.expected_s(_options(appendonly="everysec")) == PLUGIN.expected_s(_options())
+
+
+def test_thousands_of_clients_take_seconds_to_connect_and_their_deadline_knows():
+    """Measured: 64 connections, then a rest of 50 ms, twice with two tests; then a rate that is half as high."""
+    few, many = _options(clients=50), _options(clients=5000)
+    assert 10 < PLUGIN.expected_s(many) - PLUGIN.expected_s(few) < 15
+    deadlines = [PLUGIN.command("client", options, AT).deadline_s for options in (few, many)]
+    assert deadlines[1] > deadlines[0] + 60
 
 
 @pytest.mark.parametrize("tests", ["set,get", " get , set ", ["set", "get"], ("get",)])
@@ -66,6 +136,14 @@ def test_tests_are_written_with_commas(tests: object):
         ({"requests": 1000, "clients": 2000}, "some clients would send nothing"),
         ({"requests": 1000, "pipeline": 100}, "some clients would send nothing"),
         ({"value_size": "1GiB"}, "less than or equal to"),
+        ({"clients": 0}, "greater than or equal to 1"),
+        ({"clients": 10**6, "requests": 10**7}, "less than or equal to 10000"),
+        ({"clients": 4, "threads": 8}, "some would have none"),
+        ({"appendonly": "sometimes"}, "'no', 'always', 'everysec' or 'never'"),
+        ({"appendonly": True}, "'no', 'always', 'everysec' or 'never'"),
+        ({"maxmemory": "10B"}, "greater than or equal to 1048576"),
+        ({"maxclients": 0}, "greater than or equal to 1"),
+        ({"tcp_backlog": 10**6}, "less than or equal to 65535"),
         ({"value_size": 3}, "has no unit"),
     ],
 )
@@ -74,18 +152,93 @@ def test_options_that_make_no_sense(options: dict[str, Any], words: str):
         _options(**options)
 
 
+def _failed(stderr: bytes, returncode: int = 1, server: Completed | None = None, **options: Any) -> TrialFailure:
+    """How a trial fails whose client printed this beside a header without rows."""
+    client = ended(data("redis-benchmark-no-rows.csv"), stderr, returncode)
+    with pytest.raises(TrialFailure) as caught:
+        PLUGIN.parse(_options(**options), {"server": server or STOPPED, "client": client})
+    return caught.value
+
+
+@pytest.mark.parametrize("returncode", [0, -9])
+def test_a_server_that_refuses_is_broken_and_its_generator_is_not(returncode: int):
+    failure = _failed(data("redis-benchmark-refused.stderr"), returncode)
+    assert type(failure) is Broke
+    assert "did not answer 50 clients" in str(failure)
+    assert "Connection refused" in str(failure)
+
+
+def test_what_the_server_answers_is_told_in_its_own_words():
+    failure = _failed(data("redis-benchmark-auth.stderr"))
+    assert type(failure) is ProgramFailed
+    assert "NOAUTH Authentication required" in str(failure)
+
+
 @pytest.mark.parametrize(
-    ("file", "returncode", "words"),
+    ("code", "kind"),
+    [(-signal.SIGUSR1, Broke), (0, Broke), (-signal.SIGKILL, ServerDied), (-11, ServerDied), (1, ServerDied)],
+)
+def test_a_connection_that_is_reset_is_the_server_s_end_or_its_answer(code: int, kind: type[TrialFailure]):
+    """The client of a server in a container ends before anybody sees that the server did."""
+    failure = _failed(data("redis-benchmark-server-killed.stderr"), server=ended(returncode=code))
+    assert type(failure) is kind
+    assert "Connection reset by peer" in str(failure)
+
+
+def test_a_server_that_closes_connections_lived_or_ended():
+    assert type(_failed(data("redis-benchmark-closed.stderr"))) is Broke
+    crashed = ended(b"# Redis 7.0.15 crashed by signal: 11\n", returncode=-11)
+    failure = _failed(data("redis-benchmark-closed.stderr"), server=crashed)
+    assert type(failure) is ServerDied
+    assert str(failure) == (
+        "the server ended with code -11 while the client was at work: Error: Server closed the connection"
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
     [
-        ("redis-benchmark-refused.stderr", 0, "Connection refused"),
-        ("redis-benchmark-refused.stderr", -9, "Connection refused"),
-        ("redis-benchmark-server-killed.stderr", 1, "Connection reset by peer"),
-        ("redis-benchmark-auth.stderr", 1, "NOAUTH Authentication required"),
+        ("maxclients", "the server refused a client (max number of clients reached)"),
+        ("maxmemory", "the server is out of the memory that maxmemory allows (OOM command not allowed)"),
     ],
 )
-def test_a_header_without_rows_is_a_failure_in_its_own_words(file: str, returncode: int, words: str):
-    with pytest.raises(ProgramFailed, match=words):
-        parse("redis-benchmark", {}, data("redis-benchmark-no-rows.csv"), data(file), returncode)
+def test_a_server_at_its_limit_broke(file: str, sentence: str):
+    failure = _failed(data(f"redis-benchmark-{file}.stderr"))
+    assert type(failure) is Broke
+    assert str(failure) == sentence
+
+
+def test_a_limit_that_the_system_lowered_is_told():
+    server = ended(data("redis-server-open-files.txt"), returncode=-signal.SIGUSR1)
+    failure = _failed(data("redis-benchmark-maxclients.stderr"), server=server)
+    assert str(failure).endswith("(max number of clients reached): its open files allow 19968")
+    assert "19968" not in str(_failed(data("redis-benchmark-maxmemory.stderr"), server=server))
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("open-files", "redis-benchmark has no file descriptor left for 100 clients: raise the limit of open files"),
+        ("no-ports", "redis-benchmark has no local port left for 100 clients"),
+    ],
+)
+@pytest.mark.parametrize("server", [STOPPED, ended(returncode=-9)])
+def test_a_generator_at_its_own_limit_is_no_broken_server(file: str, words: str, server: Completed):
+    failure = _failed(data(f"redis-benchmark-{file}.stderr"), server=server, clients=100)
+    assert type(failure) is ProgramFailed
+    assert str(failure).startswith(words)
+    assert "fewer clients" in str(failure)
+
+
+def test_a_full_disk_is_no_load():
+    failure = _failed(data("redis-benchmark-disk-full.stderr"), appendonly="everysec")
+    assert type(failure) is ProgramFailed
+    assert "No space left on device" in str(failure)
+
+
+def test_thousands_of_complaints_are_one():
+    failure = _failed(b"Error writing to the server: Connection reset by peer\n" * 5000)
+    assert str(failure).count("Connection reset") == 1
 
 
 def test_a_warning_beside_whole_rows_is_no_failure():

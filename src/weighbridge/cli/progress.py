@@ -55,12 +55,13 @@ class Shown:
             err().print(f"{told}; {text}", markup=False)
 
     def ended(self, record: TrialRecord) -> None:
-        """Count a trial, and tell of one that failed."""
+        """Count a trial, and tell of one that failed, or broke under its load."""
         self._ended += 1
         self._advance()
         if record.outcome is not Outcome.OK:
             where = f"block {record.trial.block}, {_where(record.trial)}"
-            err().print(f"{where}: {record.outcome}: {record.message}", markup=False)
+            how = "broke under its load" if record.outcome is Outcome.BROKE else str(record.outcome)
+            err().print(f"{where}: {how}: {record.message}", markup=False)
 
     def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """Tell how precise each open comparison is."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weighbridge.cli.metrics import Address, MetricsOption, address, watched
 from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, err, examples, fail, out, print_json
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def register(app: typer.Typer) -> None:
         report: Path | None = typer.Option(
             None, "--report", help="A run directory: write its pages again, without running anything."
         ),
+        metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
         as_json: bool = JsonFlag,
     ) -> None:
@@ -47,7 +49,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.store.run import RunStore
 
         if report is not None:
-            if (study, profile, link, directory) != (None,) * 4:
+            if (study, profile, link, directory, metrics) != (None,) * 5:
                 fail(
                     "--report writes the pages of a run again: it takes nothing else than --json", WRONG_COMMAND_LINE
                 )
@@ -61,12 +63,14 @@ def register(app: typer.Typer) -> None:
             fail(told, WRONG_COMMAND_LINE)
         if study is None and (profile, link) != (None, None):
             fail("--profile and --link need a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
-        _run(study, profile, link, directory, yes=yes, as_json=as_json)
+        at = address(metrics)
+        _run(study, profile, link, directory, at, yes=yes, as_json=as_json)
 
 
 def _run(
-    study: str | None, profile: str | None, link: str | None, directory: Path | None, *, yes: bool, as_json: bool
-) -> None:
+    study: str | None, profile: str | None, link: str | None, directory: Path | None, at: Address | None, *,
+    yes: bool, as_json: bool,
+) -> None:  # fmt: skip
     from weighbridge.cli.progress import show
     from weighbridge.cli.run import confirm, new_directory
     from weighbridge.runner.run import run_study
@@ -79,14 +83,14 @@ def _run(
     elif directory is not None:
         _require_published(directory)
     assert directory is not None
-    with interruptible(), show() as progress:
+    with interruptible(), show() as progress, watched(at, progress, loaded, directory) as told_of_it:
 
         def after(store: "RunStore") -> None:
             progress.done()
             if store.finished():
                 _show(store, as_json=as_json)
 
-        run_study(loaded, directory, progress, after)
+        run_study(loaded, directory, told_of_it, after)
 
 
 def _load(study: str, profile: str | None, link: str | None) -> "Study":

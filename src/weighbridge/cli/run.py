@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weighbridge.cli.metrics import MetricsOption, address, watched
 from weighbridge.cli.output import WRONG_COMMAND_LINE, ProfileOption, err, examples, fail, out, plural
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def register(app: typer.Typer) -> None:
         blocks: int | None = typer.Option(
             None, min=1, max=1000, help="So many blocks instead of the study's own repetitions, for a try."
         ),
+        metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
         strict: bool = typer.Option(
             False, "--strict", help="Exit with 10 where the A/A arm makes the run untrusted."
@@ -54,6 +56,7 @@ def register(app: typer.Typer) -> None:
             fail("--blocks needs a study: a run that is continued keeps its repetitions", WRONG_COMMAND_LINE)
         if study is None and profile is not None:
             fail("--profile needs a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
+        at = address(metrics)
         loaded = load(study, profile) if study is not None else None
         if loaded is not None and blocks is not None:
             loaded = with_blocks(loaded, blocks)
@@ -62,8 +65,8 @@ def register(app: typer.Typer) -> None:
             confirm(loaded, directory, yes=yes)
         assert directory is not None
         trusted: list[bool] = []
-        with interruptible(), show() as progress:
-            run_study(loaded, directory, progress, lambda store: trusted.append(_report(store, progress)))
+        with interruptible(), show() as progress, watched(at, progress, loaded, directory) as told_of_it:
+            run_study(loaded, directory, told_of_it, lambda store: trusted.append(_report(store, progress)))
         if strict and not all(trusted):
             raise Untrusted("the A/A arm shows a cost where there is none: do not rely on this session's numbers")
 
@@ -78,10 +81,10 @@ def confirm(study: "Study", directory: Path, *, yes: bool) -> None:
     """Tell what will be run and for how long, and ask where a person is there. Unavailable where it cannot be."""
     from weighbridge.runner.estimate import clock, seconds
     from weighbridge.runner.machine import require_userland, warnings
-    from weighbridge.runner.run import maven_of, packages_of, require_ready
+    from weighbridge.runner.run import golang_of, maven_of, packages_of, require_ready
 
     require_ready(study)
-    require_userland(packages_of(study), maven_of(study))
+    require_userland(packages_of(study), maven_of(study), golang_of(study))
     least, most = seconds(study)
     arms, cells = len(study.arms), len(study.cells)
     err().print(

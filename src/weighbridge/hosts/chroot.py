@@ -12,7 +12,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.model.command import Command, Completed, Running, Transport
 from weighbridge.model.site import SITE_ENV, Group, HostProcess, SiteRequest
-from weighbridge.process import RUN_VARIABLE
+from weighbridge.process import RUN_VARIABLE, mounted_by
 
 # The programs see the same bits everywhere, so the root is read-only. The mounts live in a namespace of their own
 # and end with its last process; `cat` holds it until our end of its pipe closes, however we end.
@@ -20,7 +20,7 @@ _HOLD = """set -e
 mount --bind "$1" "$1"
 mount -o remount,bind,ro "$1"
 for d in proc sys dev; do mount --rbind "/$d" "$1/$d"; done
-for d in tmp run; do mount -t tmpfs -o mode=1777 weighbridge "$1/$d"; done
+for d in tmp run; do mount -t tmpfs -o mode=1777 "$3" "$1/$d"; done
 if [ -n "$2" ]; then mount --bind "$2" "$1/srv"; fi
 echo ready $$
 exec cat
@@ -188,6 +188,6 @@ def _hold(request: SiteRequest, data: str, *, own_network: bool) -> HostProcess:
     network = ("--net",) if own_network else ()
     argv = (
         "unshare", *user, "--mount", *network, "--propagation", "private",
-        "sh", "-c", _HOLD, "hold", str(request.host.userland(request.userland)), data,
+        "sh", "-c", _HOLD, "hold", str(request.host.userland(request.userland)), data, mounted_by(request.run.id),
     )  # fmt: skip
     return hold(request.host.start(Command(argv), hold=True), f"cannot enter the userland for {request.name}")

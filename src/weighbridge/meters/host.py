@@ -70,17 +70,18 @@ def host_flags(
     return found
 
 
-def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float) -> list[str]:
+def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, threads: int = 1) -> list[str]:
     """What a reader has to know about one role while the measured process ran: throttled, or itself the limit.
 
-    A generator has one busy thread (iperf3 3.12, redis-benchmark, netperf), so one CPU is its limit whatever the
-    site's limit is; one that is throttled is limited too.
+    Most generators have one busy thread (iperf3 3.12, redis-benchmark, netperf), so one CPU is their limit whatever
+    the site's limit is; of others ``threads`` is the number that can be busy at once. One that is throttled is
+    limited too.
     """
     found = []
     measured_s = max(measured_s, 1e-9)
     throttled = used_by_site.get("throttled_s", 0.0) / measured_s
     if throttled > 0.05:
         found.append(f"{role} throttled {throttled:.0%}")
-    if role == "client" and (throttled > 0.05 or used_by_site.get("cpu_s", 0.0) > SATURATED * measured_s):
+    if role == "client" and (throttled > 0.05 or used_by_site.get("cpu_s", 0.0) > SATURATED * threads * measured_s):
         found.append("generator saturated")
     return found

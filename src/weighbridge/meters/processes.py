@@ -1,4 +1,4 @@
-"""The processes of a site that has no control group, from their /proc/PID/stat lines (proc(5))."""
+"""The processes of a site, from their /proc/PID/stat lines and /proc/PID/io files (proc(5))."""
 
 import re
 from collections.abc import Sequence
@@ -32,4 +32,43 @@ def trees(texts: Sequence[str | None], ticks: int, page: int) -> list[Numbers | 
             threads += count
         levels = {"memory_anonymous_bytes": float(resident), "pids_count": float(threads)}
         found.append(Numbers({"cpu_share": sum(seen.values())}, levels))
+    return found
+
+
+_OF_DISKS = ("read_bytes", "write_bytes")
+
+
+def disk_use(texts: Sequence[str | None]) -> list[Numbers | None]:
+    """At each moment: bytes that the processes of a group had fetched from disks, and made to be written to them.
+
+    Each text is "pid: N" and that process's io file, one after the other. What was written counts when it is handed
+    to the cache, whenever the disk gets it; with what children did whose end their parent has seen. A process that
+    ended keeps what it was last seen to have used.
+    """
+    seen: dict[str, tuple[float, float]] = {}
+    ended = [0.0, 0.0]
+    found: list[Numbers | None] = []
+    for text in texts:
+        if text is None:
+            found.append(None)
+            continue
+        for process, now in _io_files(text):
+            before = seen.get(process, (0.0, 0.0))
+            if now[0] < before[0] or now[1] < before[1]:  # another process got its number
+                ended = [whole + each for whole, each in zip(ended, before, strict=True)]
+            seen[process] = now
+        read, written = (whole + sum(each[at] for each in seen.values()) for at, whole in enumerate(ended))
+        found.append(Numbers({"disk_read_bytes_per_s": read, "disk_written_bytes_per_s": written}))
+    return found
+
+
+def _io_files(text: str) -> list[tuple[str, tuple[float, float]]]:
+    """Each process that was read whole, with its bytes."""
+    found = []
+    for part in text.split("pid: ")[1:]:
+        process, *lines = part.split("\n")[:-1] or [""]
+        told = dict(line.split(": ", 1) for line in lines if ": " in line)
+        numbers = [told.get(name, "") for name in _OF_DISKS]
+        if process.isdecimal() and all(each.isascii() and each.isdecimal() and len(each) < 21 for each in numbers):
+            found.append((process, (float(numbers[0]), float(numbers[1]))))
     return found

@@ -9,7 +9,8 @@ it sleeps. It ends when its standard input closes. Line by line, in JSON:
 
 ``at`` are seconds since the first reading. ``texts`` is base64 of zlib of JSON: {LABEL: [TEXT or null, ...]}, with
 null where a file could not be read. ``most`` limits how much of a file is read. The path /proc/PID/ns/mnt stands for
-every process in that mount namespace: the text is then their stat lines.
+every process in that mount namespace: the text is then their stat lines. A group's cgroup.procs stands for what each
+process in it had from disks and wrote to them: the text is "pid: N" and that process's io file, one after the other.
 """
 
 import base64
@@ -118,16 +119,54 @@ class Members:
             file.close()
 
 
+class Disks:
+    """The io files of every process in a control group: the kernel counts a group's own disk use only at times."""
+
+    def __init__(self, path: str, most: int) -> None:
+        self.path, self.most = path, most
+        self.files: dict[str, File] = {}
+
+    def _listed(self) -> bytes | None:
+        """Opened each time: in version 1 the list stays as it was for whoever keeps the file open."""
+        members = File(self.path, self.most)
+        try:
+            return members.read()
+        finally:
+            members.close()
+
+    def read(self) -> bytes | None:
+        """A line with the number of each process before its file; None where the group cannot be read."""
+        listed = self._listed()
+        if listed is None:
+            return None
+        found = {name.decode() for name in listed.split()}
+        for name in self.files.keys() - found:
+            self.files.pop(name).close()
+        for name in found - self.files.keys():
+            self.files[name] = File(f"/proc/{name}/io", ENOUGH)
+        texts = {name: file.read() for name, file in self.files.items()}
+        return b"".join(b"pid: %s\n%s" % (name.encode(), text) for name, text in texts.items() if text)
+
+    def close(self) -> None:
+        """Give every descriptor back."""
+        for file in self.files.values():
+            file.close()
+
+
+def opened(path: str, most: int) -> File | Members | Disks:
+    """What reads a path."""
+    if "/ns/" in path:
+        return Members(path, most)
+    return Disks(path, most) if path.endswith("/cgroup.procs") else File(path, most)
+
+
 class Session:
     """The readings of one trial."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         most: dict[str, int] = order.get("most", {})
         self.every = 1 / float(order["hz"])
-        self.files: dict[str, File | Members] = {
-            label: (Members if "/ns/" in path else File)(path, most.get(label, ENOUGH))
-            for label, path in order["files"].items()
-        }
+        self.files = {label: opened(path, most.get(label, ENOUGH)) for label, path in order["files"].items()}
         self.readers = [file.read for file in self.files.values()]
         self.used = time.process_time()
         self.start, self.number = time.monotonic(), 0

@@ -5,7 +5,7 @@ from functools import partial
 
 from weighbridge.meters import parse
 from weighbridge.meters.parse import Numbers
-from weighbridge.meters.processes import trees
+from weighbridge.meters.processes import disk_use, trees
 from weighbridge.meters.readings import Readings
 from weighbridge.model.trial import Series
 
@@ -46,6 +46,8 @@ def series(readings: Readings, offset_s: float = 0.0) -> tuple[Series, ...]:
 def _numbers(what: str, texts: Sequence[str | None], readings: Readings) -> list[Numbers | None]:
     if what == "processes":
         return trees(texts, readings.ticks, readings.page)
+    if what == "cgroup.procs":
+        return disk_use(texts)
     parser = partial(parse.cpu, ticks=readings.ticks) if what == "stat" else _PARSERS.get(what)
     return [] if parser is None else [None if text is None else parser(text) for text in texts]
 

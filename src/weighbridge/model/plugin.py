@@ -117,6 +117,10 @@ class Workload(Plugin):
     """
     maven: ClassVar[str] = ""
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
+    unmixed: ClassVar[tuple[str, ...]] = ()
+    """The options that have one value in a whole study: what they choose between are different programs."""
+    golang: ClassVar[str] = ""
+    """The project below ``weighbridge/golang`` whose program it needs; it is ``weighbridge-NAME`` in the userland."""
 
     @abstractmethod
     def metrics(self, options: Any) -> tuple[Metric, ...]:
@@ -125,6 +129,10 @@ class Workload(Plugin):
     @abstractmethod
     def command(self, role: Role, options: Any, at: Endpoint) -> Command:
         """The process of one role."""
+
+    def packages_for(self, options: Any) -> tuple[str, ...]:
+        """The Debian packages under these options; ``NAME/SUITE`` wants the whole userland to be of that suite."""
+        return self.packages
 
     def files(self, options: Any, at: Endpoint) -> Mapping[str, bytes]:
         """Files of the server's site, all below /tmp or /run, by path: written before each start of the server."""
@@ -139,6 +147,10 @@ class Workload(Plugin):
 
         It makes what every trial starts from, below DATA. None where there is nothing to be made.
         """
+        return None
+
+    def restore(self, options: Any, at: Endpoint) -> Command | None:
+        """What is run in the server's site before each start of the server: brings back what ``prepare`` has made."""
         return None
 
     def packet_size(self, options: Any, at: Endpoint) -> int | None:
@@ -179,3 +191,11 @@ class Workload(Plugin):
     def histograms(self, options: Any, completed: Mapping[str, Completed]) -> Mapping[str, str]:
         """HDR histograms by metric name, encoded as `weighbridge.statistics` reads them; most programs give none."""
         return {}
+
+    def generator_threads(self, options: Any) -> int:
+        """How many threads of the measured process can be busy at once; with all of them busy it is the limit."""
+        return 1
+
+    def flags(self, options: Any, completed: Mapping[str, Completed]) -> tuple[str, ...]:
+        """What a reader has to know about a trial that was parsed, such as that the program itself was the limit."""
+        return ()

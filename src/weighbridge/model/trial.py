@@ -30,6 +30,10 @@ class RoleRecord:
     stderr: bytes
 
 
+PROMETHEUS = "prometheus"
+"""The place of series that the study's Prometheus server had; their names are ``NAME{LABELS} UNIT``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """Readings of one meter during a trial. ``place`` is what was read: "host NAME", or a role (its site).

@@ -6,9 +6,11 @@ from statistics import median
 from typing import cast
 
 from weighbridge.report import family, remarks
+from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
 from weighbridge.report.confounders import calibrated, confounders, packet_sizes
 from weighbridge.report.content import Analysis, MetricReport, TrialRow
+from weighbridge.report.curves import load_sweeps
 from weighbridge.report.ladder import climb
 from weighbridge.report.latency import latencies
 from weighbridge.report.plan import Plan, plan_of
@@ -26,12 +28,13 @@ def analyse(store: RunStore) -> Analysis:
     """
     info, plan, facts = store.info(), plan_of(store), store.facts()
     read = store.values()
-    trials, values = _trials(store, read), grouped(read)
+    trials = _trials(store, read)
+    broken, values = breakages(trials), grouped(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        packet_sizes(facts), readings(store),
+        packet_sizes(facts), readings(store), broken,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -52,6 +55,8 @@ def analyse(store: RunStore) -> Analysis:
         calibration=calibrated(facts),
         ladder=climb(store, values, reports, plan, context),
         latencies=latencies(store, plan, labels, trials),
+        sweeps=load_sweeps(store, trials, reports, plan, broken),
+        broken=broken,
     )
 
 
@@ -141,7 +146,7 @@ def _judged(
             p_value = next(after_holm)
             arms = {(report.workload, report.level, name) for name in (plan.baseline, each.environment)}
             verdict = family.verdict(each.cost, p_value, None if each.aa else aa, selected=bool(arms & failing))
-            rows.append(replace(each, adjusted_p=p_value, verdict=verdict))
+            rows.append(replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict))
         whole = replace(report, comparisons=tuple(rows))
         told = tuple(replace(each, remarks=remarks.about(whole, each, context)) for each in rows)
         judged.append(replace(whole, comparisons=told))

@@ -1,10 +1,11 @@
 """What a report contains, as frozen data: every other module of the report only words or draws it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from weighbridge.report.names import titled
 from weighbridge.report.resources import is_resource_use
+from weighbridge.report.sweep import Broke, LoadSweep
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 
 
@@ -46,6 +47,11 @@ class TrialRow:
         """Whether it gave measurements."""
         return self.outcome == "ok"
 
+    @property
+    def broke(self) -> bool:
+        """Whether the load was more than its server bears: a result without measurements, not a failure."""
+        return self.outcome == "broke"
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -66,6 +72,10 @@ class Comparison:
     verdict: Verdict
     """The report's verdict, after Holm; `cost.verdict` is the one before."""
     remarks: tuple[Remark, ...]
+    broke: Broke | None = None
+    """Of the environment's trials of this workload and level; None where none broke."""
+    baseline_broke: Broke | None = None
+    """Of the baseline's."""
 
     @property
     def blocks(self) -> int:
@@ -80,7 +90,20 @@ class Comparison:
     @property
     def verdict_words(self) -> str:
         """The verdict as people read it: with "(exploratory)" below ten blocks."""
-        return "A/A arm" if self.aa else f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
+        if self.aa:
+            return "A/A arm"
+        if self.instead:
+            return "broke"
+        return f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
+
+    @property
+    def instead(self) -> str:
+        """What stands where the cost would: ``broke 10 of 10``; empty where there is a cost or neither broke."""
+        if self.cost is not None:
+            return ""
+        own = self.broke.words if self.broke else ""
+        other = f"{self.baseline_broke.environment} {self.baseline_broke.words}" if self.baseline_broke else ""
+        return ", ".join(filter(None, (own, other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +242,15 @@ class Analysis:
     """The steps of each of the workloads' own metrics, headlines first; empty where the study has no ladder."""
     latencies: tuple[LatencyReport, ...] = ()
     """The merged histograms of the workloads that give them."""
+    sweeps: tuple[LoadSweep, ...] = ()
+    """The workloads that name their load, with at least three levels of it."""
+    broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
+    """Where trials broke under their load: workload, level, environment."""
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:
-        """The trials that gave no measurements."""
-        return tuple(trial for trial in self.trials if not trial.ok)
+        """The trials that gave no measurements, without those that broke, which is a result."""
+        return tuple(trial for trial in self.trials if not (trial.ok or trial.broke))
 
     @property
     def headlines(self) -> tuple[MetricReport, ...]:
@@ -248,3 +275,7 @@ class Analysis:
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""
         return tuple(each for each in self.metrics if each.label == label)
+
+    def group(self, label: str, environment: str) -> str:
+        """Give the id of the trials of one environment in one workload and level, in the page."""
+        return f"g{self.labels.index(label)}-{self.environments.index(environment)}"

@@ -6,7 +6,10 @@ from pathlib import Path
 from weighbridge.report import charts
 from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Analysis
+from weighbridge.report.curve_sections import curve_sections
+from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.outputs import processes
+from weighbridge.report.overtime_sections import overtime_sections
 from weighbridge.report.page import place, render
 from weighbridge.report.remarks import CODES
 from weighbridge.report.sections import groups, ladders, sections, sweeps
@@ -50,6 +53,8 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
     with charts.unchecked():
         parts = list(sections(analysis, specs, used, kinds))
         steps = ladders(analysis, specs, kinds)
+        curves = curve_sections(analysis, specs)
+        watched = overtime_sections(store, analysis, specs)
         top = place(specs, charts.overview(analysis, legend=False))
     facts = _facts(store)
     return render(
@@ -69,6 +74,10 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         remark_codes=CODES,
         sections=parts,
         folded=len(parts) >= FOLDED_FROM,
+        curves=curves,
+        overtime=watched,
+        broke=[trial for trial in analysis.trials if trial.broke],
+        breaks=broke_sentences(analysis),
         sweeps=sweeps(analysis),
         ladders=steps,
         ladder_introduction=LADDER_INTRODUCTION,

@@ -59,8 +59,9 @@ def climb(
             arms = {(report.workload, report.level, name) for name in (step.previous, step.row.environment)}
             p_value = next(after_holm)
             verdict = family.verdict(step.row.cost, p_value, aa, selected=bool(arms & failing))
-            row = replace(step.row, adjusted_p=p_value, verdict=verdict, aa=False)
-            about = remarks.about(report, row, contexts[step.previous, row.environment])
+            against = contexts[step.previous, step.row.environment]
+            row = replace(against.with_breaks(report, step.row), adjusted_p=p_value, verdict=verdict, aa=False)
+            about = remarks.about(report, row, against)
             told.append(replace(step, row=replace(row, remarks=about)))
         judged.append(replace(ladder, steps=tuple(told)))
     return tuple(judged)

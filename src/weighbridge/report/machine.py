@@ -7,6 +7,7 @@ from typing import Any
 
 from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
+from weighbridge.report.curve_json import curves_json
 from weighbridge.report.latency import PERCENTS
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
@@ -48,6 +49,14 @@ def report_json(store: RunStore) -> dict[str, Any]:
       ``percentiles``: percent as text -> ``value`` (of all requests of all runs), ``typical``, ``low``, ``high``
       (ratio of the runs' own percentiles to the baseline's; null for the baseline, and where a run has fewer than ten
       requests beyond).
+    - ``curves``: one object per throughput and environment of a workload whose load is swept: ``environment``,
+      ``workload``, ``metric``, ``unit``, ``load`` (the option) and ``fixed`` (the other factors in words);
+      ``knee``: ``level`` (as written), ``value`` (median, in ``unit``), ``highest`` and ``of`` (blocks), or null;
+      ``peak``: the ratio of its highest value in a block to the baseline's (``typical``, ``low``, ``high``,
+      ``blocks``), null for the baseline and without such a block; ``errors_from``: the lowest level with errors in
+      some block, as written, or null.
+    - ``broke``: one object per workload, level and environment in which trials broke under their load:
+      ``environment``, ``workload``, ``level``, ``broke`` and ``of`` (trials), ``reason``.
     """
     analysis = analyse(store)
     return {
@@ -63,7 +72,13 @@ def report_json(store: RunStore) -> dict[str, Any]:
             for step in ladder.steps
         ],
         "percentiles": [_percentiles(report, row) for report in analysis.latencies for row in report.rows],
-    }
+        "curves": curves_json(analysis.sweeps),
+        "broke": [
+            {"environment": name, "workload": workload, "level": json.loads(level), "broke": each.trials,
+             "of": each.of, "reason": each.reason}
+            for (workload, level, name), each in analysis.broken.items()
+        ],
+    }  # fmt: skip
 
 
 def _percentiles(report: LatencyReport, row: Latency) -> dict[str, Any]:
@@ -120,9 +135,10 @@ def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
 def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
 
-    Measurements: one row per measurement, and one without a metric per failed trial; ``order`` is the place in the
-    session from 1, ``flags`` are joined by "; ". Costs: the keys of `report_json` beside ``scale`` (ratio, or
-    difference in the unit), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
+    Measurements: one row per measurement, and one without a metric per trial that failed or broke; ``order`` is the
+    place in the session from 1, ``flags`` are joined by "; ". Costs: the keys of `report_json` beside ``scale``
+    (ratio, or difference in the unit), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are
+    empty.
     """
     analysis = analyse(store)
     directory.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from weighbridge.report.content import Comparison
-from weighbridge.statistics import Interval
+from weighbridge.statistics import Cost, Interval
 
 SPACE = "\u00a0"
 """Between thousands and before a unit: a space at which no line is broken."""
@@ -129,14 +129,21 @@ def percent_text(percent: Interval, blocks: int) -> str:
     return f"{_fixed(percent.estimate, 0 if abs(percent.estimate) >= 10 else 1)}{SPACE}% {NO_INTERVAL}"
 
 
+def cost_of(cost: Cost | None) -> str:
+    """Give a ratio's cost with its interval, in percent; a dash where there is none."""
+    percent = cost.percent if cost is not None else None
+    return percent_text(percent, cost.blocks) if cost is not None and percent is not None else "–"
+
+
 def cost_text(comparison: Comparison, unit: str) -> str:
     """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit.
 
-    A single block has no interval: the estimate stands alone and says so.
+    A single block has no interval: the estimate stands alone and says so. Where a side broke in every block that
+    stands where the cost would.
     """
     cost = comparison.cost
     if cost is None:
-        return "–"
+        return comparison.instead or "–"
     percent = cost.percent
     if percent is not None:
         return percent_text(percent, cost.blocks)

@@ -7,6 +7,7 @@ from statistics import median
 from typing import cast
 
 from weighbridge.model.study import Meters
+from weighbridge.model.trial import PROMETHEUS
 from weighbridge.report.plan import study_file
 from weighbridge.store.run import RunStore
 
@@ -44,7 +45,7 @@ def readings(store: RunStore) -> Readings | None:
         cast(int, row["id"]): cast(float, row["measured_s"]) for row in store.trials() if row["outcome"] == "ok"
     }
     first = next(iter(measured), None)
-    if first is None or not store.series(first):
+    if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
         return None
     hz = study_file(store.info().get("study_text", ""), "meters").get("hz", Meters().hz)
     return Readings(float(hz), measured)

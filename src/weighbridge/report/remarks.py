@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weighbridge.report.confounders import OUTSIDE, bare
 from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
@@ -11,6 +11,7 @@ from weighbridge.report.family import ALPHA, excludes_no_cost, failing, proves_n
 from weighbridge.report.numbers import difference_interval, floor_text, percent_interval, plain, share
 from weighbridge.report.readings import Readings
 from weighbridge.report.resources import by_difference
+from weighbridge.report.sweep import Broke
 from weighbridge.report.trial_flags import about_flags
 from weighbridge.statistics import cost_percent, flags, next_look
 
@@ -30,6 +31,7 @@ CODES = {
     "outliers": "values further than 5 * 1.4826 MAD from the median (kept); from eight values on",
     "drift": "values rise or fall in the order in which they ran (Kendall's tau, p < 0.01)",
     "autocorrelation": "successive values resemble one another (rank von Neumann ratio, p < 0.01)",
+    "broke": "the load was more than the server bears: a result, never equivalent; the cost is that of other blocks",
     "failed": "trials that gave no measurement",
     "errors": "trials whose program reported errors beside its result",
     "trial": "trials that were flagged when they ran (steal, throttling, pressure, load, saturation)",
@@ -54,13 +56,22 @@ class Context:
     """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.report.confounders.packet_sizes`."""
     readings: Readings | None = None
     """How often the meters read; None where no trial has readings."""
+    broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
+    """Where trials broke under their load: workload, level, environment."""
 
     def failing(self) -> set[tuple[str, str, str]]:
-        """Give each (workload, level, environment) that failed too often."""
+        """Give each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
         outcomes: dict[tuple[str, str, str], list[bool]] = {}
-        for trial in self.trials:
+        for trial in (each for each in self.trials if not each.broke):
             outcomes.setdefault((trial.workload, trial.level, trial.environment), []).append(trial.ok)
-        return {where for where, ok in outcomes.items() if failing(ok)}
+        return {where for where, ok in outcomes.items() if failing(ok)} | set(self.broken)
+
+    def with_breaks(self, report: MetricReport, row: Comparison) -> Comparison:
+        """Give a comparison that knows which of its sides broke."""
+        own, other = (
+            self.broken.get((report.workload, report.level, name)) for name in (row.environment, self.baseline)
+        )
+        return replace(row, broke=own, baseline_broke=other)
 
 
 def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Remark, ...]:
@@ -75,7 +86,7 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     for environment in (context.baseline, row.environment):
         mine = [trial for trial in here if trial.environment == environment]
         found += _about_series(report.metric, environment, mine)
-        found += _about_trials(environment, mine)
+        found += _about_trials(environment, mine, context.broken.get((report.workload, report.level, environment)))
     names = {context.baseline, row.environment, OUTSIDE}
     found += [each for each in context.confounders if each.code == "confounder" and each.text.split(":")[0] in names]
     return tuple(found)
@@ -85,13 +96,15 @@ def _about_blocks(row: Comparison, trials: Sequence[TrialRow], context: Context)
     tried = {trial.block for trial in trials if trial.environment == row.environment}
     planned = context.planned_blocks or len(tried)
     if row.cost is None:
-        return [Remark("no-blocks", "no block has a value of both sides, so there is no cost")]
+        return [] if row.instead else [Remark("no-blocks", "no block has a value of both sides, so there is no cost")]
     found = []
     if row.blocks == 1:
         found.append(Remark("one-block", "one block gives no interval: run more"))
     elif row.cost.exploratory:
         found.append(Remark("exploratory", f"{row.blocks} blocks: exploratory below ten"))
-    if row.blocks < planned:
+    arms = (context.baseline, row.environment)
+    broke = {trial.block for trial in trials if trial.broke and trial.environment in arms}
+    if row.blocks + len(broke) < planned:
         found.append(Remark("incomplete", f"{row.blocks} of {planned} blocks are complete"))
     return found
 
@@ -166,12 +179,18 @@ def _about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> 
     return found
 
 
-def _about_trials(environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
+def _about_trials(environment: str, trials: Sequence[TrialRow], broke: Broke | None) -> list[Remark]:
     found = []
-    failed = Counter(trial.outcome for trial in trials if not trial.ok)
+    if broke is not None and broke.always:
+        found.append(Remark("broke", f"{environment}: broke in every trial ({broke.trials}): {broke.reason}"))
+    elif broke is not None:
+        text = f"measured in {broke.measured} of {broke.measured + broke.lost} blocks; broke in {broke.lost}"
+        found.append(Remark("broke", f"{environment}: {text} ({broke.reason}): the cost is that of the others"))
+    others = [trial for trial in trials if not trial.broke]
+    failed = Counter(trial.outcome for trial in others if not trial.ok)
     if failed:
         how = ", ".join(f"{count} {outcome}" for outcome, count in failed.most_common())
         found.append(Remark("failed", f"{environment}: {failed.total()} of {len(trials)} trials failed ({how})"))
-    if failing([trial.ok for trial in trials]):
+    if failing([trial.ok for trial in others]):
         found.append(Remark("selected", f"{environment}: the cost is that of the runs that succeeded"))
     return [*found, *about_flags(environment, trials)]

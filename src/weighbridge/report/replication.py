@@ -127,7 +127,8 @@ def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequ
         next((each for each in report.comparisons if each.environment == row.environment), None) if report else None
     )
     if comparison is None or comparison.cost is None:
-        why = _why(analysis, compared, row, here, report) + _offered(compared, row, offers, absent=not here)
+        broke = _broke(analysis, compared, row)
+        why = broke or _why(analysis, compared, row, here, report) + _offered(compared, row, offers, absent=not here)
         return Row(row, None, report.unit if report else "", "not measured", why)
     assert report is not None
     return Row(row, comparison, report.unit, direction(row, comparison, analysis.equivalence or 0.0), "")
@@ -136,6 +137,18 @@ def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequ
 def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
     level: dict[str, str] = json.loads(report.level)
     return level == {**compared.measured.level, **row.level}
+
+
+def _broke(analysis: Analysis, compared: Compared, row: PublishedRow) -> str:
+    """What broke under this level's load, the environment or the baseline; empty where neither did."""
+    level, workload = {**compared.measured.level, **row.level}, compared.measured.workload
+    here = {name: broke for (mine, key, name), broke in analysis.broken.items()
+            if mine == workload and json.loads(key) == level}  # fmt: skip
+    return "; ".join(
+        f"{name} {here[name].words}: {here[name].reason}"
+        for name in (row.environment, analysis.baseline)
+        if name in here
+    )
 
 
 def _why(

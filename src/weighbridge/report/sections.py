@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from weighbridge.report import charts
+from weighbridge.report.broke import reason
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
 from weighbridge.report.latency import PERCENTS
 from weighbridge.report.names import metric_words
@@ -42,6 +43,7 @@ def sections(
                 if each.resource_use
             ],
             "usage": _usage(analysis, specs, used.get(label)),
+            "broke": reason(t for t in analysis.trials if t.label == label and t.broke),
         }
 
 
@@ -118,12 +120,15 @@ def _usage(analysis: Analysis, specs: dict[str, str], used: Usage | None) -> dic
 
 
 def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
-    """Per workload with several levels its headline metric's costs: a row for each level, a column for each arm."""
-    found = []
+    """Per workload with several levels its headline metric's costs: a row for each level, a column for each arm.
+
+    Workloads under a rising load have curves instead.
+    """
+    found, drawn = [], {sweep.workload for sweep in analysis.sweeps}
     cells = {label: number for number, label in enumerate(analysis.labels)}
     for workload in dict.fromkeys(each.workload for each in analysis.headlines):
         reports = [each for each in analysis.headlines if each.workload == workload]
-        if len(reports) < 2 or not reports[0].comparisons:
+        if len(reports) < 2 or not reports[0].comparisons or workload in drawn:
             continue
         rows = [
             {
@@ -166,7 +171,7 @@ def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[str] = 
 
 def group_id(analysis: Analysis, cell: int, environment: str) -> str:
     """Give the id of the trials of one environment in one workload and level."""
-    return f"g{cell}-{analysis.environments.index(environment)}"
+    return analysis.group(analysis.labels[cell], environment)
 
 
 def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -> dict[str, Any]:
@@ -174,6 +179,7 @@ def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -
     return {
         "row": row,
         "cost": cost_text(row, report.unit),
+        "broke": f"{row.broke.words}: {row.broke.reason}" if row.broke and row.cost else "",
         "verdict": row.verdict_words,
         "link": group_id(analysis, cell, row.environment) if tried else "",
         **_beside(row),

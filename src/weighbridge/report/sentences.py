@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from unicodedata import category
 
 from weighbridge.report.content import Analysis, Comparison, MetricReport
+from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import (
     cost_text,
@@ -19,7 +20,7 @@ from weighbridge.report.remarks import CODES
 from weighbridge.report.trial_flags import without as without_kinds
 from weighbridge.statistics import Interval
 
-NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "failed", "selected", "errors", "trial",
+NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "broke", "failed", "selected", "errors", "trial",
                           "confounder"}  # fmt: skip
 """Codes of the remarks whose text begins with the environment that it is about."""
 
@@ -87,6 +88,7 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     different = [each for each in rows if each[1].verdict == "different"]
     found += [("different", sentence(m, row, analysis.baseline)) for m, row in different if m.workload not in many]
     found += [("different", text) for text in _over_levels(analysis, different, many)]
+    found += [("broke", text) for text in broke_sentences(analysis)]
     for environment in analysis.environments:
         same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
         if same and analysis.equivalence is not None:
@@ -94,7 +96,8 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
             text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
             found.append(("equivalent", f"{text} in {what} ({blocks})"))
     for environment in analysis.environments:
-        open_ = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "inconclusive"]
+        mine = [(m, row) for m, row in rows if row.environment == environment and not row.instead]
+        open_ = [each for each in mine if each[1].verdict == "inconclusive"]
         if open_:
             what = _what(analysis, open_, many, lambda m, row: f"{m.title} {cost_text(row, m.unit)}")
             blocks = _range([row for _, row in open_])

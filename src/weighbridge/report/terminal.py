@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from weighbridge.report.broke import reason
 from weighbridge.report.content import Analysis, LatencyReport, MetricReport
+from weighbridge.report.curve_words import curve_sentences, curve_title
 from weighbridge.report.latency import PERCENTS
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_text, quantity
@@ -26,7 +28,7 @@ from weighbridge.report.trial_flags import said_once
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-STYLES = {"different": "bold yellow", "equivalent": "green", "inconclusive": "dim"}
+STYLES = {"different": "bold yellow", "broke": "yellow", "equivalent": "green", "inconclusive": "dim"}
 SHOWN_FAILURES = 10
 WIDE = 100
 """Columns from which the environments' own medians are shown too."""
@@ -47,7 +49,9 @@ def print_report(analysis: Analysis, console: "Console | None" = None, *, whole:
     for label in analysis.labels:
         reports, seen = analysis.of(label), {each.text for each in analysis.confounders}
         if not reports and analysis.trials:
-            out.print(_text(f"\n{label}: no trial has finished", "bold"))
+            broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
+            why = f"every trial broke: {broke}" if broke else "no trial has finished"
+            out.print(_text(f"\n{label}: {why}", "bold"))
         own = [each for each in reports if not each.resource_use]
         for report in own if whole else own[:1]:
             out.print(_text(f"\n{report.title}, {report.better} is better", "bold"))
@@ -83,8 +87,12 @@ def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") ->
         for report in reports:
             for row in (each for each in report.comparisons if each.environment == name):
                 cost = f" {cost_text(row, report.unit)}" if row.verdict == "different" else ""
-                by_verdict[row.verdict].append(f"{metric_words(report.metric)}{cost}")
+                if not row.instead:
+                    by_verdict[row.verdict].append(f"{metric_words(report.metric)}{cost}")
         found = [f"{verdict} in {', '.join(each)}" for verdict, each in by_verdict.items() if each]
+        found += list(
+            dict.fromkeys(r.instead for m in reports for r in m.comparisons if r.environment == name and r.instead)
+        )
         lines.setdefault("; ".join(found), []).append(name)
     for line, same in lines.items():
         out.print(_indented(f"{', '.join(same)}: {line}"))
@@ -112,6 +120,15 @@ def _steps(analysis: Analysis) -> list["RenderableType"]:
     """The ladder: what each step costs."""
     lines = [_indented(line, STYLES.get(verdict, "")) for verdict, line in ladder_sentences(analysis)]
     return [_text("\nstep by step", "bold"), _indented(LADDER_INTRODUCTION, "dim"), *lines] if lines else []
+
+
+def _curves(analysis: Analysis) -> list["RenderableType"]:
+    """Rising loads: a line for each environment."""
+    found: list[RenderableType] = []
+    for sweep in analysis.sweeps:
+        found.append(_text(f"\n{curve_title(sweep)}", "bold"))
+        found += [_indented(line) for line in curve_sentences(sweep, analysis.baseline)]
+    return found
 
 
 def _percentiles(latency: LatencyReport) -> "RenderableType":
@@ -143,7 +160,7 @@ def _head(analysis: Analysis, once: Sequence[str]) -> list["RenderableType"]:
     parts += [_indented(line) for line in analysis.calibration]
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
     parts += [_indented(line, "yellow") for line in once]
-    parts += _steps(analysis)
+    parts += [*_steps(analysis), *_curves(analysis)]
     return parts
 
 

@@ -19,6 +19,9 @@ WORDS = {
     "io pressure": "programs waited for disks in {range} % of the time (flagged above 5 %)",
     "client throttled": "the client was throttled by its CPU limit in {range} % of the time (flagged above 5 %)",
     "server throttled": "the server was throttled by its CPU limit in {range} % of the time (flagged above 5 %)",
+    "prometheus": "Prometheus had no samples, or not all, of what the study asks for (each trial's line says what)",
+    "generator late": "the client sent {range} % of the requests late by itself (flagged above 1 %)",
+    "waited for a connection": "{range} % of the requests waited for a free connection (flagged above 1 %)",
     "generator saturated": "the client was itself the limit (its CPU was full, or it was throttled)",
 }
 """Kinds of flags as `weighbridge.meters.host` writes them, in words. Any other is shown as it is."""

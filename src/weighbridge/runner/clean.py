@@ -13,7 +13,7 @@ from weighbridge import cgroups
 from weighbridge.engines import client as docker
 from weighbridge.engines import swarm
 from weighbridge.engines.private import discard_private
-from weighbridge.process import RUN_VARIABLE
+from weighbridge.process import run_of
 from weighbridge.runner import state
 from weighbridge.userland.build import cache_folder
 from weighbridge.userland.once import half_built
@@ -80,17 +80,15 @@ def clean() -> list[Leftover]:
 
 
 def _processes() -> list[tuple[int, str, str]]:
-    """This user's processes that carry a run's id in their environment: (pid, run id, name)."""
+    """This user's processes that a run has started: (pid, run id, name)."""
     found = []
-    marker = f"{RUN_VARIABLE}=".encode()
-    for environ in Path("/proc").glob("[0-9]*/environ"):
-        pid = int(environ.parent.name)
+    for folder in Path("/proc").glob("[0-9]*"):
+        pid = int(folder.name)
         with contextlib.suppress(OSError, ValueError):
-            if environ.stat().st_uid != os.geteuid():
+            if pid == os.getpid() or (folder / "environ").stat().st_uid != os.geteuid():
                 continue  # whoever started it cleans it up: only they know whether their run is alive
-            for entry in environ.read_bytes().split(b"\0"):
-                if entry.startswith(marker) and pid != os.getpid():
-                    found.append((pid, entry[len(marker) :].decode(), (environ.parent / "comm").read_text().strip()))
+            if (run := run_of(folder)) is not None:
+                found.append((pid, run, (folder / "comm").read_text().strip()))
     return found
 
 

@@ -22,20 +22,22 @@ def environment_readiness(environment: Environment) -> Readiness:
     return Readiness(False, *lacking) if lacking else ready
 
 
-def userland_problem(packages: Iterable[str], maven: Iterable[str] = ()) -> Readiness | None:
-    """Why the userland with these packages and Maven projects is neither there nor can be built by this user.
+def userland_problem(
+    packages: Iterable[str], maven: Iterable[str] = (), golang: Iterable[str] = ()
+) -> Readiness | None:
+    """Why the userland with these packages, Maven and Go projects is neither there nor can be built by this user.
 
     None where all is well.
     """
-    if cached(packages, cache_folder(), maven) is not None:
+    if cached(packages, cache_folder(), maven, golang) is not None:
         return None
-    lacking = cannot_build(maven)
+    lacking = cannot_build(maven, golang)
     return Readiness(False, *lacking) if lacking else None
 
 
-def require_userland(packages: Iterable[str], maven: Iterable[str] = ()) -> None:
+def require_userland(packages: Iterable[str], maven: Iterable[str] = (), golang: Iterable[str] = ()) -> None:
     """Raise Unavailable where the userland is not there and cannot be built by this user."""
-    if (problem := userland_problem(packages, maven)) is not None:
+    if (problem := userland_problem(packages, maven, golang)) is not None:
         raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
 
@@ -49,10 +51,10 @@ def warnings(study: Study) -> list[str]:
 
 def workload_readiness(workload: Workload) -> Readiness:
     """A workload is ready where its userland is built or can be."""
-    maven = [workload.maven] if workload.maven else []
-    if cached(workload.packages, cache_folder(), maven) is not None:
+    maven, golang = [workload.maven] if workload.maven else [], [workload.golang] if workload.golang else []
+    if cached(workload.packages, cache_folder(), maven, golang) is not None:
         return Readiness(True, "its userland is built")
-    lacking = cannot_build(maven)
+    lacking = cannot_build(maven, golang)
     return Readiness(False, *lacking) if lacking else Readiness(True, "its userland is built at its first run")
 
 

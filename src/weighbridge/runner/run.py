@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import resource
 import secrets
 from collections.abc import Callable, Mapping
@@ -11,9 +12,10 @@ from pathlib import Path
 from weighbridge import registry
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, momentary
+from weighbridge.meters.prometheus import Watched
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
-from weighbridge.model.study import Study
+from weighbridge.model.study import Cell, Study
 from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
 from weighbridge.runner.session import Progress, Session
@@ -26,7 +28,11 @@ from weighbridge.userland.build import cache_folder, ensure
 
 def packages_of(study: Study) -> list[str]:
     """The Debian packages that the study's workloads declare."""
-    return sorted({package for cell in study.cells for package in registry.workloads()[cell.kind].packages})
+    return sorted({package for cell in study.cells for package in _packages(cell)})
+
+
+def _packages(cell: Cell) -> tuple[str, ...]:
+    return registry.workloads()[cell.kind].packages_for(cell.options)
 
 
 def maven_of(study: Study) -> list[str]:
@@ -34,19 +40,35 @@ def maven_of(study: Study) -> list[str]:
     return sorted({registry.workloads()[cell.kind].maven for cell in study.cells} - {""})
 
 
+def golang_of(study: Study) -> list[str]:
+    """The Go projects whose programs the study's workloads need."""
+    return sorted({registry.workloads()[cell.kind].golang for cell in study.cells} - {""})
+
+
+def loads_of(study: Study) -> dict[str, str]:
+    """The option that is the load of each of the study's workloads that has one, for the report of its curves."""
+    loads = {cell.workload: registry.workloads()[cell.kind].load for cell in study.cells}
+    return {workload: load for workload, load in loads.items() if load}
+
+
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """For each environment of the study, by name, whether it can be opened here."""
     return {arm.name: registry.environments()[arm.kind].readiness(arm.options) for arm in study.arms}
 
 
-def require_ready(study: Study) -> None:
-    """Raise Unavailable that names each environment that cannot be opened, why, and what makes it ready."""
+def require_ready(study: Study) -> list[str]:
+    """Raise Unavailable that names each environment that cannot be opened, why, and what makes it ready.
+
+    Likewise where its Prometheus server does not answer; StudyError where that refuses a query. Gives what a person
+    should know of it.
+    """
     missing: dict[str, list[str]] = {}
     for name, ready in readiness_of(study).items():
         if not ready.ready:
             missing.setdefault(f"{ready.detail}: {ready.remedy}", []).append(name)
     if missing:
         raise Unavailable("; ".join(f"{', '.join(names)}: {why}" for why, names in missing.items()))
+    return Watched(study.file.prometheus).require() if study.file.prometheus else []
 
 
 def study_of(store: RunStore) -> Study:
@@ -62,7 +84,8 @@ def run_study(study: Study | None, directory: Path, progress: Progress, after: C
     """
     with RunStore(directory, writable=True) as store:
         study = _begin_or_continue(study, store, progress)
-        require_ready(study)
+        for note in require_ready(study):
+            progress.say(note)
         run_id = store.info()["run_id"]
         cache = cache_folder()
         with state.claim(run_id, cache) as folder:
@@ -92,7 +115,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress)
     if "study_text" not in info:
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run yet: name the study that is to be run")
-        store.begin(study, {"run_id": secrets.token_hex(6)})
+        store.begin(study, {"run_id": secrets.token_hex(6), "loads": json.dumps(loads_of(study))})
         return study
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:
@@ -113,7 +136,7 @@ def _raise_open_files() -> None:
 
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
     _raise_open_files()
-    userland = ensure(packages_of(study), cache, progress.say, maven_of(study))
+    userland = ensure(packages_of(study), cache, progress.say, maven_of(study), golang_of(study))
     facts = fingerprint()
     require_same(store, facts, userland.versions)
     store.add_facts("host", {key: value for key, value in facts.items() if value})
@@ -123,4 +146,7 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
     store.add_facts("userland packages", userland.versions)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
-        Session(study, store, run, userland, progress, momentary).go()
+        session = Session(study, store, run, userland, progress, momentary)
+        if study.file.prometheus is not None:
+            session.completed = Watched(study.file.prometheus).completed
+        session.go()

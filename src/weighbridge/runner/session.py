@@ -54,6 +54,8 @@ class Session:
     progress: Progress
     look_around: Callable[[], Mapping[str, str]] = dict
     """Facts about the host, taken once every site is open: an engine's firewall rules are in force then."""
+    completed: Callable[[TrialRecord], TrialRecord] = lambda record: record
+    """What a monitoring server has of a trial that ended is added to its record, before it is saved."""
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
@@ -123,6 +125,7 @@ class Session:
             self.progress.begins(trial, len(self._finished), self._planned())
             record = self._run_one(trial)
             with shield():
+                record = self.completed(record)
                 self.store.save(record)
                 self._finished[trial] = record.outcome
             self.progress.ended(record)

@@ -142,7 +142,12 @@ class Sites:
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
         starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
         prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())
-        return Stage(sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared)
+        cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
+        return Stage(sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared, cpus)
+
+    def _cpus(self, role: Role, site: Site) -> int:
+        cpuset = limits_of(self.study, role, site.host).cpuset
+        return len(cpus_in(cpuset) if cpuset else site.host.cpus_online())
 
     def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
         server = sites.get("server", next(iter(sites.values())))

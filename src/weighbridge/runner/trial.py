@@ -19,6 +19,7 @@ from weighbridge.model.measurement import (
     ServerDied,
     ServerNotReady,
     TrialFailure,
+    Unparseable,
 )
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.site import Site
@@ -26,6 +27,7 @@ from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner.costs import derived, usage, without_the_start
 from weighbridge.runner.metering import Metering
+from weighbridge.runner.missing import missing
 
 READY_S = 20.0
 """How long a server may take to listen."""
@@ -58,6 +60,8 @@ class Stage:
     """CPU seconds that starting any process takes in each site: runc's of an exec, which a native process has not."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The commands that have made data in the server's site: added to by the first trial of each."""
+    cpus: Mapping[str, int] = field(default_factory=dict)
+    """The CPUs on which the processes of each site may run."""
 
 
 @dataclass(slots=True)
@@ -78,6 +82,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     course = _Course({}, Metering(stage.meters, stage.sites, stage.hosts, start))
     outcome, message, measurements = Outcome.OK, "", tuple[Measurement, ...]()
     histograms: Mapping[str, str] = {}
+    told = tuple[str, ...]()
     before = _meters(stage)
     try:
         _prepare(workload, options, stage)
@@ -87,12 +92,13 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         _stop_server(course)
         parsed = workload.parse(options, course.completed)
         histograms = workload.histograms(options, course.completed)
+        told = workload.flags(options, course.completed)
         further = _further(workload, options, parsed, course, stage)
         measurements = (*parsed, *further)  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
-        if workload.load and _broke(outcome, course, stage, before):
-            outcome = Outcome.BROKE
+        if workload.load and (why := _broke(outcome, course, stage, before)):
+            outcome, message = Outcome.BROKE, why.format(message)
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as fault:
@@ -101,7 +107,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     finally:
         _stop_server(course, quietly=True)
     course.metering.end()  # of a trial that failed
-    wall = time.monotonic() - start
+    wall, threads = time.monotonic() - start, workload.generator_threads(options)
     used = {
         name: host.used(readings, after)
         for (name, readings), after in zip(before, _only(_meters(stage)), strict=True)
@@ -119,7 +125,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
             *((site, name, value) for site, readings in used.items() for name, value in readings.items()),
             *course.metering.samples,
         ),
-        flags=(*_flags(used, wall, course, stage), *course.metering.flags),
+        flags=(*_flags(used, wall, course, stage, threads), *course.metering.flags, *told),
         series=tuple(course.metering.series),
         histograms=histograms,
     )
@@ -131,23 +137,34 @@ def _prepare(workload: Workload, options: Any, stage: Stage) -> None:
         return
     site, command = stage.sites["server"], workload.prepare(options, stage.endpoint)
     if command is not None and command.argv not in stage.prepared:
-        completed = site.run(command)
-        if completed.returncode != 0:
-            why = "did not end in time" if completed.timed_out else completed.last_words
-            raise ServerNotReady(f"the server's data cannot be prepared: {why}")
+        _make_data(site, command, "prepared")
         stage.prepared.add(command.argv)
+    if (restore := workload.restore(options, stage.endpoint)) is not None:
+        _make_data(site, restore, "restored")
     for path, data in workload.files(options, stage.endpoint).items():
         site.put(path, data)
 
 
-def _broke(outcome: Outcome, course: _Course, stage: Stage, before: list[tuple[str, Mapping[str, float]]]) -> bool:
-    """Whether a failure is the load's: no deadline is met, or the server ended by itself or for its memory."""
+def _make_data(site: Site, command: Command, what: str) -> None:
+    completed = site.run(command)
+    if completed.returncode != 0:
+        why = "did not end in time" if completed.timed_out else missing(completed) or completed.last_words
+        raise ServerNotReady(f"the server's data cannot be {what}: {why}")
+
+
+def _broke(outcome: Outcome, course: _Course, stage: Stage, before: list[tuple[str, Mapping[str, float]]]) -> str:
+    """What a failure that is the load's is told as: no deadline met, a server that ended by itself or for its memory.
+
+    Empty where it is not the load's: somebody killed the server.
+    """
     if outcome is not Outcome.SERVER_DIED:
-        return outcome is Outcome.DEADLINE
+        return "{}" if outcome is Outcome.DEADLINE else ""
     server = course.completed.get("server")
     killed = server is not None and server.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
     now = stage.sites["server"].meters().get("oom_kills", 0.0)
-    return not killed or now > dict(before).get("server", {}).get("oom_kills", now)
+    if now > dict(before).get("server", {}).get("oom_kills", now):
+        return "the server ran out of its memory limit: {}"
+    return "" if killed else "{}"
 
 
 def _further(
@@ -169,7 +186,7 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
     if (warm_up := workload.warm_up(options, stage.endpoint)) is not None:
         completed = _watched(site.start(warm_up), warm_up, course, "warm-up")
         if completed.returncode != 0:
-            raise ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
+            raise _of_the_warm_up(workload, options, course, completed)
     command = workload.command(measured, options, stage.endpoint)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
     completed = _watched(site.start(command), command, course, measured)
@@ -179,6 +196,19 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
         role: host.used(before[role], each.meters()) for role, each in stage.sites.items()
     }
     course.measured_use = {**use, measured: without_the_start(use[measured], stage.start_cpu_s.get(measured, 0.0))}
+
+
+def _of_the_warm_up(workload: Workload, options: Any, course: _Course, completed: Completed) -> TrialFailure:
+    """Why a warm-up failed: where a load may break the server, the workload reads that from its output."""
+    if workload.load:
+        _stop_server(course)
+        try:
+            workload.parse(options, {**course.completed, workload.roles[-1]: completed})
+        except Unparseable:
+            pass
+        except TrialFailure as failure:
+            return type(failure)(f"in the warm-up, {failure}")
+    return ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
 
 
 def _serve(command: Command, site: Site, course: _Course) -> Running:
@@ -192,7 +222,8 @@ def _serve(command: Command, site: Site, course: _Course) -> Running:
     while not site.listening(command.listens):
         if server.poll() is not None:
             course.completed["server"] = completed = server.stop()
-            raise ServerNotReady(f"{command.argv[0]} ended before it listened: {completed.last_words}")
+            ended = f"{command.argv[0]} ended before it listened: {completed.last_words}"
+            raise ServerNotReady(missing(completed) or ended)
         if time.monotonic() > deadline:
             raise ServerNotReady(f"{command.argv[0]} did not listen on {command.listens} within {READY_S:.0f} s")
         time.sleep(_POLL_S)
@@ -218,6 +249,8 @@ def _watched(running: Running, command: Command, course: _Course, role: str) -> 
         raise ServerDied(f"the server ended with code {code} while the {role} was at work: {said.last_words}")
     if late:
         raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:.0f} s")
+    if sentence := missing(completed):
+        raise ProgramFailed(sentence)
     return completed
 
 
@@ -242,13 +275,15 @@ def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, 
     return [values for _, values in readings]
 
 
-def _flags(used: Mapping[str, Mapping[str, float]], wall_s: float, course: _Course, stage: Stage) -> tuple[str, ...]:
+def _flags(
+    used: Mapping[str, Mapping[str, float]], wall_s: float, course: _Course, stage: Stage, threads: int
+) -> tuple[str, ...]:
     found: list[str] = []
     for name, machine in stage.machines.items():
         flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
         found += flags if machine.read is None else [f"{name}: {flag}" for flag in flags]
     for role, use in course.measured_use.items():
-        found += host.site_flags(role, use, course.measured_s)
+        found += host.site_flags(role, use, course.measured_s, min(threads, stage.cpus.get(role, threads)))
     return tuple(found)
 
 

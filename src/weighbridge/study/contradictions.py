@@ -26,6 +26,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
             yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
     yield from _unplaced(file)
     yield from _unreachable(file)
+    yield from _mixed(arms, cells)
     for name in file.ladder:
         if name not in names:
             yield ("ladder",), f"ladder: there is no environment '{name}'{nearest(name, names)}"
@@ -58,6 +59,22 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
     if names[0] != names[1] and len(kinds) == len(names) and set(kinds) not in ({"testbed"}, {"ssh"}):
         text = f"placement: {names[0]} ({kinds[0]}) and {names[1]} ({kinds[1]}) do not reach one another"
         yield ("placement",), f"{text}: two hosts are both of kind testbed, or both of kind ssh"
+
+
+def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+    """Options that choose between programs, with more than one value: no comparison mixes those."""
+    for kind, workload in registry.workloads().items():
+        mine = [cell for cell in cells if cell.kind == kind]
+        every: list[tuple[Place, object]] = [(("workloads", cell.workload), cell.options) for cell in mine]
+        for arm in arms:
+            here: Place = ("environments", arm.name.split("[")[0], "workloads")
+            own = ((cell.workload, arm.workloads.get((cell.workload, cell.level))) for cell in mine)
+            every += [((*here, name), options) for name, options in own if options is not None]
+        for option in workload.unmixed:
+            values = {str(getattr(options, option)): place for place, options in every}
+            if len(values) > 1:
+                text = f"{option}: {' and '.join(values)} are different programs, and one study measures one of them"
+                yield (*list(values.values())[-1], option), f"{text}: write a study for each"
 
 
 def needs_of(file: StudyFile, cells: list[Cell]) -> Needs:

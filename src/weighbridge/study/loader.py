@@ -95,10 +95,15 @@ def _expand(
         if (problem := _sweep_problem(entry, model)) is not None:
             problems.append(((*place, problem[0]), f"{problem[0]}: {problem[1]}"))
             continue
+        made: dict[str, Level] = {}
         for level, values in _levels(entry, model):
             options = _validate(model, values, place, problems)
             if options is None or len(problems) > seen:
                 break  # the other levels of this entry would repeat the same mistakes
+            if (same := made.setdefault(repr(options), level)) is not level:
+                factor, one, other = next((*a, b[1]) for a, b in zip(same, level, strict=True) if a != b)
+                problems.append(((*place, factor), f"{factor}: the levels {one} and {other} are the same"))
+                break
             yield name, level, kind, options
 
 

@@ -14,6 +14,7 @@ from weighbridge.errors import DiskFull, Unavailable, UserlandError
 from weighbridge.model.command import Command
 from weighbridge.model.site import Userland
 from weighbridge.process import run
+from weighbridge.userland import golang as programs
 from weighbridge.userland import maven as jars
 from weighbridge.userland.once import build_once
 
@@ -33,19 +34,23 @@ def cache_folder() -> Path:
     return Path(base) / "weighbridge"
 
 
-def key_of(packages: Iterable[str], maven: Iterable[str] = ()) -> str:
-    """The name under which a set of packages and Maven projects is cached: what is asked for, not what came of it."""
+def key_of(packages: Iterable[str], maven: Iterable[str] = (), golang: Iterable[str] = ()) -> str:
+    """The name under which packages and Maven and Go projects are cached: what is asked for, not what came of it."""
     asked: dict[str, object] = {
         "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": sorted({*packages, *BASE}),
     }  # fmt: skip
     if projects := sorted(set(maven)):
         asked["maven"] = {project: jars.key_of(project) for project in projects}
+    if projects := sorted(set(golang)):
+        asked["golang"] = {project: programs.key_of(project) for project in projects}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def cached(packages: Iterable[str], cache: Path, maven: Iterable[str] = ()) -> Userland | None:
-    """The built userland with these packages and the jars of these Maven projects, or None."""
-    folder = cache / "userlands" / key_of(packages, maven)
+def cached(
+    packages: Iterable[str], cache: Path, maven: Iterable[str] = (), golang: Iterable[str] = ()
+) -> Userland | None:
+    """The built userland with these packages and what these Maven and Go projects give, or None."""
+    folder = cache / "userlands" / key_of(packages, maven, golang)
     try:
         about = json.loads((folder / "about.json").read_text())
         return Userland(about["digest"], folder / "root", folder / "root.tar", about["versions"])
@@ -55,13 +60,13 @@ def cached(packages: Iterable[str], cache: Path, maven: Iterable[str] = ()) -> U
         raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error
 
 
-def cannot_build(maven: Iterable[str] = ()) -> tuple[str, str] | None:
-    """Why this user cannot build userlands with the jars of these projects, and what helps; None where that works."""
+def cannot_build(maven: Iterable[str] = (), golang: Iterable[str] = ()) -> tuple[str, str] | None:
+    """Why this user cannot build userlands with these Maven and Go projects, and what helps; None: it can."""
     if _which("mmdebstrap") is None:
         return "mmdebstrap, which builds userlands, is not installed", "apt-get install mmdebstrap"
     if not _has_ids():
         return _NO_RANGE, _range_remedy()
-    return jars.cannot_build(maven, cache_folder())
+    return jars.cannot_build(maven, cache_folder()) or programs.cannot_build(golang, cache_folder())
 
 
 def _has_ids() -> bool:
@@ -103,42 +108,64 @@ def _which(program: str) -> str | None:
     return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
 
 
-def ensure(packages: Iterable[str], cache: Path, say: Callable[[str], None], maven: Iterable[str] = ()) -> Userland:
-    """The userland with these packages and, in /opt/NAME, the jars of these Maven projects; built if need be.
+def ensure(
+    packages: Iterable[str],
+    cache: Path,
+    say: Callable[[str], None],
+    maven: Iterable[str] = (),
+    golang: Iterable[str] = (),
+) -> Userland:
+    """The userland with these packages, built if need be.
 
+    In its /opt/NAME are the jars of these Maven projects, in /usr/local/bin the programs of these Go projects.
     Safe when several runs want it at the same time. Raises Unavailable where this user cannot build one,
     UserlandError where it fails, DiskFull.
     """
-    packages, maven = sorted({*packages, *BASE}), sorted(set(maven))
-    if (ready := cached(packages, cache, maven)) is not None:
+    packages, maven, golang = sorted({*packages, *BASE}), sorted(set(maven)), sorted(set(golang))
+    if (ready := cached(packages, cache, maven, golang)) is not None:
         return ready
     if (lacking := cannot_build()) is not None:
         raise Unavailable(": ".join(lacking))
-    key = key_of(packages, maven)
+    key = key_of(packages, maven, golang)
     folders = [jars.ensure(project, cache, say) for project in maven]
+    files = [programs.ensure(project, cache, say) for project in golang]
 
     def build(work: Path) -> None:
         say("building the userland, once: a few minutes")
-        _build(packages, folders, work)
+        _build(packages, folders, files, work)
 
     try:
         build_once(cache / "userlands", key, "userland", say, build)
     except OSError as error:
         raise DiskFull(f"cannot build the userland in {cache}: {error}") from error
-    built = cached(packages, cache, maven)
+    built = cached(packages, cache, maven, golang)
     if built is None:
         raise UserlandError(f"the userland {key} vanished from {cache} while it was built")
     return built
 
 
-def _build(packages: list[str], folders: list[Path], work: Path) -> None:
+def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
+    """The one Debian suite that packages want which are written NAME/SUITE (the usual one without), and the names.
+
+    Raises UserlandError where they want several: their programs would be built for different libraries.
+    """
+    split = [package.partition("/") for package in packages]
+    suites = sorted({suite for _, _, suite in split if suite}) or [SUITE]
+    if len(suites) > 1:
+        raise UserlandError(f"a userland is of one Debian suite, but the study's workloads want {', '.join(suites)}")
+    return suites[0], [name for name, _, _ in split]
+
+
+def _build(packages: list[str], folders: list[Path], files: list[Path], work: Path) -> None:
     tar, root = work / "root.tar", work / "root"
+    suite, names = suite_of(packages)
     # root builds below the cache, so that what a kill leaves behind is found; others need a folder that their
     # subordinate users can reach
     temporary = {"TMPDIR": str(work)} if os.geteuid() == 0 else {}
     _must(
         *_dies_with_us(), "mmdebstrap",
-        "--variant=apt", f"--include={','.join(packages)}", f"--components={COMPONENTS}",
+        "--variant=apt", f"--include={','.join(names)}", f"--components={COMPONENTS}",
+        *(() if suite == SUITE else ("--aptopt=Acquire::Check-Valid-Until false",)),  # sid's lists may be a copy's
         "--aptopt=Apt::Install-Recommends false",
         "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
@@ -146,7 +173,8 @@ def _build(packages: list[str], folders: list[Path], work: Path) -> None:
         "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
         "--customize-hook=mkdir -p $1/var/lib/apt/lists $1/var/cache/apt",
         *(f"--customize-hook=copy-in {shlex.quote(str(folder))} /opt" for folder in folders),
-        SUITE, str(tar), env=temporary,
+        *(f"--customize-hook=copy-in {shlex.quote(str(file))} {programs.PLACE}" for file in files),
+        suite, str(tar), env=temporary,
     )  # fmt: skip
     root.mkdir()
     keep = (
@@ -157,7 +185,9 @@ def _build(packages: list[str], folders: list[Path], work: Path) -> None:
     versions = versions_in(status)
     for folder in folders:
         versions |= jars.versions(folder)
-    about = {"digest": _digest(tar), "versions": versions, "asked": packages, "suite": SUITE}
+    for file in files:
+        versions |= programs.versions(file)
+    about = {"digest": _digest(tar), "versions": versions, "asked": packages, "suite": suite}
     (work / "about.json").write_text(json.dumps(about, indent=1, sort_keys=True))
 
 

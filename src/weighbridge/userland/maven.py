@@ -1,6 +1,5 @@
 """Builds and caches the jars of the projects below ``weighbridge/java``, with Maven as its user has set it up."""
 
-import hashlib
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
 from weighbridge.model.command import Command
 from weighbridge.process import run
-from weighbridge.userland.once import build_once
+from weighbridge.userland.once import build_once, key_of_folder
 
 PROJECTS = Path(__file__).parent.parent / "java"
 BUILD_DEADLINE_S = 900.0
@@ -20,11 +19,7 @@ def key_of(project: str) -> str:
     folder = PROJECTS / project
     if not (folder / "pom.xml").is_file():
         raise UserlandError(f"there is no Maven project '{project}'")
-    content = hashlib.sha256()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        for part in (str(file.relative_to(folder)).encode(), file.read_bytes()):
-            content.update(len(part).to_bytes(8, "big") + part)
-    return content.hexdigest()[:16]
+    return key_of_folder(folder)
 
 
 def cached(project: str, cache: Path) -> Path | None:

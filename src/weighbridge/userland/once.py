@@ -2,12 +2,13 @@
 
 import contextlib
 import fcntl
+import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-KINDS = ("userlands", "jars")
+KINDS = ("userlands", "jars", "programs")
 """The folders of the cache that hold such things, each under its key."""
 _BUILDING = ".building-"
 
@@ -29,6 +30,15 @@ def build_once(folder: Path, key: str, what: str, say: Callable[[str], None], bu
             work.rename(folder / key)
         finally:
             discard(work)
+
+
+def key_of_folder(folder: Path) -> str:
+    """A name for what the files below a folder are called and hold: sixteen hexadecimal digits."""
+    content = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        for part in (str(file.relative_to(folder)).encode(), file.read_bytes()):
+            content.update(len(part).to_bytes(8, "big") + part)
+    return content.hexdigest()[:16]
 
 
 @contextmanager

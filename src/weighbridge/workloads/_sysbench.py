@@ -21,14 +21,18 @@ def command(test: str, threads: int, duration: float, *arguments: str) -> Comman
     return Command(argv, deadline_s=2 * duration + 60)
 
 
+def fatal(completed: Completed) -> list[str]:
+    """What it said of errors for which it gave up, in order."""
+    return [match[1].strip() for match in _FATAL.finditer(completed.text)]
+
+
 def report(completed: Completed) -> str:
     """The whole report. Raises ProgramFailed with sysbench's own words, Unparseable where the end is missing.
 
     sysbench writes its fatal errors to standard output, below the banner.
     """
-    fatal = _FATAL.search(completed.text)
-    if fatal is not None:
-        raise ProgramFailed(f"sysbench: {fatal[1].strip()[:300]}")
+    if told := fatal(completed):
+        raise ProgramFailed(f"sysbench: {told[0][:300]}")
     if completed.returncode != 0:
         raise ProgramFailed(f"sysbench ended with code {completed.returncode}: {completed.last_words}")
     if _LAST_LINE.search(completed.text) is None:

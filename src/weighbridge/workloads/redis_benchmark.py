@@ -1,19 +1,19 @@
-"""redis-benchmark: SET and GET against a Redis server that keeps everything in memory."""
+"""redis-benchmark: SET and GET against a Redis server, in memory or with a log of its writes on disk."""
 
 import csv
 import io
 import math
-import signal
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Size
-from weighbridge.model.study import Options, Role
+from weighbridge.model.study import Role
+from weighbridge.workloads import _redis
 
 _COLUMNS = {
     "rps": ("throughput", "requests/s"),
@@ -25,6 +25,14 @@ _COLUMNS = {
 """The columns that are measured, each with the metric's name and unit."""
 _SLOWEST = 50
 """How many times slower than expected a client may be: an emulated CPU or a slow link, but not for ever."""
+_MOST_CLIENTS = 10_000
+"""redis-benchmark watches descriptors up to 10 239: clients beyond would be connected, and never send anything."""
+_CONNECT_S = 0.05 / 64
+"""Seconds for each client: it opens 64 connections and rests 50 ms, before the clock of each test starts."""
+_WARM_CLIENTS = 50
+"""What the warm-up has at most, so that thousands of connections are opened once in a trial, not twice."""
+_SYNC_S = 0.002
+"""Seconds of an fsync, before which a server that logs always answers nobody."""
 
 
 def _split(value: object) -> object:
@@ -46,10 +54,11 @@ Tests = Annotated[
 """The tests to run, written with commas between them (a list in a study file is a sweep)."""
 
 
-class RedisBenchmarkOptions(Options):
+class RedisBenchmarkOptions(_redis.RedisServerOptions):
     """What a study file may say about a redis-benchmark workload. Sizes are in bytes.
 
-    redis-benchmark times a test in whole milliseconds: requests that take under 0.1 s give a coarse throughput.
+    redis-benchmark times a test in whole milliseconds: requests that take under 0.1 s give a coarse throughput. With
+    ``threads`` it looks at its clock four times a second: then a test should take many seconds.
     """
 
     tests: Annotated[Tests, Field(min_length=1, description="set, get, or both (always run in this order)")] = (
@@ -57,7 +66,10 @@ class RedisBenchmarkOptions(Options):
         "get",
     )
     requests: Annotated[int, Field(ge=1000, le=10**9, description="Requests of each test")] = 100_000
-    clients: Annotated[int, Field(ge=1, le=10_000, description="Connections, each with one request at a time")] = 50
+    clients: Annotated[
+        int, Field(ge=1, le=_MOST_CLIENTS, description="Connections, each with one request at a time; its load")
+    ] = 50
+    threads: Annotated[int, Field(ge=1, le=64, description="Threads of the generator")] = 1
     value_size: Annotated[Size, Field(ge=1, le=2**29, description="Bytes of each value")] = 3
     pipeline: Annotated[int, Field(ge=1, le=10_000, description="Requests that a connection sends at once")] = 1
     keyspace: Annotated[int | None, Field(ge=1, le=10**12, description="Random keys; without it, one key")] = None
@@ -67,6 +79,8 @@ class RedisBenchmarkOptions(Options):
         if self.requests < self.clients * self.pipeline:
             needed = f"{self.clients} clients x pipeline {self.pipeline}"
             raise ValueError(f"{self.requests} requests are fewer than {needed}: some clients would send nothing")
+        if self.threads > self.clients:
+            raise ValueError(f"{self.threads} threads are more than {self.clients} clients: some would have none")
         return self
 
 
@@ -82,40 +96,51 @@ class RedisBenchmark(Workload):
     packages = ("redis-server", "redis-tools")
     roles = ("server", "client")
     transports = ("tcp",)
+    load = "clients"
 
     def metrics(self, options: RedisBenchmarkOptions) -> tuple[Metric, ...]:
         """Per test: throughput in requests/s, then mean and percentiles of latency in ms (``set_p99``)."""
         return tuple(metric for test in options.tests for metric in _metrics(test).values())
 
+    def needs_data(self, options: RedisBenchmarkOptions) -> bool:
+        """Where the server logs its writes."""
+        return options.appendonly != "no"
+
+    def restore(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command | None:
+        """An empty folder for the log."""
+        return _redis.afresh(options)
+
+    def durability(self, options: RedisBenchmarkOptions) -> str:
+        """``synchronous``, ``asynchronous`` or ``none``: whether a power failure loses what was acknowledged."""
+        return _redis.durability(options)
+
     def command(self, role: Role, options: RedisBenchmarkOptions, at: Endpoint) -> Command:
-        """The server saves nothing and is ended by KILL, as SIGTERM waits for its timer."""
+        """The server takes no snapshots."""
+        measured = _client(options, at, options.tests, options.requests, options.clients)
         if role == "client":
-            return _client(options, at, options.tests, options.requests)
-        deadline_s = 60 + 2 * _client(options, at, ("set", "get"), options.requests).deadline_s
-        network = ("--bind", at.listen, "--port", str(at.port), "--protected-mode", "no")
-        nothing_saved = ("--save", "", "--appendonly", "no", "--daemonize", "no")
-        argv = ("redis-server", *network, *nothing_saved)
-        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=signal.SIGKILL)
+            return measured
+        deadline_s = 60 + measured.deadline_s + self.warm_up(options, at).deadline_s
+        return _redis.server(options, at, deadline_s)
 
     def warm_up(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command:
         """A tenth of the requests. It always sets, so that a GET that is measured alone finds values."""
-        requests = max(options.requests // 10, options.clients * options.pipeline)
-        return _client(options, at, ("set", "get"), requests)
+        clients = min(options.clients, _WARM_CLIENTS)
+        return _client(options, at, ("set", "get"), max(options.requests // 10, clients * options.pipeline), clients)
+
+    def generator_threads(self, options: RedisBenchmarkOptions) -> int:
+        """As asked for: one, unless more are."""
+        return options.threads
 
     def expected_s(self, options: RedisBenchmarkOptions) -> float:
         """Seconds, from what an ordinary machine does."""
-        return _expected_s(options, len(options.tests), options.requests)
+        return _expected_s(options, options.tests, options.requests, options.clients)
 
     def parse(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        """One row of the client's CSV per test. Raises ProgramFailed or Unparseable."""
+        """One row of the client's CSV per test. Raises Broke, ServerDied, ProgramFailed or Unparseable."""
         client = completed["client"]
-        complaint = "; ".join(client.stderr.decode(errors="replace").splitlines())[:300]
-        if client.returncode != 0:
-            said = complaint or client.last_words
-            raise ProgramFailed(f"redis-benchmark ended with code {client.returncode}: {said}")
-        rows = _rows(client)
-        if not rows and complaint:
-            raise ProgramFailed(f"redis-benchmark: {complaint}")
+        rows = _rows(client) if client.returncode == 0 else {}
+        if client.returncode != 0 or (not rows and _redis.complaint(client)):
+            raise _redis.failure(options, options.clients, client, completed["server"])
         return tuple(measured for test in options.tests for measured in _measurements(test, rows))
 
 
@@ -127,18 +152,25 @@ def _metrics(test: str) -> dict[str, Metric]:
     }
 
 
-def _expected_s(options: RedisBenchmarkOptions, tests: int, requests: int) -> float:
-    rate = min(50_000, 15_000 * options.clients) * min(options.pipeline, 8)
-    return 0.2 + tests * requests * (1 / rate + options.value_size / 500e6)
+def _expected_s(options: RedisBenchmarkOptions, tests: tuple[str, ...], requests: int, clients: int) -> float:
+    """Seconds of a client: the start, and per test its connections and its requests."""
+    rate = min(50_000 / (1 + clients / 5000), 15_000 * clients)  # thousands of connections are slower: halved at 5000
+    usual = 1 / (rate * min(options.pipeline, 8)) + options.value_size / 500e6
+    synced = _SYNC_S / (clients * options.pipeline) if options.appendonly == "always" else 0.0  # one for all who wait
+    each = {"set": max(usual, synced), "get": usual}
+    return 0.2 + sum(clients * _CONNECT_S + requests * each[test] for test in tests)
 
 
-def _client(options: RedisBenchmarkOptions, at: Endpoint, tests: tuple[str, ...], requests: int) -> Command:
+def _client(
+    options: RedisBenchmarkOptions, at: Endpoint, tests: tuple[str, ...], requests: int, clients: int
+) -> Command:
     """A client under a deadline: against a closed port redis-benchmark tries for ever."""
     argv = ["redis-benchmark", "-h", at.address, "-p", str(at.port), "--csv", "-t", ",".join(tests)]
-    argv += ["-n", str(requests), "-c", str(options.clients), "-d", str(options.value_size)]
+    argv += ["-n", str(requests), "-c", str(clients), "-d", str(options.value_size)]
     argv += ["-P", str(options.pipeline)]
     argv += ["-r", str(options.keyspace)] if options.keyspace is not None else []
-    return Command(tuple(argv), deadline_s=20 + _SLOWEST * _expected_s(options, len(tests), requests))
+    argv += ["--threads", str(options.threads)] if options.threads > 1 else []
+    return Command(tuple(argv), deadline_s=20 + _SLOWEST * _expected_s(options, tests, requests, clients))
 
 
 def _rows(client: Completed) -> dict[str, dict[str, str]]:

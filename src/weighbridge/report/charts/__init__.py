@@ -2,6 +2,7 @@
 
 from weighbridge.report.charts.base import AA_ARM, BASELINE, PALETTE, colours, unchecked
 from weighbridge.report.charts.costs import caption, forest, overview
+from weighbridge.report.charts.curves import curve_caption, load_curve
 from weighbridge.report.charts.files import write_charts
 from weighbridge.report.charts.ladder import ladder_caption, waterfall
 from weighbridge.report.charts.latency import percentile_curve
@@ -14,9 +15,11 @@ __all__ = [
     "PALETTE",
     "caption",
     "colours",
+    "curve_caption",
     "distribution",
     "forest",
     "ladder_caption",
+    "load_curve",
     "overview",
     "percentile_curve",
     "runs",

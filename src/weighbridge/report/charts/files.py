@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weighbridge.report.charts.costs import forest, overview
+from weighbridge.report.charts.curves import load_curve
 from weighbridge.report.charts.ladder import waterfall
 from weighbridge.report.charts.latency import percentile_curve
 from weighbridge.report.charts.trials import distribution, runs
 from weighbridge.report.content import Analysis
 from weighbridge.report.names import metric_words
+from weighbridge.report.sweep import drawn_curves
 
 
 def write_charts(analysis: Analysis, directory: Path, file_format: Literal["png", "svg"] = "svg") -> list[Path]:
@@ -26,6 +28,9 @@ def write_charts(analysis: Analysis, directory: Path, file_format: Literal["png"
     for number, latency in enumerate(analysis.latencies, 1):
         about = f"{latency.label} {metric_words(latency.metric)}: all runs of each environment"
         charts.append((f"percentiles-{number:02d}", about, percentile_curve(analysis, latency)))
+    for number, (sweep, curve) in enumerate(drawn_curves(analysis.sweeps), 1):
+        about = f"{sweep.title}: {metric_words(curve.metric)} over the load ({curve.better} is better)"
+        charts.append((f"curve-{number:02d}", about, load_curve(analysis, sweep, curve)))
     written = []
     for name, title, chart in charts:
         if chart is not None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 RUNS_PX = 190
+BROKE = "broke"
 
 
 def _trial_rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[dict[str, Any]]]:
@@ -30,7 +31,10 @@ def _trial_rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[dic
 
 
 def runs(analysis: Analysis, report: MetricReport, *, legend: bool = True) -> "alt.LayerChart":
-    """Give every trial's value in the order in which they ran, so that drift is seen; failed ones are crosses."""
+    """Give every trial's value in the order in which they ran, so that drift is seen.
+
+    Failed ones are crosses, those that broke under their load triangles.
+    """
     import altair as alt
 
     canvas = Canvas()
@@ -49,10 +53,15 @@ def runs(analysis: Analysis, report: MetricReport, *, legend: bool = True) -> "a
     failures = [row for row in rows if row["value"] is None]
     if not failures:
         return canvas.layered([points], RUNS_PX)
-    bad = canvas.chart(failures).mark_point(shape="cross", angle=45, size=70, filled=True, opacity=1)
-    failed = bad.encode(x=x, y=alt.value(RUNS_PX - 6), color=colour, href=alt.Href("link:N"),
-                        tooltip=told("environment:N", "trial:Q", "outcome:N"))  # fmt: skip
-    return canvas.layered([points, failed], RUNS_PX)
+    layers = [points]
+    for shape, broke in (("cross", False), ("triangle-down", True)):
+        if kind := [row for row in failures if (row["outcome"] == BROKE) is broke]:
+            bad = canvas.chart(kind).mark_point(
+                shape=shape, angle=0 if broke else 45, size=70, filled=True, opacity=1
+            )
+            layers.append(bad.encode(x=x, y=alt.value(RUNS_PX - 6), color=colour, href=alt.Href("link:N"),
+                                     tooltip=told("environment:N", "trial:Q", "outcome:N")))  # fmt: skip
+    return canvas.layered(layers, RUNS_PX)
 
 
 def distribution(analysis: Analysis, report: MetricReport) -> "alt.LayerChart":

@@ -21,6 +21,7 @@
     if (place.dataset.drawn) { return Promise.resolve(); }
     place.dataset.drawn = "1";
     const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
+    (spec.vconcat || []).forEach(function (panel) { panel.width = Math.max(160, place.clientWidth - 70); });
     return window.vegaEmbed(place, spec, {
       renderer: "svg", config: config(place.clientWidth), tooltip: { theme: dark.matches ? "dark" : "light" },
       actions: { export: true, source: false, compiled: false, editor: false },

@@ -1,0 +1,1 @@
+"""The run as it goes on, for who watches it from outside."""

@@ -1,0 +1,109 @@
+"""A moment of the run as Prometheus metrics, named by its conventions: base units, what is counted ends in _total.
+
+What a workload measures keeps the unit of the report and carries it as a label; readings' names end in their unit.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from statistics import fmean
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from weighbridge.live.state import Moment, Where, where
+
+PREFIX = "weighbridge_"
+CELL = ("workload", "level", "environment")
+TRIAL = (*CELL, "block", "attempt")
+READING = (*CELL, "place", "name")
+COMPARED = ("cell", "environment")
+
+
+class Families:
+    """A collector of the client library: asks for the moment when it is scraped, and at no other time."""
+
+    def __init__(self, now: Callable[[], Moment], study: str = "") -> None:
+        self._now = now
+        self._about = (metadata.version("weighbridge"), study)
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric."""
+        moment = self._now()
+        info = _gauge("info", "Which study runs, and in which version of Weighbridge", ("version", "study"))
+        info.add_metric(self._about, 1)
+        yield info
+        yield from _progress(moment)
+        yield from _current(moment)
+        yield from _results(moment)
+        yield from _last_readings(moment)
+        yield from _precision(moment)
+
+
+def _gauge(name: str, about: str, labels: tuple[str, ...] = (), value: float | None = None) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(PREFIX + name, about, labels=labels)
+    if value is not None:
+        family.add_metric((), value)
+    return family
+
+
+def _progress(moment: Moment) -> Iterator[Metric]:
+    yield _gauge("run_start_time_seconds", "When this command began, since the epoch", value=moment.begun_at)
+    yield _gauge("trials_planned", "About how many trials there will be in all", value=moment.planned)
+    yield _gauge("trials_done", "How many have ended, also before an interruption of the run", value=moment.done)
+    yield _gauge("block", "The block that runs or ran last", value=moment.block)
+    ended = CounterMetricFamily(f"{PREFIX}trials", "Trials that ended since this command began", labels=("outcome",))
+    for outcome, count in moment.outcomes.items():
+        ended.add_metric((str(outcome),), count)
+    yield ended
+
+
+def _current(moment: Moment) -> Iterator[Metric]:
+    info = _gauge("trial_info", "The trial that runs; between trials there is none", TRIAL)
+    began = _gauge("trial_start_time_seconds", "When the trial that runs began, since the epoch", (*CELL, "block"))
+    if (trial := moment.current) is not None:
+        info.add_metric((*where(trial), str(trial.block), str(trial.attempt)), 1)
+        began.add_metric((*where(trial), str(trial.block)), moment.current_began_at)
+    yield info
+    yield began
+
+
+def _results(moment: Moment) -> Iterator[Metric]:
+    whole = _gauge("trial_duration_seconds", "How long the last trial of each took", CELL)
+    measured = _gauge("trial_measured_seconds", "How long its measuring process ran", CELL)
+    for at, (lasted, ran) in moment.lasted.items():
+        whole.add_metric(at, lasted)
+        measured.add_metric(at, ran)
+    yield whole
+    yield measured
+    values = _gauge("measurement", "The last value of each metric, in its unit", (*CELL, "metric", "unit"))
+    for (at, metric), each in moment.measurements.items():
+        values.add_metric((*at, metric, each.metric.unit), each.value)
+    yield values
+
+
+def _last_readings(moment: Moment) -> Iterator[Metric]:
+    samples = _gauge("sample", "What was used in the last trial, by place; the name ends in its unit", READING)
+    means = _gauge("meter_mean", "Mean of the meters' readings in the last trial, by place", READING)
+    if (last := moment.last) is not None:
+        at: Where = where(last.trial)
+        for (place, name), value in {(place, name): value for place, name, value in last.samples}.items():
+            samples.add_metric((*at, place, name), value)
+        for (place, name), values in {(each.place, each.name): each.values for each in last.series}.items():
+            if values:
+                means.add_metric((*at, place, name), fmean(values))
+    yield samples
+    yield means
+
+
+def _precision(moment: Moment) -> Iterator[Metric]:
+    yield _gauge("precision_blocks", "Blocks after which the precision was last looked at", value=moment.looked_after)
+    width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2 percent)", COMPARED)
+    reached = _gauge("precision_reached", "Whether a comparison is as precise as the study wants", COMPARED)
+    blocks = _gauge("precision_predicted_blocks", "Blocks that a comparison will need, as far as is known", COMPARED)
+    for at, each in moment.standings.items():
+        if math.isfinite(each.width):
+            width.add_metric(at, each.width)
+        reached.add_metric(at, float(each.reached))
+        if each.predicted_blocks is not None:
+            blocks.add_metric(at, each.predicted_blocks)
+    yield from (width, reached, blocks)

@@ -1,0 +1,99 @@
+"""What there is to tell of the run right now: noted between trials, a few assignments, and copied when asked for."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from weighbridge.model.measurement import Measurement, Outcome
+from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.runner.precision import Standing
+
+Where = tuple[str, str, str]
+"""A workload, its level as people read it (``clients=50``; empty where nothing is swept) and an environment."""
+
+
+def where(trial: Trial) -> Where:
+    """Which workload at which level in which environment a trial measures."""
+    return trial.workload, ", ".join(f"{factor}={value}" for factor, value in trial.level), trial.environment
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The run at one moment. Times are seconds since the epoch; what there is not yet is None or empty."""
+
+    begun_at: float
+    done: int = 0
+    planned: int = 0
+    block: int = 0
+    current: Trial | None = None
+    current_began_at: float = 0.0
+    outcomes: Mapping[Outcome, int] = field(default_factory=dict)
+    last: TrialRecord | None = None
+    lasted: Mapping[Where, tuple[float, float]] = field(default_factory=dict)
+    """Duration and measured seconds of the last trial of each."""
+    measurements: Mapping[tuple[Where, str], Measurement] = field(default_factory=dict)
+    """The last ones of each, by metric."""
+    looked_after: int = 0
+    standings: Mapping[tuple[str, str], Standing] = field(default_factory=dict)
+    """By cell and environment, as they were when they were last looked at."""
+
+
+class Live:
+    """Notes how a session goes on. Implements ``Progress`` of the session; ``now`` may be asked by any thread."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        """How often something was noted: what was told at the same count is still true."""
+        self._lock = threading.Lock()
+        self._outcomes = Counter(dict.fromkeys(Outcome, 0))
+        self._lasted: dict[Where, tuple[float, float]] = {}
+        self._measurements: dict[tuple[Where, str], Measurement] = {}
+        self._standings: dict[tuple[str, str], Standing] = {}
+        self._moment = Moment(time.time())
+
+    def now(self) -> Moment:
+        """The run at this moment."""
+        with self._lock:
+            return replace(
+                self._moment,
+                outcomes=dict(self._outcomes),
+                lasted=dict(self._lasted),
+                measurements=dict(self._measurements),
+                standings=dict(self._standings),
+            )
+
+    def say(self, text: str) -> None:
+        """Words are for people: nothing is noted."""
+
+    def begins(self, trial: Trial, done: int, total: int) -> None:
+        """Note which trial runs, and how many there are."""
+        with self._lock:
+            self.version += 1
+            self._moment = replace(
+                self._moment, current=trial, current_began_at=time.time(), block=trial.block, done=done,
+                planned=max(total, done),
+            )  # fmt: skip
+
+    def ended(self, record: TrialRecord) -> None:
+        """Note what came of a trial. Its programs' outputs are not kept."""
+        at = where(record.trial)
+        with self._lock:
+            self.version += 1
+            done = self._moment.done + 1
+            self._moment = replace(
+                self._moment, current=None, done=done, planned=max(self._moment.planned, done),
+                last=replace(record, roles=(), histograms={}),
+            )  # fmt: skip
+            self._outcomes[record.outcome] += 1
+            self._lasted[at] = record.duration_s, record.measured_s
+            for each in record.measurements:
+                self._measurements[at, each.metric.name] = each
+
+    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+        """Note how precise each comparison is."""
+        with self._lock:
+            self.version += 1
+            self._moment = replace(self._moment, looked_after=blocks)
+            self._standings.update({(each.cell, each.environment): each for each in standings})

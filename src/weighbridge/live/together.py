@@ -1,0 +1,34 @@
+"""Several who are told how a session goes on."""
+
+from collections.abc import Sequence
+
+from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.runner.precision import Standing
+from weighbridge.runner.session import Progress
+
+
+class Together:
+    """Tells each of them, in order. Implements ``Progress`` of the session."""
+
+    def __init__(self, *listeners: Progress) -> None:
+        self._listeners = listeners
+
+    def say(self, text: str) -> None:
+        """One line about what happens now."""
+        for each in self._listeners:
+            each.say(text)
+
+    def begins(self, trial: Trial, done: int, total: int) -> None:
+        """A trial begins."""
+        for each in self._listeners:
+            each.begins(trial, done, total)
+
+    def ended(self, record: TrialRecord) -> None:
+        """A trial ended and is saved."""
+        for each in self._listeners:
+            each.ended(record)
+
+    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+        """The precision was looked at."""
+        for each in self._listeners:
+            each.looked(blocks, standings)

@@ -1,0 +1,148 @@
+"""The series that a Prometheus server has of a trial's time: asked for between trials, kept as any meter's are.
+
+Whatever the server does, a trial keeps its measurements: what it does not tell becomes a flag.
+"""
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from weighbridge.errors import StudyError, Unavailable
+from weighbridge.meters.meter import MeterFailed
+from weighbridge.meters.prometheus_api import (
+    ANSWER_S,
+    Ask,
+    Found,
+    QueryRefused,
+    Span,
+    clock,
+    connection,
+    fresh,
+    last_scrape,
+)
+from weighbridge.model.study import Prometheus
+from weighbridge.model.trial import PROMETHEUS, Series, TrialRecord
+
+MOST_SERIES = 50
+"""Of one query: more are for a dashboard, and would be kept with every trial."""
+ALTOGETHER_S = 2 * ANSWER_S
+"""How long the queries of one trial may take: what comes later is a flag, and the next trial begins."""
+MOST_STEPS = 10_000
+"""The server refuses more than 11 000 values of a series in one answer."""
+TRIED_S = 30
+"""Seconds before the run from which its queries are tried."""
+TOLD_GAPS = 3
+
+Open = Callable[[str], AbstractContextManager[Ask]]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A study's Prometheus server."""
+
+    options: Prometheus
+    open: Open = connection
+
+    def require(self) -> list[str]:
+        """Try the server and every query. Gives what a person should know before the run.
+
+        Raises Unavailable where the server cannot be used, StudyError where it refuses a query.
+        """
+        try:
+            with self.open(self.options.url) as ask:
+                self._same_time(ask)
+                return [note for name in self.options.queries for note in self._tried(ask, name)]
+        except MeterFailed as failure:
+            told = f"Prometheus at {self.options.url}: {failure}"
+            raise Unavailable(f"{told}; put that right, or take 'prometheus' out of the study") from failure
+
+    def _same_time(self, ask: Ask) -> None:
+        """Its samples carry its own time: with another one they would be those of another moment."""
+        before = time.time()
+        theirs = clock(ask)
+        ahead = theirs - before if theirs < before else max(0.0, theirs - time.time())
+        if abs(ahead) > max(1.0, self.options.step):
+            way = "ahead of" if ahead > 0 else "behind"
+            raise MeterFailed(f"its clock is {abs(ahead):.0f} s {way} this machine's: set both by NTP")
+
+    def _tried(self, ask: Ask, name: str) -> list[str]:
+        now, step = time.time(), self.options.step
+        span = Span(now - max(TRIED_S, 5 * step), now, step)
+        try:
+            found = fresh(ask, self.options.queries[name].query, span, {})
+        except QueryRefused as refused:
+            raise StudyError(f"prometheus: the server refuses the query '{name}': {refused}") from refused
+        if len(found) > MOST_SERIES:
+            told = f"prometheus: the query '{name}' gives {len(found)} series, and at most {MOST_SERIES} are kept"
+            raise StudyError(f"{told}: aggregate them, as in sum by (device) (...)")
+        if not any(each.values for each in found):
+            return [f"Prometheus has no samples of {name} now"]
+        return []
+
+    def completed(self, record: TrialRecord) -> TrialRecord:
+        """The record of a trial that ended, with the server's series of its time; flags say what is missing."""
+        series: list[Series] = []
+        flags: list[str] = []
+        deadline = time.monotonic() + ALTOGETHER_S
+        lasted = record.duration_s
+        span = Span(record.started_at, record.started_at + lasted, max(self.options.step, lasted / MOST_STEPS))
+        scraped: Mapping[float, float] | None = None
+        with self.open(self.options.url) as ask:
+            for name in self.options.queries:
+                if time.monotonic() > deadline:
+                    flags.append(f"prometheus: no samples of {name}: the server was too slow")
+                    continue
+                try:
+                    scraped = last_scrape(ask, span) if scraped is None else scraped
+                    found, told = self._of(ask, name, span, scraped)
+                except MeterFailed as failure:
+                    flags.append(f"prometheus: no samples of {name}: {failure}")
+                    continue
+                series += found
+                flags += told
+        return replace(record, series=(*record.series, *series), flags=(*record.flags, *flags))
+
+    def _of(self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]) -> tuple[list[Series], list[str]]:
+        """The series of one query in a trial's time, and flags."""
+        query = self.options.queries[name]
+        found = fresh(ask, query.query, span, scraped)
+        kept = [each for each in found[:MOST_SERIES] if each.values]
+        flags = [f"prometheus: no samples of {name} {told}" for told in _missing(kept, span)]
+        if len(found) > MOST_SERIES:
+            flags.append(f"prometheus: {len(found)} series of {name}, of which {MOST_SERIES} are kept")
+        return [_series(name, query.unit, each, span.start) for each in kept], flags
+
+
+def _series(name: str, unit: str, found: Found, started_at: float) -> Series:
+    points = sorted(found.values.items())
+    at_s = tuple(round(moment - started_at, 3) for moment, _ in points)
+    return Series(
+        PROMETHEUS, f"{_labelled(name, found.labels)} {unit}", at_s, tuple(float(f"{v:.8g}") for _, v in points)
+    )
+
+
+def _labelled(name: str, labels: Mapping[str, str]) -> str:
+    """As PromQL writes it: ``reads{device="sda"}``; without labels the name alone."""
+    told = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()) if key != "__name__")
+    return f"{name}{{{told}}}" if told else name
+
+
+def _missing(found: Sequence[Found], span: Span) -> list[str]:
+    """When no series has a value, in words; a single step without one may be a scrape that came late."""
+    start, step = span.start, span.step
+    moments = {round((moment - start) / step) for each in found for moment in each.values}
+    if not moments:
+        return ["in this trial"]
+    gaps = [(first * step, last * step) for first, last in _runs(moments, math.floor((span.end - start) / step))]
+    told = [f"between {first:g} s and {last:g} s" for first, last in gaps[:TOLD_GAPS]]
+    further = [f"and in {len(gaps) - TOLD_GAPS} more gaps"] if len(gaps) > TOLD_GAPS else []
+    return [", ".join((*told, *further))] if told else []
+
+
+def _runs(there: Iterable[int], last: int) -> list[tuple[int, int]]:
+    """The first and last of each run of at least two steps that are not ``there``."""
+    edges = [-1, *sorted(there), last + 1]
+    return [(a + 1, b - 1) for a, b in itertools.pairwise(edges) if b - a > 2]

@@ -1,0 +1,177 @@
+"""One Prometheus server over HTTP: what it answers to a query, or in one sentence why it does not (stable API v1)."""
+
+import contextlib
+import http.client
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from weighbridge.meters.meter import MeterFailed
+
+ANSWER_S = 2.0
+"""How long one answer may take."""
+LARGEST_ANSWER = 16 * 2**20
+_MISSHAPEN = (LookupError, TypeError, ValueError, ArithmeticError)
+
+
+class QueryRefused(MeterFailed):
+    """The server does not take the query; the message is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One series of an answer: its labels, and its values by time (seconds since the epoch), finite ones only."""
+
+    labels: Mapping[str, str]
+    values: Mapping[float, float]
+
+
+Ask = Callable[[str, Mapping[str, str]], tuple[int, bytes]]
+"""Asks the server: the path of the API and its parameters give an HTTP status and a body. Raises MeterFailed."""
+
+
+@contextlib.contextmanager
+def connection(url: str) -> Iterator[Ask]:
+    """Ask the server at this address, over one connection.
+
+    It takes no proxy, follows no redirection and sends no password: what is asked is this server alone.
+    """
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    line = kind(parts.hostname or "", parts.port, timeout=ANSWER_S)
+
+    def ask(path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
+        deadline = time.monotonic() + ANSWER_S
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        try:
+            line.request("POST", f"{parts.path}/api/v1/{path}", urlencode(parameters), form)
+            with line.getresponse() as response:
+                return response.status, read(response.read1, deadline)
+        except MeterFailed:
+            line.close()  # what is left of the answer would be that to the next query
+            raise
+        except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last: a host name of no kind
+            line.close()
+            raise MeterFailed(f"the server does not answer ({reason(error)})") from error
+
+    try:
+        yield ask
+    finally:
+        line.close()
+
+
+def read(some: Callable[[int], bytes], deadline: float) -> bytes:
+    """Read all until the deadline (time.monotonic). MeterFailed for an answer that is too long, or drips."""
+    body = b""
+    while part := some(2**16):
+        body += part
+        if len(body) > LARGEST_ANSWER:
+            raise MeterFailed(f"the answer is longer than {LARGEST_ANSWER // 2**20} MiB")
+        if time.monotonic() > deadline:
+            raise MeterFailed(f"the answer takes longer than {ANSWER_S:g} s")
+    return body
+
+
+def reason(error: Exception) -> str:
+    """What went wrong with a connection, in a few words."""
+    if isinstance(error, TimeoutError):
+        return f"nothing within {ANSWER_S:g} s"
+    if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
+        return "what it says is no HTTP"
+    return str(getattr(error, "strerror", None) or error).strip(".") or type(error).__name__
+
+
+def clock(ask: Ask) -> float:
+    """Give the server's time, in seconds since the epoch. Raises MeterFailed."""
+    data = _data(*ask("query", {"query": "time()"}))
+    try:
+        return float(data["result"][1])
+    except _MISSHAPEN as error:
+        raise MeterFailed("the answer is not that of a Prometheus server") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When a query is evaluated: at each ``step`` from ``start`` to ``end`` (seconds, these since the epoch)."""
+
+    start: float
+    end: float
+    step: float
+
+
+def over_time(ask: Ask, query: str, span: Span) -> list[Found]:
+    """Give every series of a query. Until the next sample, and after the last one for five minutes, it repeats one.
+
+    Raises QueryRefused, MeterFailed.
+    """
+    start, end, step = span.start, span.end, span.step
+    parameters = {
+        "query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:g}", "timeout": f"{ANSWER_S:g}"
+    }  # fmt: skip
+    data = _data(*ask("query_range", parameters))
+    try:
+        if data["resultType"] != "matrix":
+            raise MeterFailed("the answer to a query over time is not one over time")
+        return [_found(each, start - step, end + step) for each in data["result"]]
+    except (*_MISSHAPEN, AttributeError) as error:
+        raise MeterFailed("the answer is not that of a Prometheus server") from error
+
+
+def last_scrape(ask: Ask, span: Span) -> Mapping[float, float]:
+    """Give when the server had last scraped anything, by moment; empty where it scrapes nothing itself."""
+    last: dict[float, float] = {}
+    for each in over_time(ask, "max(timestamp(up))", span):
+        last |= {at: max(moment, last.get(at, moment)) for at, moment in each.values.items()}
+    return last
+
+
+def fresh(ask: Ask, query: str, span: Span, scraped: Mapping[float, float]) -> list[Found]:
+    """Give every series of a query, without values that only repeat a sample from more than two steps before.
+
+    A metric's own sample tells its time; what is computed from several is as old as the server's last scrape.
+    Raises QueryRefused, MeterFailed.
+    """
+    found = over_time(ask, query, span)
+    try:
+        written = {_key(each): each.values for each in over_time(ask, f"timestamp({query}\n)", span)}
+    except QueryRefused:  # a number by itself has no time
+        written = {}
+
+    def age(each: Found, at: float) -> float:
+        return at - min(written.get(_key(each), {}).get(at, at), scraped.get(at, at))
+
+    limit = 2 * span.step
+    return [
+        replace(each, values={at: value for at, value in each.values.items() if age(each, at) <= limit})
+        for each in found
+    ]
+
+
+def _key(found: Found) -> frozenset[tuple[str, str]]:
+    return frozenset(item for item in found.labels.items() if item[0] != "__name__")
+
+
+def _found(series: Mapping[str, Any], first: float, last: float) -> Found:
+    labels = {str(key): str(value) for key, value in series["metric"].items()}
+    values = {float(moment): float(value) for moment, value in series.get("values", ())}  # none: native histograms
+    return Found(labels, {at: value for at, value in values.items() if first <= at <= last and math.isfinite(value)})
+
+
+def _data(status: int, body: bytes) -> Any:
+    """What is in an answer's envelope."""
+    try:
+        envelope = json.loads(body)
+        state = envelope["status"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        what = {401: "it wants a password", 403: "it forbids this"}.get(status, "is this a Prometheus server?")
+        raise MeterFailed(f"the answer is not that of a Prometheus server (HTTP {status}: {what})") from error
+    if state == "success" and "data" in envelope:
+        return envelope["data"]
+    said = " ".join(str(envelope.get("error") or f"HTTP {status}").split())[:500]
+    if envelope.get("errorType") in ("bad_data", "execution"):
+        raise QueryRefused(said)
+    raise MeterFailed(said)

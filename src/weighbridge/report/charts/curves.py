@@ -1,0 +1,232 @@
+"""A metric over a rising load: a line and an interval band for each environment, its knee, its errors, its breaks."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from weighbridge.report.charts.base import Canvas, environment_colour, told
+from weighbridge.report.content import Analysis
+from weighbridge.report.curve_words import broke_words, errors_words, knee_doubt, level_words, load_words
+from weighbridge.report.names import metric_words
+from weighbridge.report.numbers import quantity, readable_unit
+from weighbridge.report.sweep import Curve, LoadSweep, MetricCurve
+
+if TYPE_CHECKING:
+    import altair as alt
+
+CURVE_PX, LANE_PX = 270, 13
+"""Height of the curves, and of each lane above them in which an environment's errors and breaks are marked."""
+
+ASIDE_PX = 6
+"""How far to the left and to the right of a level errors and breaks are marked."""
+
+DECADE = 10.0
+"""Levels, and values of metrics of which less is better, that span more than this are drawn on a logarithmic axis."""
+
+BEYOND = 1.5
+"""A band may reach this many times beyond the medians: what is wider runs out of the chart."""
+
+ENOUGH = 10
+"""Blocks from which the interval is that of the signed ranks."""
+
+THOUSANDS = "replace(format(datum.value, ',.12~g'), /,/g, '\\u00a0')"
+"""A Vega expression that writes a level as everywhere: ``2 000``."""
+
+SPACED = "replace(datum.label, /,/g, '\u00a0')"
+"""The same for the label that an axis has anyway."""
+
+
+def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, *, legend: bool = True) -> "alt.LayerChart":
+    """Give a metric against the level of the load, which needs a value; a click on a mark leads to its trials.
+
+    The knee is a ring. In a lane for each environment above the curves, errors begin at a triangle, and a cross is a
+    level at which it broke.
+    """
+    import altair as alt
+
+    canvas = Canvas()
+    unit, factor = readable_unit(_usual(metric), metric.unit)
+    rows = [row for curve in metric.curves for row in _rows(analysis, sweep, metric, curve, factor)]
+    lanes = [curve.environment for curve in metric.curves if {curve.environment} & {*sweep.errors, *sweep.broke}]
+    height = CURVE_PX + LANE_PX * len(lanes)
+    limits, domain, logarithmic = _limits(metric, rows, height)
+    scale = alt.Scale(domain=domain, nice=False, type="log" if logarithmic else "linear")
+    for row in rows:
+        row.update({name: min(max(row[name], limits[0]), limits[1]) for name in ("low", "high")})
+    names = [curve.environment for curve in metric.curves]
+    colour = environment_colour(analysis, names, legend=legend)
+    across = f"{load_words(sweep.load)}{' (logarithmic)' if _decades(sweep) else ''}"
+    x = alt.X("load:Q", title=across, scale=_across(sweep), axis=_ticks(sweep))
+    title = f"{metric_words(metric.metric)}, {unit}"
+    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(labelExpr=SPACED))
+    base = canvas.chart(rows).encode(x=x, color=colour)
+    band = base.transform_filter("datum.band").mark_area(opacity=0.18, line=False)
+    low = alt.Y("low:Q", scale=scale, title=title, axis=alt.Axis(labelExpr=SPACED))
+    bands = band.encode(y=low, y2=alt.Y2("high:Q"))
+    lines = base.mark_line(strokeWidth=2).encode(y=y, strokeDash=_dashes())
+    link = alt.Href("link:N")
+    points = base.mark_circle(size=45, opacity=1).encode(y=y, href=link, tooltip=_tooltip())
+    layers = [bands, lines, points]
+    if knees := [row for row in rows if row["knee"]]:
+        ring = canvas.chart(knees).mark_point(strokeWidth=2.2, filled=False, opacity=1)
+        size = alt.Size("ring:Q", scale=None)
+        layers.append(ring.encode(x=x, y=y, size=size, color=colour, href=link, tooltip=_tooltip(knee=True)))
+    kinds = (
+        ("triangle-up", 0, -ASIDE_PX, _errors(analysis, sweep)),
+        ("cross", 45, ASIDE_PX, _breaks(analysis, sweep)),
+    )
+    for shape, angle, aside, marks in kinds:
+        for mark in marks:
+            place = (lanes.index(mark["environment"]) + 0.5) * LANE_PX / height
+            mark["value"] = _between(domain, 1 - place, logarithmic=logarithmic)
+        if marks:
+            drawn = canvas.chart(marks).mark_point(
+                shape=shape, angle=angle, size=70, filled=True, opacity=1, xOffset=aside
+            )
+            layers.append(drawn.encode(x=x, y=y, color=colour, href=link, tooltip=told("environment:N", "what:N")))
+    return canvas.layered(layers, height)
+
+
+def _decades(sweep: LoadSweep) -> bool:
+    """Whether the levels span more than a decade."""
+    low, high = sweep.levels[0].load, sweep.levels[-1].load
+    return low > 0 and high / low > DECADE
+
+
+def _across(sweep: LoadSweep) -> "alt.Scale":
+    """The axis of the load."""
+    import altair as alt
+
+    low, high = sweep.levels[0].load, sweep.levels[-1].load
+    logarithmic = _decades(sweep)
+    room = 1.08 if logarithmic else 0.03 * (high - low)
+    domain = (low / room, high * room) if logarithmic else (low - room, high + room)
+    return alt.Scale(type="log" if logarithmic else "linear", domain=domain, nice=False)
+
+
+def _ticks(sweep: LoadSweep) -> "alt.Axis":
+    """A tick at each level: Vega would leave every other one out where a page asks for fewer."""
+    import altair as alt
+
+    levels = list(dict.fromkeys(level.load for level in sweep.levels))
+    return alt.Axis(
+        values=levels, tickCount=len(levels), labelExpr=THOUSANDS, labelOverlap="greedy", labelSeparation=4
+    )
+
+
+def _usual(metric: MetricCurve) -> float:
+    """A value by which the unit of the axis is chosen: the largest median, or the middle of a logarithmic axis."""
+    values = [each.value.estimate for curve in metric.curves for each in curve.points if each.value is not None]
+    low, high = min(values), max(values)
+    return math.sqrt(low * high) if _is_logarithmic(metric, low, high) else high
+
+
+def _is_logarithmic(metric: MetricCurve, low: float, high: float) -> bool:
+    return metric.better == "lower" and low > 0 and high / low > DECADE
+
+
+def _limits(
+    metric: MetricCurve, rows: Sequence[dict[str, Any]], height: int
+) -> tuple[tuple[float, float], tuple[float, float], bool]:
+    """Where bands end, the domain of the axis with room for the lanes above, and whether it is logarithmic."""
+    middles = [row["value"] for row in rows]
+    low, high = min(middles), max(middles)
+    logarithmic = _is_logarithmic(metric, low, high)
+    if logarithmic:
+        least, most = low / BEYOND, high * BEYOND
+        limits = (max(min(row["low"] for row in rows), least), min(max(row["high"] for row in rows), most))
+        limits = (limits[0] / 1.05, limits[1] * 1.05)
+    else:
+        room = BEYOND * max(abs(low), abs(high)) or 1.0
+        limits = (max(min(0.0, *(row["low"] for row in rows)), -room), min(max(row["high"] for row in rows), room))
+        limits = (limits[0], limits[1] + 0.05 * ((limits[1] - limits[0]) or 1.0))
+    top = _between(limits, height / CURVE_PX, logarithmic=logarithmic)
+    return limits, (limits[0], top), logarithmic
+
+
+def _between(ends: tuple[float, float], share: float, *, logarithmic: bool) -> float:
+    """The place at a share of the way between two values; beyond them where it is more than 1."""
+    if logarithmic:
+        return math.exp(math.log(ends[0]) + share * (math.log(ends[1]) - math.log(ends[0])))
+    return ends[0] + share * (ends[1] - ends[0])
+
+
+def _rows(
+    analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: Curve, factor: float
+) -> list[dict[str, Any]]:
+    """The points of one environment that have a value."""
+    found = []
+    for point in curve.points:
+        if point.value is None:
+            continue
+        knee = curve.knee if curve.knee and curve.knee.level == point.level else None
+        value = point.value
+        known = math.isfinite(value.low) and math.isfinite(value.high)
+        low, high = (value.low, value.high) if known else (value.estimate, value.estimate)
+        limits = f"{quantity(value.low, metric.unit)} to {quantity(value.high, metric.unit)}" if known else "none"
+        found.append({
+            "environment": curve.environment, "load": point.level.load, "value": value.estimate * factor,
+            "low": low * factor, "high": high * factor, "band": known,
+            "at": level_words(sweep.load, point.level), "median": quantity(value.estimate, metric.unit),
+            "interval": limits, "blocks": point.blocks, "broke": point.broke.words if point.broke else "no",
+            "knee": knee is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
+            "aa": curve.environment == analysis.aa_arm, "doubt": knee_doubt(sweep.load, knee) if knee else "",
+            "link": _link(analysis, point.level.label, curve.environment),
+        })  # fmt: skip
+    return found
+
+
+def _errors(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
+    return [
+        {
+            "environment": name, "load": each.first.load, "what": errors_words(sweep.load, each),
+            "link": _link(analysis, each.first.label, name),
+        }
+        for name, each in sweep.errors.items()
+    ]  # fmt: skip
+
+
+def _breaks(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
+    return [
+        {
+            "environment": name, "load": level.load, "what": broke_words(sweep.load, [(level, each)]),
+            "link": _link(analysis, level.label, name),
+        }
+        for name, found in sweep.broke.items()
+        for level, each in found
+    ]  # fmt: skip
+
+
+def _link(analysis: Analysis, label: str, environment: str) -> str:
+    return f"#{analysis.group(label, environment)}"
+
+
+def _dashes() -> "alt.StrokeDash":
+    """The A/A arm is dashed: its grey is next to the baseline's."""
+    import altair as alt
+
+    return alt.StrokeDash("aa:N", scale=alt.Scale(domain=[False, True], range=[[1, 0], [6, 4]]), legend=None)
+
+
+def _tooltip(*, knee: bool = False) -> "list[alt.Tooltip]":
+    import altair as alt
+
+    return [
+        *told("environment:N", "at:N", "median:N"),
+        alt.Tooltip("interval:N", title="95 %"),
+        *told("blocks:Q", "broke:N"),
+        *([alt.Tooltip("doubt:N", title="knee")] if knee else []),
+    ]
+
+
+def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> str:
+    """Give how the curves are read."""
+    fewest = min((point.blocks for curve in metric.curves for point in curve.points if point.blocks), default=0)
+    how = "signed-rank" if fewest >= ENOUGH else "Student's t below ten blocks, signed-rank from there"
+    parts = ["line: median over the blocks", f"band: 95 % interval of the typical value ({how})"]
+    parts += [f"dashed: {analysis.aa_arm}, the baseline again"] if analysis.aa_arm else []
+    if any(curve.knee for curve in metric.curves):
+        parts.append("ring: knee (highest median)" if metric.throughput else "ring: knee of the throughput")
+    parts += ["triangle above: lowest level with errors in some block"] if sweep.errors else []
+    parts += ["cross above: broke in some trial"] if sweep.broke else []
+    return "; ".join(parts) + ". A click on a mark leads to its trials."

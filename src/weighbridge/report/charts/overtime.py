@@ -1,0 +1,236 @@
+"""Resource use over the time of one block: a strip of its trials, and below it one panel for each quantity.
+
+Written as Vega-Lite itself, as the other pictures of readings are. The page's script sets the panels' width.
+"""
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge.model.trial import PROMETHEUS
+from weighbridge.report.charts.base import colours
+from weighbridge.report.content import Analysis
+from weighbridge.report.metered import KINDS
+from weighbridge.report.numbers import readable_unit
+from weighbridge.report.overtime import Curve, Panel, Picture, Span
+from weighbridge.report.use_by_level import generator_limited
+
+PANEL_PX, STRIP_PX, BETWEEN_PX = 54, 8, 22
+WIDTH_PX = 900
+"""The panels' width where no page sets it."""
+ALARM = "#c43c35"
+KIND_COLOURS = dict(
+    zip(dict.fromkeys(KINDS.values()), ("#7f8ea3", "#b9a3d6", "#d9b48f", "#c2544d", "#8c6d31"), strict=True)
+)
+"""Kinds of CPU time: other colours than those of the environments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Panels one below the other, drawn like any chart of Altair. ``height`` is that of all."""
+
+    definition: Mapping[str, Any]
+    height: int
+
+    def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
+        """Give the definition, checked by Altair unless that is not wanted."""
+        if validate:
+            import altair as alt
+
+            alt.VConcatChart.from_dict(dict(self.definition))
+        return dict(self.definition)
+
+
+def over_time(analysis: Analysis, picture: Picture) -> Panels | None:
+    """Give what the meters read over the time of a block; None where they read nothing."""
+    return _panels(analysis, picture, picture.panels)
+
+
+def of_prometheus(analysis: Analysis, picture: Picture) -> Panels | None:
+    """Give what a Prometheus server had of the same time; None without one."""
+    return _panels(analysis, picture, picture.queries)
+
+
+def _panels(analysis: Analysis, picture: Picture, panels: Sequence[Panel]) -> Panels | None:
+    if not panels:
+        return None
+    scheme = colours(analysis)
+    names = list(dict.fromkeys(span.trial.environment for span in picture.spans))
+    scale = {"domain": names, "range": [scheme[name] for name in names]}
+    names_of, tables = _columns(panels), _Tables(picture.spans)
+    views = [
+        _view(picture, panel, columns, tables, scale, last=panel is panels[-1])
+        for panel, columns in zip(panels, names_of, strict=True)
+    ]
+    spans = {"spans": [_span_row(span) for span in picture.spans], "bounds": _bounds(picture.spans)}
+    return Panels(
+        {
+            "datasets": {**spans, "read": tables.rows()},
+            "spacing": 6,
+            "resolve": {"scale": {"color": "independent"}},
+            "vconcat": [_strip(picture, scale), *views],
+        },
+        STRIP_PX + BETWEEN_PX + len(panels) * (PANEL_PX + BETWEEN_PX),
+    )
+
+
+def _columns(panels: Sequence[Panel]) -> list[dict[str, str]]:
+    """The column of each panel's kinds in the rows of all."""
+    count = itertools.count()
+    return [{kind: f"v{next(count):02d}" for kind in panel.curves} for panel in panels]
+
+
+class _Tables:
+    """What was read, a row for each trial and its moments: most quantities of a trial were read at the same ones."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = spans
+        self._rows: dict[tuple[int, tuple[float, ...]], dict[str, Any]] = {}
+
+    def add(self, column: str, curves: Mapping[int, Curve], factor: float) -> None:
+        """Put the curves of one quantity, by span, in its column."""
+        for number, (at, values) in curves.items():
+            environment = self._spans[number].trial.environment
+            row = self._rows.setdefault((number, at), {"n": number, "e": environment, "t": at})
+            row[column] = [float(f"{value * factor:.3g}") for value in values]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows."""
+        return list(self._rows.values())
+
+
+def _span_row(span: Span) -> dict[str, Any]:
+    trial = span.trial
+    state = "no value" if not trial.ok else "generator" if generator_limited(trial) else ""
+    return {
+        "a": span.start, "b": span.end, "e": trial.environment, "l": span.level, "i": trial.id, "s": state,
+        "o": trial.outcome, "f": "; ".join(trial.flags) or "none", "w": round(span.wall_s), "h": f"#t{trial.id}",
+    }  # fmt: skip
+
+
+def _bounds(spans: Sequence[Span]) -> list[dict[str, Any]]:
+    """Where another level begins, and where time was cut out."""
+    return [
+        {"a": after.start, "c": int(after.cut)}
+        for before, after in itertools.pairwise(spans)
+        if after.cut or after.level != before.level
+    ]
+
+
+def _x(picture: Picture, **axis: Any) -> dict[str, Any]:
+    scale = {"domain": [0, picture.spans[-1].end], "nice": False}
+    return {"type": "quantitative", "title": None, "scale": scale, "axis": {"grid": False, **axis} if axis else None}
+
+
+def _levels(spans: Sequence[Span]) -> list[tuple[float, str]]:
+    """The middle of what ran of a level without another one between, and the level."""
+    found: list[tuple[float, float, str]] = []
+    for span in spans:
+        if found and found[-1][2] == span.level:
+            found[-1] = (found[-1][0], span.end, span.level)
+        else:
+            found.append((span.start, span.end, span.level))
+    return [(round((start + end) / 2, 2), level) for start, end, level in found]
+
+
+def _rectangles(scale: Mapping[str, Any], x: Mapping[str, Any], opacity: float) -> dict[str, Any]:
+    """The trials as marked spans that tell what they are and lead to their raw outputs."""
+    told = [
+        {"field": "l", "title": "level"}, {"field": "e", "title": "environment"}, {"field": "i", "title": "trial"},
+        {"field": "o", "title": "outcome"}, {"field": "f", "title": "flags"},
+        {"field": "w", "title": "seconds after the block began"},
+    ]  # fmt: skip
+    return {
+        "data": {"name": "spans"},
+        "mark": {"type": "rect", "opacity": opacity, "cursor": "pointer"},
+        "encoding": {
+            "x": {**x, "field": "a"}, "x2": {"field": "b"}, "tooltip": told, "href": {"field": "h"},
+            "color": {"field": "e", "type": "nominal", "scale": scale, "legend": None},
+        },
+    }  # fmt: skip
+
+
+def _strip(picture: Picture, scale: Mapping[str, Any]) -> dict[str, Any]:
+    """The trials alone, labelled with their levels; a cross for one without a value, a triangle for the generator."""
+    levels = _levels(picture.spans)
+    at = [middle for middle, _ in levels]
+    # The texts are looked up by their place: an axis of numbers has no labels of its own.
+    x = _x(
+        picture, orient="top", values=at, domain=False, ticks=False, labelOverlap="greedy", labelPadding=3,
+        labelExpr=f"{_list([text for _, text in levels])}[indexof({_list(at)}, datum.value)]",
+    )  # fmt: skip
+    marked = {
+        "data": {"name": "spans"},
+        "transform": [{"filter": "datum.s"}, {"calculate": "(datum.a + datum.b) / 2", "as": "m"}],
+        "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+        "encoding": {
+            "x": {"field": "m", "type": "quantitative"},
+            "y": {"value": STRIP_PX / 2},
+            "shape": {"field": "s", "type": "nominal", "legend": None,
+                      "scale": {"domain": ["no value", "generator"], "range": ["cross", "triangle-up"]}},
+            "color": {"value": ALARM},
+        },
+    }  # fmt: skip
+    return {"width": WIDTH_PX, "height": STRIP_PX, "view": {"stroke": None},
+            "layer": [_rectangles(scale, x, 0.9), marked]}  # fmt: skip
+
+
+def _list(values: Sequence[object]) -> str:
+    """As Vega's expressions write a list: JSON is what they take."""
+    return json.dumps(values)
+
+
+def _view(
+    picture: Picture,
+    panel: Panel,
+    columns: Mapping[str, str],
+    tables: _Tables,
+    scale: Mapping[str, Any],
+    *,
+    last: bool,
+) -> dict[str, Any]:
+    """One quantity: steps in the colour of the environment, or of the kind of CPU time."""
+    unit, factor = readable_unit(panel.most, panel.unit) if panel.unit != "CPUs" else ("CPUs", 1.0)
+    for kind, column in columns.items():
+        tables.add(column, panel.curves[kind], factor)
+    kinds = [kind for kind in panel.curves if kind]
+    fields = list(columns.values())
+    name = panel.what if panel.place == PROMETHEUS else f"{panel.place}: {panel.what}"
+    title = f"{name}{' by kind' if kinds else ''}, {unit}".rstrip(", ")
+    x = _x(picture, orient="bottom", labelExpr="datum.label + ' s'") if last else _x(picture)
+    by = {"field": "k", "scale": {"domain": fields, "range": [KIND_COLOURS[each] for each in kinds]}}
+    axis = {
+        "title": title, "titleAngle": 0, "titleAlign": "left", "titleBaseline": "bottom", "titleX": 0, "titleY": -2,
+        "titleLimit": 0, "tickCount": 2, "minExtent": 44, "maxExtent": 44,
+    }  # fmt: skip
+    # Within a trial alone: stacked by its encoding, an area would be drawn through the time between two trials too.
+    stacked = {"stack": "v", "groupby": ["n", "t"], "sort": [{"field": "k"}], "as": ["low", "high"]}
+    area = {
+        "data": {"name": "read"},
+        "transform": [
+            {"filter": f"datum.{fields[0]}"},
+            {"flatten": ["t", *fields]},
+            {"fold": fields, "as": ["k", "v"]},
+            stacked,
+        ],
+        "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.85, "tooltip": None},
+        "encoding": {
+            "x": {**x, "field": "t"},
+            "y": {"field": "low", "type": "quantitative", "axis": axis},
+            "y2": {"field": "high"},
+            "color": {**(by if kinds else {"field": "e", "scale": scale}), "type": "nominal", "legend": None},
+            "detail": {"field": "n"},
+        },
+    }
+    bounds = {
+        "data": {"name": "bounds"},
+        "mark": {"type": "rule", "color": "#8a93a1", "opacity": 0.7},
+        "encoding": {
+            "x": {**x, "field": "a"},
+            "strokeDash": {"condition": {"test": "datum.c", "value": [3, 3]}, "value": [1, 0]},
+        },
+    }
+    layers = [area, bounds, _rectangles(scale, x, 0.12)]
+    return {"width": WIDTH_PX, "height": PANEL_PX, "resolve": {"scale": {"color": "independent"}}, "layer": layers}

@@ -1,0 +1,148 @@
+"""nginx as a server of static files: what its workloads share, whoever sends the requests."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import ServerNotReady
+from weighbridge.model.plugin import Endpoint
+from weighbridge.model.quantity import Duration, Size
+from weighbridge.model.study import Options
+
+PACKAGES = ("nginx",)
+"""What holds the server; nginx-light and nginx-core are this and modules that are not used here."""
+
+_FILES = Path(__file__).parent / "nginx"
+_CONFIGURATION = "/tmp/nginx.conf"  # noqa: S108 - a site's own /tmp
+_SITE_FILES = {"page": "/tmp/page.html", "picture": "/tmp/picture.jpg"}  # noqa: S108
+_LARGEST_PICTURE = 64 * 2**20
+"""Bytes. It lies in the memory of the server's site, and is written there before each start."""
+_JPEG = (bytes.fromhex("ffd8ffe000104a46494600010100000100010000"), bytes.fromhex("ffd9"))
+"""How a JPEG file begins (JFIF 1.1) and ends."""
+_LIMIT = re.compile(
+    r"\[(?:warn|alert|crit|emerg)\] \S+ (.*\bnot enough\b.*|.*exited on signal.*|.*memory.*)$", re.MULTILINE
+)
+
+
+def _readable(path: str) -> str:
+    """The path of a picture that is there; ValueError says in one sentence why it cannot be served."""
+    if (why := _unusable(Path(path))) is not None:
+        raise ValueError(f"the picture '{path:.200}' {why}")
+    return path
+
+
+def _unusable(path: Path) -> str | None:
+    try:
+        if not path.is_file():  # a device may be read for ever
+            return "is no file" if path.exists() else "does not exist"
+        size = path.stat().st_size
+        with path.open("rb"):
+            pass
+    except (OSError, ValueError) as error:
+        return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    if not 0 < size <= _LARGEST_PICTURE:
+        return f"has {size} bytes: 1 byte to {_LARGEST_PICTURE // 2**20} MiB can be served"
+    return None
+
+
+class NginxOptions(Options):
+    """What a study file may say about nginx. The defaults are the published study's, else nginx's own."""
+
+    content: Annotated[
+        Literal["page", "picture"], Field(description="What is fetched: a static page, or a large picture")
+    ] = "page"
+    picture: Annotated[
+        Annotated[str, AfterValidator(_readable)] | None,
+        Field(description="A picture of one's own, relative to where weighbridge is called; else one is generated"),
+    ] = None
+    picture_size: Annotated[
+        Size, Field(ge=1000, le=_LARGEST_PICTURE, description="Bytes of the generated picture, which no one can pack")
+    ] = 500_000
+    worker_processes: Annotated[
+        Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
+        Field(description="Processes that serve; auto: one for each CPU that is online, whatever the limits are"),
+    ] = "auto"
+    worker_connections: Annotated[
+        int, Field(ge=16, le=1_000_000, description="Connections that each of them holds at most")
+    ] = 4096
+    keepalive_timeout: Annotated[
+        Duration, Field(ge=0, le=86400, description="How long an idle connection is kept; 0s: one request each")
+    ] = 65.0
+    keepalive_requests: Annotated[
+        int, Field(ge=1, le=10**9, description="Requests after which a connection is closed")
+    ] = 1000
+    sendfile: Annotated[bool, Field(description="Files are sent by the kernel, not copied by nginx")] = True
+    backlog: Annotated[
+        int, Field(ge=1, le=65535, description="Connections that may wait to be accepted; at most net.core.somaxconn")
+    ] = 65535
+
+
+def url(options: NginxOptions, at: Endpoint) -> str:
+    """Where a client fetches the content."""
+    return f"http://{at.address}:{at.port}/{Path(_SITE_FILES[options.content]).name}"
+
+
+def server(options: NginxOptions, at: Endpoint, deadline_s: float) -> Command:
+    """nginx in the foreground, with the configuration that ``files`` has written. SIGTERM ends it at once."""
+    argv = ("nginx", "-e", "stderr", "-p", "/tmp", "-c", _CONFIGURATION)  # noqa: S108
+    return Command(argv, deadline_s, listens=(("tcp", at.port),))
+
+
+def files(options: NginxOptions, at: Endpoint) -> Mapping[str, bytes]:
+    """The configuration, the page and the picture, by their path in the server's site.
+
+    Raises ServerNotReady where the user's picture has gone since the study was checked.
+    """
+    return {
+        _CONFIGURATION: configuration(options, at).encode(),
+        _SITE_FILES["page"]: (_FILES / "page.html").read_bytes(),
+        _SITE_FILES["picture"]: _picture(options),
+    }
+
+
+def configuration(options: NginxOptions, at: Endpoint) -> str:
+    """nginx.conf: it listens on the site's own address only."""
+    return Template((_FILES / "nginx.conf").read_text()).substitute(
+        listen=at.listen,
+        port=at.port,
+        backlog=options.backlog,
+        worker_processes=options.worker_processes,
+        worker_connections=options.worker_connections,
+        sendfile="on" if options.sendfile else "off",
+        keepalive_timeout=f"{options.keepalive_timeout * 1000:.0f}ms",
+        keepalive_requests=options.keepalive_requests,
+    )
+
+
+def _picture(options: NginxOptions) -> bytes:
+    if options.picture is None:
+        return generated_picture(options.picture_size)
+    path = Path(options.picture)
+    if (why := _unusable(path)) is not None:
+        raise ServerNotReady(f"the picture '{options.picture:.200}' {why}")
+    return path.read_bytes()
+
+
+@cache
+def generated_picture(size: int) -> bytes:
+    """``size`` bytes between the marks of a JPEG file: the same everywhere, and as hard to pack as a picture.
+
+    No program shows it; nobody here looks at it.
+    """
+    begin, end = _JPEG
+    return begin + hashlib.shake_256(b"weighbridge").digest(size - len(begin) - len(end)) + end
+
+
+def limit_met(server: Completed | None) -> str:
+    """What nginx said of a limit that it met (its connections, memory, a worker that was killed), or nothing."""
+    if server is None:
+        return ""
+    found = _LIMIT.search(server.stderr.decode(errors="replace"))
+    return found[1][:200] if found else ""

@@ -1,0 +1,184 @@
+"""What our program on vegeta's library prints: a line of JSON for each attack, and one more for a search's result."""
+
+import json
+import math
+from typing import Any
+
+from weighbridge.model.command import Completed
+from weighbridge.model.measurement import Broke, Metric, ProgramFailed, Unparseable
+
+LATENCIES = {key: Metric(f"latency_{key}", "ms", "lower") for key in ("p99", "p50", "p95", "max", "mean")}
+"""The latencies by their key in the line, where they are in nanoseconds."""
+REQUESTS = Metric("requests", "requests/s", "higher")
+SUCCESS = Metric("success", "%", "higher")
+ERRORS = {
+    key: Metric(f"errors_{key}", "count", "lower")
+    for key in ("connect", "read", "write", "timeout", "status", "unsent")
+}
+"""The errors by their key in the line."""
+RATE_AT_OBJECTIVE = Metric("rate_at_objective", "requests/s", "higher")
+
+_COUNTS = ("planned", "sent", "answered", "counted", "late_by_queue", "late_by_itself")
+_NUMBERS = ("rate", "seconds", *(f"{key}_ns" for key in LATENCIES), "lag_p50_ns", "lag_p99_ns", "behind_ns")
+_BEHIND_S = 0.1
+"""By so much, or a hundredth of its time, may a generator that keeps its rate be behind at its end."""
+_LAG_S = 0.01
+"""How late half of the requests of a generator that keeps its rate may be: their latency is its own beyond that."""
+_LATE = 0.01
+"""The share of requests from which lateness is flagged: the 99th percentile may be made of them."""
+
+
+def attack(client: Completed, rate: float, said: str) -> dict[str, Any]:
+    """The one attack at this rate, whole and without contradiction. Times in nanoseconds.
+
+    ``said`` is what the server told of a limit. Raises Broke where nothing or less than half was answered,
+    ProgramFailed where the generator did not keep the rate by itself, Unparseable.
+    """
+    found = _attack(_last(client, "attack"))
+    if found["rate"] != rate:
+        raise Unparseable(f"the generator's line is about {found['rate']:g} requests/s, not {rate:g}")
+    _must_have_kept_its_rate(found)
+    _must_not_have_broken(found, said)
+    _must_match_its_histogram(found)
+    return found
+
+
+def searched(client: Completed, objective_s: float, share: float, said: str) -> float:
+    """The rate that a search found, in requests/s. Raises Broke where none meets it, ProgramFailed, Unparseable."""
+    result = _last(client, "search")
+    attacks = [_attack(_object(line, "attack")) for line in client.text.splitlines()[:-1]]
+    rate, number = _number(result, "rate"), _number(result, "attacks")
+    met = [each["rate"] for each in attacks if each.get("met") is True]
+    if number != len(attacks) or rate != max(met, default=0.0) or result.get("limit") not in _LIMITS:
+        raise Unparseable(f"the search's result does not follow from its {len(attacks)} attacks")
+    other_share = abs(_number(result, "share") - share) > 1e-6
+    if other_share or abs(_number(result, "objective_ns") - objective_s * 1e9) > 1e3:
+        raise Unparseable("the search's result is about another objective")
+    if not rate:
+        _none_met(attacks, objective_s, share, said)
+    return rate
+
+
+def flags(client: Completed) -> tuple[str, ...]:
+    """What a reader has to know about the generator in an attack or a search that was parsed."""
+    line = json.loads(client.text.splitlines()[-1])
+    if "search" in line:
+        return tuple(filter(None, [_LIMITS[line["search"]["limit"]]]))
+    found, told = line["attack"], []
+    for key, words in (("late_by_itself", "generator late"), ("late_by_queue", "waited for a connection")):
+        if found[key] > _LATE * found["planned"]:
+            told.append(f"{words} {100 * found[key] / found['planned']:.1f} %")
+    return tuple(told)
+
+
+_LIMITS = {
+    "server": "",
+    "generator": "the generator, not the server, missed the objective above the rate that was found",
+    "connections": "all connections were in use where the objective was missed",
+    "to": "no rate up to search_to missed the objective",
+}
+"""What ended a search, with what is said of it."""
+
+
+def _none_met(attacks: list[dict[str, Any]], objective_s: float, share: float, said: str) -> None:
+    """Raise the failure of a search that found no rate."""
+    lowest = min(attacks, key=lambda each: float(each["rate"]))
+    if lowest.get("limit") == "generator":
+        raise ProgramFailed(
+            f"the generator itself misses the objective at {lowest['rate']:g} requests/s: "
+            f"its 99th percentile of lag is {lowest['lag_p99_ns'] / 1e6:.3g} ms"
+        )
+    what = f"{100 * share:g} % within {1000 * objective_s:g} ms"
+    why = (
+        said or f"{lowest['answered']:.0f} of {lowest['sent']:.0f} were answered, p99 {lowest['p99_ns'] / 1e6:.3g} ms"
+    )
+    raise Broke(f"the objective ({what}) is missed even at {lowest['rate']:g} requests/s: {why}{_texts(lowest)}")
+
+
+def _must_have_kept_its_rate(found: dict[str, Any]) -> None:
+    planned_s = found["planned"] / found["rate"]
+    unsent = found["errors"]["unsent"] and found.get("unsent_by_queue") is not True
+    behind_s, lag_s = found["behind_ns"] / 1e9, found["lag_p50_ns"] / 1e9
+    if unsent or behind_s > max(_BEHIND_S, planned_s / 100) or lag_s > _LAG_S:
+        at_its_end = f", the last {1e3 * behind_s:.0f} ms" if behind_s else ""
+        raise ProgramFailed(
+            f"the generator could not keep {found['rate']:g} requests/s by itself: it sent {found['sent']:.0f} of "
+            f"{found['planned']:.0f}, half of them over {1e3 * lag_s:.0f} ms late{at_its_end}"
+        )
+
+
+def _must_not_have_broken(found: dict[str, Any], said: str) -> None:
+    planned, answered = found["planned"], found["answered"]
+    if answered >= planned / 2:
+        return
+    kinds = ", ".join(f"{kind} {count:.0f}" for kind, count in found["errors"].items() if count)
+    what = f"{planned - answered:.0f} of {planned:.0f} requests failed" if answered else "no request was answered"
+    told = f": {said}" if said else _texts(found)
+    raise Broke(f"{what} at {found['rate']:g} requests/s ({kinds}){told}")
+
+
+def _texts(found: dict[str, Any]) -> str:
+    """The most frequent complaint, if there is one."""
+    said = found.get("said")
+    counts = said if isinstance(said, dict) else {}
+    numbers = {text: count for text, count in counts.items() if isinstance(count, int | float)}
+    return f": {max(numbers, key=lambda text: numbers[text])[:200]}" if numbers else ""
+
+
+def _must_match_its_histogram(found: dict[str, Any]) -> None:
+    from hdrh.histogram import HdrHistogram
+
+    try:
+        histogram = HdrHistogram.decode(found["histogram"])
+        counted = histogram.get_total_count()
+    except Exception as error:  # the decoder raises whatever comes of bytes that are no histogram
+        raise Unparseable(f"the generator's histogram cannot be decoded ({error})") from error
+    if counted != found["counted"]:
+        raise Unparseable(f"the generator counted {found['counted']:.0f} latencies, its histogram {counted}")
+
+
+def _attack(found: dict[str, Any]) -> dict[str, Any]:
+    """An attack whose numbers are there and agree with each other."""
+    for key in (*_COUNTS, *_NUMBERS):
+        _number(found, key)
+    errors = found.get("errors")
+    if not isinstance(errors, dict):
+        raise Unparseable("the generator's line has no errors")
+    failed = {key: _number(errors, key) for key in ERRORS}
+    ended = found["answered"] + sum(failed.values())
+    waited = found["answered"] + failed["timeout"] + failed["unsent"]
+    early = found.get("met") is False
+    if not all(found[key] > 0 for key in ("rate", "planned", "seconds")) or found["sent"] > found["planned"]:
+        raise Unparseable("the generator's line tells of an attack that was none")
+    if waited != found["counted"] or (ended != found["planned"] and not (early and ended == found["sent"])):
+        raise Unparseable(f"the generator's counts do not add up: {ended:.0f} of {found['planned']:.0f} requests")
+    p50, p95, p99, most = (found[f"{key}_ns"] for key in ("p50", "p95", "p99", "max"))
+    if not p50 <= p95 <= p99 <= most or found["mean_ns"] > most * (1 + 1e-9):
+        raise Unparseable("the generator's latencies contradict each other")
+    return found
+
+
+def _number(found: dict[str, Any], key: str) -> float:
+    value = found.get(key)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < 0:
+        raise Unparseable(f"the generator's line has no usable {key} (it is {json.dumps(value)[:40]})")
+    return value
+
+
+def _last(client: Completed, what: str) -> dict[str, Any]:
+    """What the last line is about."""
+    if client.returncode != 0:
+        raise ProgramFailed(f"the generator ended with code {client.returncode}: {client.last_words}")
+    return _object((client.text.splitlines() or [""])[-1], what)
+
+
+def _object(line: str, what: str) -> dict[str, Any]:
+    try:
+        # as floats: a whole number of four hundred digits is none that can be counted with
+        read = json.loads(line, parse_int=float)
+    except (ValueError, RecursionError) as error:
+        raise Unparseable(f"the generator's line is no JSON: '{line[:80]}'") from error
+    found = read.get(what) if isinstance(read, dict) else None
+    if not isinstance(found, dict):
+        raise Unparseable(f"the generator's line is not about {'an attack' if what == 'attack' else 'a search'}")
+    return found

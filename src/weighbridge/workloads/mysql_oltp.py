@@ -1,0 +1,218 @@
+"""mysql-oltp: sysbench's transactions against a MariaDB or MySQL server."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Broke, Measurement, Metric, Unparseable
+from weighbridge.model.plugin import Endpoint, Work, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads import _mysql, _sysbench
+from weighbridge.workloads._seconds import WholeSeconds
+from weighbridge.workloads._sysbench_latency import Latencies, latencies
+
+TRANSACTIONS = Metric("transactions", "transactions/s", "higher")
+QUERIES = Metric("queries", "queries/s", "higher")
+MEAN = Metric("latency_mean", "ms", "lower")
+P95 = Metric("latency_p95", "ms", "lower")
+P99 = Metric("latency_p99", "ms", "lower")
+ERRORS = Metric("errors", "count", "lower")
+RECONNECTS = Metric("reconnects", "count", "lower")
+
+DURABILITIES = {"synced": 1, "written": 2, "buffered": 0}
+"""By innodb_flush_log_at_trx_commit: each commit is on the disk; with the kernel; with both once a second."""
+_FEW = 8
+"""Threads of the warm-up: a server that is about to break breaks in the measured run, not before it."""
+_PRINTED_MS = 0.0051
+"""How far a percentile of the histogram (three decimals) may be from the printed one (two)."""
+
+
+class MysqlOltpOptions(Options):
+    """What a study file may say about a mysql-oltp workload. Sizes are in bytes.
+
+    ``durability`` is InnoDB's innodb_flush_log_at_trx_commit: ``synced`` (1, the default of both servers) has every
+    commit on the disk, ``written`` (2) with the kernel, which loses up to a second of them with the machine,
+    ``buffered`` (0) in the server, which loses as much by itself. Levels of it do not replace one another.
+
+    ``max_connections``: the servers' own default is 151. The study of applications under load ran 1000 threads and
+    broke at 2000, so it must have raised it; how far it does not say, and 1500 is between the two.
+
+    With ``prepared_statements`` each thread begins by preparing up to nine a table: 1000 threads with ten tables took
+    a two-CPU machine 18 s with MariaDB and 26 s with MySQL, and 2.0 and 3.5 GiB of the server's memory. sysbench
+    gives them 30 s, after which the server has broken.
+    """
+
+    script: Annotated[
+        Literal["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"],
+        Field(description="sysbench's script: what a transaction does"),
+    ] = "oltp_read_write"
+    threads: Annotated[int, Field(ge=1, le=10_000, description="Connections, each one transaction at a time")] = 10
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same before it, thrown away")] = 2.0
+    tables: Annotated[int, Field(ge=1, le=1000, description="Tables")] = 10
+    table_size: Annotated[int, Field(ge=100, le=10**8, description="Rows of each table")] = 100_000
+    server: Annotated[
+        _mysql.Server, Field(description="Which server; MySQL takes a whole userland of Debian sid")
+    ] = "mariadb"
+    max_connections: Annotated[int, Field(ge=10, le=100_000, description="The server's own limit")] = 1500
+    prepared_statements: Annotated[
+        bool, Field(description="As sysbench does; without, each query is parsed anew, and a thread is there at once")
+    ] = True
+    buffer_pool: Annotated[Size, Field(ge=8 * 2**20, le=2**40, description="InnoDB's cache of the tables")] = 2**27
+    durability: Annotated[
+        Literal["synced", "written", "buffered"], Field(description="Where a commit is when it is told to be done")
+    ] = "synced"
+
+
+class MysqlOltp(Workload):
+    """A closed-loop load: a thread begins its next transaction when the last has ended, which hides stalls.
+
+    Every trial in a site begins with the same rows: they are made there once, at random, and copied before each start
+    of the server, which has no binary log. Latency is that of whole transactions, from sysbench's histogram, whose
+    values are 1.8 % apart.
+    ``errors`` are transactions that were begun again after a deadlock or a lock that was not to be had.
+    """
+
+    kind = "mysql-oltp"
+    summary = "MariaDB or MySQL under sysbench's transactions: rate and latency over a rising number of threads"
+    options = MysqlOltpOptions
+    packages = _mysql.PACKAGES["mariadb"]
+    unmixed = ("server",)
+    roles = ("server", "client")
+    transports = ("tcp",)
+    load = "threads"
+
+    def metrics(self, options: MysqlOltpOptions) -> tuple[Metric, ...]:
+        """Transactions and queries per second, latency of a transaction in ms, what had to be repeated."""
+        return TRANSACTIONS, QUERIES, MEAN, P95, P99, ERRORS, RECONNECTS
+
+    def packages_for(self, options: MysqlOltpOptions) -> tuple[str, ...]:
+        """Those of the server; MySQL's are in Debian sid only."""
+        return _mysql.PACKAGES[options.server]
+
+    def durability(self, options: MysqlOltpOptions) -> str:
+        """``synchronous`` or ``asynchronous``: whether a power failure loses what was acknowledged."""
+        return "synchronous" if options.durability == "synced" else "asynchronous"
+
+    def needs_data(self, options: MysqlOltpOptions) -> bool:
+        """Always."""
+        return True
+
+    def files(self, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
+        """The server's settings."""
+        return {_mysql.SETTINGS: _mysql.MY_CNF}
+
+    def prepare(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
+        """The tables, made by a server of the site's own that listens nowhere."""
+        return _mysql.prepare(options.server, options.tables, options.table_size, at)
+
+    def restore(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
+        """Every trial begins with the same data."""
+        return _mysql.restore(options.server, options.tables, options.table_size)
+
+    def command(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Command:
+        """The server is ended at once, as its data is thrown away; the client is sysbench."""
+        if role == "client":
+            return _client(options, at, options.threads, options.duration)
+        deadline_s = 120 + sum(
+            _client(options, at, options.threads, seconds).deadline_s
+            for seconds in (options.duration, options.warm_up)
+        )
+        argv = _mysql.serve(
+            options.server,
+            at,
+            f"--max-connections={options.max_connections}",
+            f"--innodb-buffer-pool-size={options.buffer_pool}",
+            f"--innodb-flush-log-at-trx-commit={DURABILITIES[options.durability]}",
+        )
+        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=_mysql.STOP)
+
+    def warm_up(self, options: MysqlOltpOptions, at: Endpoint) -> Command | None:
+        """A run with a few threads, which fills the buffer pool."""
+        if not options.warm_up:
+            return None
+        return _client(options, at, min(options.threads, _FEW), options.warm_up)
+
+    def generator_threads(self, options: MysqlOltpOptions) -> int:
+        """One for each connection."""
+        return options.threads
+
+    def expected_s(self, options: MysqlOltpOptions) -> float:
+        """Seconds, with those in which the threads connect and prepare their statements."""
+        statements = 1 + (9 * options.tables if options.prepared_statements else 0)
+        return options.duration + 0.2 + options.threads * statements / 5000
+
+    def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """What sysbench printed; percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable."""
+        client = completed["client"]
+        if told := _sysbench.fatal(client):
+            raise _mysql.explained(client, told, completed["server"], f"{options.threads} threads")
+        text = _sysbench.report(client)
+        found = figures(text)
+        events, errors = _sysbench.figure(text, r"\n    transactions: +([0-9]{1,15}) ", "transactions"), found[ERRORS]
+        if events < errors or not events:
+            raise Broke(f"{errors:.0f} of {events + errors:.0f} transactions failed at {options.threads} threads")
+        histogram = _histogram(text, events)
+        total = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
+        found |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
+        return tuple(Measurement(metric, found[metric]) for metric in self.metrics(options))
+
+    def done(self, options: MysqlOltpOptions, measured: Sequence[Measurement]) -> Work | None:
+        """The transactions of the measured time; the CPU time is that of connecting too."""
+        rate = next((each.value for each in measured if each.metric == TRANSACTIONS), 0.0)
+        return Work(rate * options.duration / 1000, "1000_transactions")
+
+    def histograms(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> Mapping[str, str]:
+        """``latency``: that of a transaction, in nanoseconds."""
+        return {"latency": latencies(completed["client"].text).encoded()}
+
+
+def figures(text: str) -> dict[Metric, float]:
+    """The rates and counts of a report of any of sysbench's SQL tests. Raises Unparseable."""
+    found: dict[Metric, float] = {}
+    for metric, label in ((TRANSACTIONS, "transactions"), (QUERIES, "queries")):
+        pattern = rf"\n    {label}: +[0-9]+ +\({_sysbench.NUMBER} per sec\.\)\n"
+        found[metric] = _sysbench.figure(text, pattern, f"rate of {label}")
+    for metric, label in ((ERRORS, "ignored errors"), (RECONNECTS, "reconnects")):
+        pattern = rf"\n    {label}: +([0-9]{{1,15}}) +\([0-9.]+ per sec\.\)\n"
+        found[metric] = _sysbench.figure(text, pattern, label)
+    return found
+
+
+def _client(options: MysqlOltpOptions, at: Endpoint, threads: int, duration: float) -> Command:
+    """One run of the script. Its deadline leaves sysbench's own 30 s for the threads to connect."""
+    command = _sysbench.command(
+        options.script,
+        threads,
+        duration,
+        "--db-driver=mysql",
+        f"--mysql-host={at.address}",
+        f"--mysql-port={at.port}",
+        "--mysql-user=sbtest",
+        "--mysql-db=sbtest",
+        f"--tables={options.tables}",
+        f"--table-size={options.table_size}",
+        f"--db-ps-mode={'auto' if options.prepared_statements else 'disable'}",
+        "--percentile=99",
+        "--histogram=on",
+    )
+    return replace(command, deadline_s=command.deadline_s + 60)
+
+
+def _histogram(text: str, events: float) -> Latencies:
+    """The histogram, which must agree with the rest of the report: the events, and the percentile sysbench took."""
+    found = latencies(text)
+    printed = _sysbench.figure(text, rf"\n +99th percentile: +{_sysbench.NUMBER}\n", "99th percentile")
+    if found.count != events or abs(found.percentile(99) - printed) > _PRINTED_MS:
+        raise Unparseable(
+            f"sysbench's histogram has {found.count} latencies and a 99th percentile of {found.percentile(99)} ms, "
+            f"its report {events:.0f} and {printed} ms"
+        )
+    return found
+
+
+PLUGIN = MysqlOltp()

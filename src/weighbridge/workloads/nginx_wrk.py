@@ -1,0 +1,191 @@
+"""nginx under wrk: so many connections, each of which asks again as soon as it was answered."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Work, Workload
+from weighbridge.model.study import Role
+from weighbridge.workloads import _nginx
+from weighbridge.workloads._nginx import NginxOptions
+from weighbridge.workloads._seconds import WholeSeconds
+
+REQUESTS = Metric("requests", "requests/s", "higher")
+TRANSFER = Metric("transfer", "MB/s", "higher")
+LATENCIES = {key: Metric(f"latency_{key}", "ms", "lower") for key in ("mean", "p50", "p95", "p99")}
+"""The latencies by their key in wrk's line, without the unit."""
+ERRORS = {key: Metric(f"errors_{key}", "count", "lower") for key in ("connect", "read", "write", "timeout", "status")}
+"""The errors by their key in wrk's line."""
+_SCRIPT = Path(__file__).parent / "nginx" / "wrk.lua"
+_UNANSWERED = ("connection refused", "connection timed out", "connection reset")
+"""What wrk says, in any case of letters, when the server does not take its first connection."""
+_WARM_UP_EACH = 8
+"""Connections of each thread in a warm-up, at most: it shall not break the server."""
+
+
+class NginxWrkOptions(NginxOptions):
+    """What a study file may say about nginx under wrk.
+
+    A connection holds one request at a time. wrk shares the connections evenly among its threads.
+    """
+
+    connections: Annotated[int, Field(ge=1, le=100_000, description="Connections: the load")] = 50
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=600, description="Time at a light load before it")] = 1.0
+    threads: Annotated[int, Field(ge=1, le=256, description="Threads of wrk; not more than connections are used")] = 2
+    timeout: Annotated[
+        WholeSeconds, Field(ge=1, le=60, description="Slower answers count as errors, and have no latency")
+    ] = 2.0
+
+    @property
+    def used_threads(self) -> int:
+        """The threads that are started: wrk takes no thread without a connection."""
+        return min(self.threads, self.connections)
+
+    @model_validator(mode="after")
+    def _every_connection_is_opened(self) -> "NginxWrkOptions":
+        over = self.connections % self.used_threads
+        if over:
+            opened = (
+                f"{self.connections} connections on {self.threads} threads: wrk would open {self.connections - over}"
+            )
+            raise ValueError(f"{opened}; take a number that the threads can share evenly")
+        return self
+
+
+class NginxWrk(Workload):
+    """A closed loop: while the server stalls nothing is asked of it, so stalls are hidden.
+
+    wrk 4 tries to make up for that: before it prints them it adds made-up samples to its latencies, as if each
+    connection had asked at its mean rate all the time (``stats_correct`` in wrk.c; the mean is then more than
+    connections / rate). What is measured here are wrk's own values. `nginx-vegeta` measures latency from the planned
+    send instead. Answers slower than ``timeout`` have no latency, and requests never answered are not counted. The
+    time in which wrk opens its connections (seconds, where they are thousands) is part of its duration.
+    """
+
+    kind = "nginx-wrk"
+    summary = "nginx and wrk: requests per second and latency of static files over many connections"
+    options = NginxWrkOptions
+    packages = (*_nginx.PACKAGES, "wrk")
+    roles = ("server", "client")
+    transports = ("tcp",)
+    load = "connections"
+
+    def metrics(self, options: NginxWrkOptions) -> tuple[Metric, ...]:
+        """Requests/s, latencies in ms, MB/s (10^6, headers too), and errors by kind as wrk counts them."""
+        return (REQUESTS, *LATENCIES.values(), TRANSFER, *ERRORS.values())
+
+    def command(self, role: Role, options: NginxWrkOptions, at: Endpoint) -> Command:
+        """The client reads its script from standard input, as files are put only into the server's site."""
+        if role == "client":
+            return _client(options, at, options.connections, options.duration)
+        return _nginx.server(options, at, deadline_s=options.duration + options.warm_up + 240)
+
+    def files(self, options: NginxWrkOptions, at: Endpoint) -> Mapping[str, bytes]:
+        """What nginx reads and serves."""
+        return _nginx.files(options, at)
+
+    def warm_up(self, options: NginxWrkOptions, at: Endpoint) -> Command | None:
+        """A light load on the same content."""
+        if not options.warm_up:
+            return None
+        return _client(options, at, min(options.connections, _WARM_UP_EACH * options.used_threads), options.warm_up)
+
+    def generator_threads(self, options: NginxWrkOptions) -> int:
+        """Those of wrk that are started."""
+        return options.used_threads
+
+    def expected_s(self, options: NginxWrkOptions) -> float:
+        """Seconds; wrk looks ten times a second whether its time is over."""
+        return options.duration + 0.1
+
+    def done(self, options: NginxWrkOptions, measured: Sequence[Measurement]) -> Work | None:
+        """Thousands of requests, of which the cost is more than that of a gigabit."""
+        rates = [each.value for each in measured if each.metric == REQUESTS]
+        return Work(rates[0] * options.duration / 1000, "1000_transactions") if rates else None
+
+    def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+        """What the script's line says. Raises Broke, ProgramFailed or Unparseable."""
+        line = _line(completed["client"])
+        _must_be_the_servers_fault(options, line)
+        _must_not_have_broken(options, line, completed.get("server"))
+        seconds = line["duration_us"] / 1e6
+        values = {
+            REQUESTS: line["requests"] / seconds,
+            **{metric: line[f"{key}_us"] / 1e3 for key, metric in LATENCIES.items()},
+            TRANSFER: line["bytes"] / 1e6 / seconds,
+            **{metric: line[key] for key, metric in ERRORS.items()},
+        }
+        return tuple(Measurement(metric, values[metric]) for metric in self.metrics(options))
+
+
+def _client(options: NginxWrkOptions, at: Endpoint, connections: int, seconds: float) -> Command:
+    argv = ["wrk", "-s", "/dev/stdin", "-t", str(options.used_threads), "-c", str(connections)]
+    argv += ["-d", f"{seconds:.0f}s", "--timeout", f"{options.timeout:.0f}s", "--latency", _nginx.url(options, at)]
+    return Command(tuple(argv), deadline_s=seconds + 60, stdin=_SCRIPT.read_bytes())
+
+
+def _line(client: Completed) -> dict[str, float]:
+    """The numbers of the script's line, which is the last one."""
+    if client.returncode != 0:
+        said = client.last_words
+        if said.startswith("unable to connect") and said.lower().endswith(_UNANSWERED):
+            raise Broke(f"the server takes no connection: wrk was {said}")
+        raise ProgramFailed(f"wrk ended with code {client.returncode}: {said}")
+    try:
+        line: Any = json.loads((client.text.splitlines() or [""])[-1], parse_int=float)
+    except (ValueError, RecursionError) as error:
+        raise Unparseable(f"wrk's output does not end with a line of JSON: {client.last_words}") from error
+    wanted = (
+        "requests",
+        "duration_us",
+        "bytes",
+        "ports",
+        "out_of_files",
+        *(f"{key}_us" for key in LATENCIES),
+        *ERRORS,
+    )
+    for key in wanted:
+        value = line.get(key) if isinstance(line, dict) else None
+        least = -1 if key == "ports" else 0
+        if not isinstance(value, float) or not math.isfinite(value) or value < least:
+            raise Unparseable(f"wrk's line has no usable {key} (it is {json.dumps(value)[:40]})")
+    if not line["duration_us"]:
+        raise Unparseable("wrk's line says that it took no time")
+    return {key: line[key] for key in wanted}
+
+
+def _must_be_the_servers_fault(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
+    """Raise ProgramFailed where wrk could not open its connections for want of something of its own."""
+    if not line["connect"]:
+        return
+    wanted = f"wrk could not open {line['connect']:.0f} of {options.connections} connections"
+    if line["out_of_files"]:
+        raise ProgramFailed(f"{wanted}: it ran out of file descriptors (see ulimit -n)")
+    if 0 <= line["ports"] < options.connections:
+        raise ProgramFailed(f"{wanted}: it may use {line['ports']:.0f} ports (net.ipv4.ip_local_port_range)")
+
+
+def _must_not_have_broken(options: NginxWrkOptions, line: Mapping[str, float], server: Completed | None) -> None:
+    """Raise Broke where nothing succeeded, more than half failed, or some did and nginx says that it met a limit.
+
+    An answer that came too late or says that it failed is among the requests; other errors are not.
+    """
+    said = _nginx.limit_met(server)
+    failed = sum(line[key] for key in ERRORS)
+    tried = line["requests"] + line["connect"] + line["read"] + line["write"]
+    if not line["requests"]:
+        why = said or (f"{failed:.0f} errors" if failed else "nginx does not answer")
+        raise Broke(f"{why}; no request was answered over {options.connections} connections")
+    if (said and failed) or failed > tried / 2:
+        kinds = ", ".join(f"{key} {line[key]:.0f}" for key in ERRORS if line[key])
+        raise Broke(f"{said}{'; ' if said else ''}{failed / tried:.0%} of {tried:.0f} requests failed ({kinds})")
+
+
+PLUGIN = NginxWrk()

@@ -1,0 +1,72 @@
+"""``--metrics``: wrong addresses are one sentence, and who is told of the run."""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from weighbridge.cli.metrics import watched
+from weighbridge.errors import Unavailable
+from weighbridge.live import server
+from weighbridge.live.together import Together
+from weighbridge.runner import run as running
+from weighbridge.study.loader import load
+
+from .test_commands import one_sentence, run, weighbridge  # noqa: F401 - fixtures
+
+
+class Heard:
+    """Progress that is not looked at."""
+
+    def say(self, text): ...
+    def begins(self, trial, done, total): ...
+    def ended(self, record): ...
+    def looked(self, blocks, standings): ...
+
+
+@pytest.mark.parametrize("command", [("run", "first-look"), ("replicate", "docker-networks")])
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [("0.0.0.0:9464", "loopback only, not on '0.0.0.0'"), ("9464", "not an address with a port"),
+     ("127.0.0.1:99999", "no port 99999")],
+)  # fmt: skip
+def test_a_wrong_address_is_one_sentence(weighbridge, command, address, words):  # noqa: F811
+    one_sentence(weighbridge(*command, "--metrics", address), 2, "--metrics: ", words, "127.0.0.1:9464")
+    assert not Path("runs").exists()
+
+
+def test_a_report_serves_no_metrics(weighbridge, tmp_path):  # noqa: F811
+    said = weighbridge("replicate", "--report", tmp_path, "--metrics", "127.0.0.1:0")
+    one_sentence(said, 2, "takes nothing else")
+
+
+def test_without_the_option_only_the_person_is_told(tmp_path: Path):
+    person = Heard()
+    with watched(None, person, None, tmp_path) as told:
+        assert told is person
+
+
+def test_a_port_that_is_taken_ends_the_command_before_anything_runs(weighbridge, run, monkeypatch):  # noqa: F811
+    def taken(*_):
+        raise Unavailable("metrics cannot be served on 127.0.0.1:9464: another program has that port")
+
+    monkeypatch.setattr(server, "serving", taken)
+    monkeypatch.setattr(running, "run_study", lambda *_: pytest.fail("nothing is run"))
+    one_sentence(weighbridge("run", "--out", run, "--metrics", "127.0.0.1:9464"), 4, "another program has that port")
+
+
+@pytest.mark.parametrize("continued", [False, True])
+def test_the_address_is_told_and_the_study_named(run, monkeypatch, capsys, continued):  # noqa: F811
+    named: list[str] = []
+
+    @contextmanager
+    def serving(address, live, study):
+        named.append(study)
+        yield f"http://{address[0]}:4711/metrics"
+
+    monkeypatch.setattr(server, "serving", serving)
+    study = None if continued else load("first-look")
+    with watched(("127.0.0.1", 0), Heard(), study, run) as told:
+        assert isinstance(told, Together)
+    assert named == ["first-look"]
+    assert capsys.readouterr().err.endswith("metrics: http://127.0.0.1:4711/metrics\n")

@@ -1,0 +1,311 @@
+"""What the endpoint tells of a run, in the format that Prometheus reads; nothing of it needs a network."""
+
+import errno
+import gzip
+import socket
+import threading
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, generate_latest, make_wsgi_app
+from prometheus_client.parser import text_string_to_metric_families
+
+from weighbridge.errors import Unavailable
+from weighbridge.live import server
+from weighbridge.live.answers import Kept
+from weighbridge.live.families import Families
+from weighbridge.live.server import address_of, serving
+from weighbridge.live.state import Live
+from weighbridge.live.together import Together
+from weighbridge.model.measurement import Measurement, Metric, Outcome
+from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
+from weighbridge.runner.precision import Standing
+
+NATIVE = Trial(3, 1, "net", (("clients", "50"), ("size", "1KiB")), "native")
+ONE = Trial(3, 0, "cpu", (), "one")
+SPEED, DELAY = Metric("speed", "x/s", "higher"), Metric("latency_p99", "ms", "lower")
+AT = {"workload": "net", "level": "clients=50, size=1KiB", "environment": "native"}
+
+
+def ended(trial: Trial = NATIVE, outcome: Outcome = Outcome.OK, speed: float = 42.0, **further) -> TrialRecord:
+    return TrialRecord(
+        trial, outcome, 1e9, 2.5, 2.0, measurements=(Measurement(SPEED, speed), Measurement(DELAY, 0.25)),
+        roles=(RoleRecord("client", ("x",), 0, 2.0, b"x" * 1000, b""),), **further,
+    )  # fmt: skip
+
+
+def scraped(live: Live) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """Each metric's labels and values, as Prometheus reads them."""
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(Families(live.now, "made-up"))
+    text = generate_latest(registry).decode()
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation and family.name.startswith("weighbridge_")
+        for sample in family.samples:
+            found.setdefault(sample.name.removeprefix("weighbridge_"), []).append((sample.labels, sample.value))
+    return found
+
+
+def test_before_the_first_trial_there_is_only_what_is_known():
+    found = scraped(Live())
+    assert found["info"][0][0]["study"] == "made-up"
+    assert found["trials_planned"] == found["trials_done"] == found["block"] == [({}, 0.0)]
+    assert {labels["outcome"]: value for labels, value in found["trials_total"]} == dict.fromkeys(Outcome, 0.0)
+    for nothing in (
+        "trial_info",
+        "trial_start_time_seconds",
+        "measurement",
+        "sample",
+        "meter_mean",
+        "precision_ratio",
+    ):
+        assert nothing not in found
+
+
+def test_the_trial_that_runs():
+    live = Live()
+    live.begins(NATIVE, 7, 24)
+    found = scraped(live)
+    assert (found["trials_done"], found["trials_planned"], found["block"]) == ([({}, 7)], [({}, 24)], [({}, 3)])
+    assert found["trial_info"] == [({**AT, "block": "3", "attempt": "1"}, 1.0)]
+    ((labels, began),) = found["trial_start_time_seconds"]
+    assert labels == {**AT, "block": "3"}
+    assert began >= found["run_start_time_seconds"][0][1] > 1.7e9
+    live.ended(ended())
+    assert "trial_info" not in scraped(live) and "trial_start_time_seconds" not in scraped(live)
+
+
+def test_what_a_trial_measured_and_how_it_ended():
+    live = Live()
+    live.begins(NATIVE, 0, 2)
+    live.ended(ended(speed=41.0))
+    live.begins(ONE, 1, 2)
+    live.ended(ended(ONE, Outcome.BROKE))
+    live.begins(NATIVE, 2, 2)
+    live.ended(ended())
+    found = scraped(live)
+    assert found["trials_done"] == found["trials_planned"] == [({}, 3)], "a repeated block: more than was planned"
+    counts = {labels["outcome"]: value for labels, value in found["trials_total"]}
+    assert (counts["ok"], counts["broke"], sum(counts.values())) == (2, 1, 3)
+    values = {(labels["workload"], labels["metric"]): (labels, value) for labels, value in found["measurement"]}
+    assert values["net", "speed"] == ({**AT, "metric": "speed", "unit": "x/s"}, 42.0), "the last one"
+    assert values["cpu", "latency_p99"][1] == 0.25 and values["cpu", "speed"][0]["level"] == ""
+    assert [value for _, value in found["trial_duration_seconds"]] == [2.5, 2.5]
+    assert (AT, 2.0) in found["trial_measured_seconds"]
+
+
+def test_readings_are_those_of_the_last_trial_alone():
+    live = Live()
+    series = (Series("host local", "cpu_user_share", (1.0, 2.0), (0.5, 0.7)), Series("server", "pids_count", (), ()))
+    live.ended(ended(samples=(("server", "cpu_s", 1.5), ("host", "busy_s", 2.0)), series=series))
+    found = scraped(live)
+    assert found["meter_mean"] == [({**AT, "place": "host local", "name": "cpu_user_share"}, pytest.approx(0.6))]
+    assert {(labels["place"], labels["name"]): value for labels, value in found["sample"]} == {
+        ("server", "cpu_s"): 1.5, ("host", "busy_s"): 2.0,
+    }  # fmt: skip
+    live.ended(ended(ONE, samples=(("solo", "cpu_s", 0.5),)))
+    assert [labels["workload"] for labels, _ in scraped(live)["sample"]] == ["cpu"]
+
+
+def test_looks_at_the_precision():
+    live = Live()
+    live.looked(10, [Standing("net", "one", 0.031, False, 22), Standing("net", "two", float("inf"), True, None)])
+    live.looked(13, [Standing("net", "one", 0.019, True, None)])
+    found = scraped(live)
+    assert found["precision_blocks"] == [({}, 13)]
+    assert found["precision_ratio"] == [({"cell": "net", "environment": "one"}, 0.019)], "infinite is no width"
+    assert {labels["environment"]: value for labels, value in found["precision_reached"]} == {"one": 1, "two": 1}
+    assert "precision_predicted_blocks" not in found
+
+
+def test_outputs_are_not_kept():
+    live = Live()
+    live.ended(ended())
+    last = live.now().last
+    assert last is not None and last.roles == ()
+
+
+def test_a_moment_does_not_change_afterwards():
+    live = Live()
+    live.ended(ended())
+    before = live.now()
+    live.ended(ended(ONE))
+    assert (before.done, len(before.measurements)) == (1, 2)
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_any_text_in_a_label_is_read_back(level: str, unit: str):
+    live = Live()
+    trial = Trial(1, 0, "net", (("n", level),), "native")
+    live.ended(
+        TrialRecord(trial, Outcome.OK, 1e9, 1, 1, measurements=(Measurement(Metric("m", unit, "lower"), 1.0),))
+    )
+    registry = CollectorRegistry()
+    registry.register(Families(live.now))
+    text = generate_latest(registry).decode("utf-8", "strict")
+    if not {"\\", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"} & set(level + unit):
+        families = {family.name: family for family in text_string_to_metric_families(text)}
+        (sample,) = families["weighbridge_measurement"].samples
+        assert (sample.labels["level"], sample.labels["unit"]) == (f"n={level}", unit)
+
+
+def test_several_are_told_the_same():
+    first, second = Live(), Live()
+    both = Together(first, second)
+    both.say("hello")
+    both.begins(NATIVE, 0, 1)
+    both.ended(ended())
+    both.looked(10, [Standing("net", "one", 0.1, False, None)])
+    for live in (first, second):
+        moment = live.now()
+        assert (moment.done, moment.planned, moment.looked_after, len(moment.standings)) == (1, 1, 10, 1)
+
+
+# -- the address ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("127.0.0.1:9464", ("127.0.0.1", 9464)), ("localhost:0", ("127.0.0.1", 0)), ("[::1]:80", ("::1", 80)),
+     ("127.1.2.3:65535", ("127.1.2.3", 65535))],
+)  # fmt: skip
+def test_an_address(text: str, address: tuple[str, int]):
+    assert address_of(text) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("0.0.0.0:9464", "loopback only, not on '0.0.0.0'"), ("192.0.2.1:9464", "loopback only"),
+     (":9464", "loopback only"), ("[::]:9464", "loopback only"), ("example.org:80", "loopback only"),
+     ("9464", "not an address with a port"), ("127.0.0.1", "not an address"), ("127.0.0.1:", "not an address"),
+     ("127.0.0.1:http", "not an address"), ("127.0.0.1:65536", "no port 65536"), ("::1:80", "not an address"),
+     ("127.0.0.1:-1", "not an address"), ("", "not an address"), ("http://127.0.0.1:9464", "not an address"),
+     ("127.0.0.1:٣", "not an address")],
+)  # fmt: skip
+def test_no_address(text: str, words: str):
+    with pytest.raises(ValueError, match=r"127\.0\.0\.1:9464") as caught:
+        address_of(text)
+    assert words in str(caught.value)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_loopback_address_or_a_sentence(text: str):
+    try:
+        host, port = address_of(text)
+    except ValueError as error:
+        assert "\n" not in str(error).replace(text, "")
+    else:
+        assert host.startswith("127.") or ":" in host
+        assert 0 <= port <= 65535
+
+
+class Served:
+    """Stands in for the server, which listens on a real port."""
+
+    server_port = 4711
+
+    def __init__(self, *made: object) -> None:
+        self.made, self.ends = made, threading.Event()
+        self.did: list[str] = []
+
+    def serve_forever(self) -> None:
+        self.ends.wait(5)
+        self.did.append("ended")
+
+    def shutdown(self) -> None:
+        self.ends.set()
+
+    def server_close(self) -> None:
+        self.did.append("closed")
+
+
+def test_it_is_served_and_ended(monkeypatch: pytest.MonkeyPatch):
+    made: list[Served] = []
+
+    def make(*arguments):
+        made.append(Served(*arguments))
+        return made[0]
+
+    monkeypatch.setattr(server, "make_server", make)
+    live = Live()
+    with pytest.raises(KeyError), serving(("::1", 0), live) as url:
+        assert url == "http://[::1]:4711/metrics"
+        host, port, application, kind, _ = made[0].made
+        assert (host, port, kind.address_family) == ("::1", 0, socket.AF_INET6)
+        status, headers, body = answer(application)
+        assert status == "200 OK" and "text/plain" in dict(headers)["Content-Type"]
+        assert b"weighbridge_block 0.0" in body and b"python_info" not in body, "a registry of its own"
+        live.begins(NATIVE, 0, 1)
+        assert b"weighbridge_block 3.0" in answer(application)[2]
+        raise KeyError
+    assert sorted(made[0].did) == ["closed", "ended"]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.EADDRINUSE, "another program has that port; choose another one"), (errno.EACCES, "for root"),
+     (errno.EADDRNOTAVAIL, "Cannot assign requested address")],
+)  # fmt: skip
+def test_an_address_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch, number: int, words: str):
+    def make(*_: object) -> None:
+        raise OSError(number, "Cannot assign requested address")
+
+    monkeypatch.setattr(server, "make_server", make)
+    with pytest.raises(Unavailable, match=words), serving(("127.0.0.1", 80), Live()):
+        pass
+
+
+# -- scrapes -------------------------------------------------------------------------------------------
+
+
+def answer(application, path: str = "/metrics", query: str = "", method: str = "GET", **headers: str):
+    """What a request gives: status, headers, body."""
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
+    setup_testing_defaults(environ)
+    environ |= {f"HTTP_{name.upper()}": value for name, value in headers.items()}
+    told: list = []
+    body = b"".join(application(environ, lambda status, headers: told.extend((status, headers))))
+    told[1].append(("Date", "today"))  # as the server does
+    return told[0], told[1], body
+
+
+def test_a_second_scrape_in_one_trial_computes_nothing():
+    live, asked = Live(), []
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(Families(lambda: asked.append(1) or live.now()))
+    application = Kept(make_wsgi_app(registry), lambda: live.version)
+    live.begins(NATIVE, 0, 1)
+    asked.clear()
+    first = answer(application)
+    assert answer(application) == first and len(asked) == 1
+    assert [name for name, _ in first[1]].count("Date") == 1
+    assert gzip.decompress(answer(application, accept_encoding="gzip")[2]) == first[2]
+    assert answer(application, accept="application/openmetrics-text")[2].endswith(b"# EOF\n")
+    assert len(asked) == 3
+    live.ended(ended())
+    assert b"weighbridge_measurement{" in answer(application)[2]
+    live.looked(10, [])
+    assert b"weighbridge_precision_blocks 10.0" in answer(application)[2]
+
+
+def test_what_is_asked_by_name_is_not_kept():
+    live = Live()
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(Families(live.now))
+    application = Kept(make_wsgi_app(registry), lambda: live.version)
+    whole = answer(application)[2]
+    part = answer(application, query="name[]=weighbridge_block")[2]
+    assert b"weighbridge_block" in part and len(part) < len(whole)
+    assert answer(application)[2] == whole
+    assert answer(application, method="POST")[0].startswith("405")
+
+
+def test_many_kinds_of_clients_are_answered_and_few_kept():
+    live = Live()
+    application = Kept(make_wsgi_app(CollectorRegistry()), lambda: live.version)
+    for number in range(50):
+        assert answer(application, path=f"/{number}")[0] == "200 OK"
+    assert len(application._answers) <= 8

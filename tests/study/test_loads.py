@@ -1,0 +1,128 @@
+"""Loads that make no sense: one sentence that names the file, the line, the key and the bound."""
+
+import json
+import re
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.errors import StudyError
+from weighbridge.model.plugin import Workload
+
+from .texts import NAME, loaded
+
+LOADED = {kind: workload for kind, workload in registry.workloads().items() if workload.load}
+EVERY = pytest.mark.parametrize("workload", LOADED.values(), ids=LOADED)
+STUDY = """\
+study: s
+question: What breaks?
+baseline: native
+environments: {native: {kind: native}}
+workloads:
+  app:
+    kind: KIND
+    LOAD: LEVELS
+repetitions: {blocks: 1}
+"""
+LINE = 8
+"""Where the load stands."""
+
+
+def study(workload: Workload, levels: str) -> str:
+    return STUDY.replace("KIND", workload.kind).replace("LOAD", workload.load).replace("LEVELS", levels)
+
+
+def told(workload: Workload, levels: str) -> str:
+    """The one sentence about these levels."""
+    with pytest.raises(StudyError) as caught:
+        loaded(study(workload, levels))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def begins(workload: Workload) -> str:
+    return rf"{re.escape(NAME)}:{LINE}: {workload.load}: "
+
+
+def test_some_workloads_have_a_load():
+    assert "redis-benchmark" in LOADED
+
+
+@EVERY
+def test_a_load_is_an_option_that_can_be_swept(workload: Workload):
+    assert workload.load in workload.options.model_fields
+    cells = loaded(study(workload, "[10, 20, 50]")).cells
+    assert [cell.level for cell in cells] == [((workload.load, level),) for level in ("10", "20", "50")]
+    assert [getattr(cell.options, workload.load) for cell in cells] == [10, 20, 50]
+
+
+@EVERY
+@pytest.mark.parametrize("levels", ["0", "[0]", "[10, 0]", "[10, 0, 1000000]"])
+def test_no_load_at_all(workload: Workload, levels: str):
+    assert re.fullmatch(begins(workload) + r"at least [1-9]\d*, not 0", told(workload, levels))
+
+
+@EVERY
+@pytest.mark.parametrize("levels", ["-5", "[10, -5]"])
+def test_less_than_no_load(workload: Workload, levels: str):
+    assert re.fullmatch(begins(workload) + r"at least [1-9]\d*, not -5", told(workload, levels))
+
+
+@EVERY
+@pytest.mark.parametrize("way", ["{}", "{}.0", "{}000000"])
+@pytest.mark.parametrize("levels", ["{}", "[10, {}, 50]"])
+def test_a_million(workload: Workload, way: str, levels: str):
+    """Or more, where a program takes a million."""
+    level = way.format(max(10**6, _most(workload) + 1))
+    found = re.fullmatch(begins(workload) + r"at most (\d+), not ([\d.]+)", told(workload, levels.format(level)))
+    assert found
+    assert 1000 <= int(found[1]) <= 10**6 <= float(found[2]) == float(level)
+
+
+def _most(workload: Workload) -> int:
+    found = re.search(
+        r'"maximum": (\d+)', json.dumps(workload.options.model_json_schema()["properties"][workload.load])
+    )
+    assert found, "a load has a bound, which editors know too"
+    return int(found[1])
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("level", "shown"), [("ten", "'ten'"), ("10.5", "10.5"), ("[[10]]", "[10]"), ("[10, x]", "'x'")]
+)
+def test_no_number(workload: Workload, level: str, shown: str):
+    assert re.fullmatch(begins(workload) + rf"a whole number, .+, not {re.escape(shown)}", told(workload, level))
+
+
+@EVERY
+@pytest.mark.parametrize("levels", ["[10, 50, 10]", "[10, '10']"])
+def test_a_level_that_is_named_twice(workload: Workload, levels: str):
+    assert re.fullmatch(begins(workload) + "the level 10 is listed twice", told(workload, levels))
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("levels", "other"), [("[10, 50, 10.0]", "10.0"), ("[10, 0xa]", "10"), ("[10, 1e1]", "10.0")]
+)
+def test_a_level_that_is_named_twice_in_two_ways(workload: Workload, levels: str, other: str):
+    twice = "the level 10 is listed twice" if other == "10" else f"the levels 10 and {other} are the same"
+    assert re.fullmatch(begins(workload) + re.escape(twice), told(workload, levels))
+
+
+def test_a_quantity_that_is_named_twice_in_two_ways():
+    text = STUDY.replace("KIND", "iperf3").replace("LOAD", "duration").replace("LEVELS", "[60s, 10s, 1min]")
+    with pytest.raises(StudyError, match=rf"^{NAME}:{LINE}: duration: the levels 60s and 1min are the same$"):
+        loaded(text)
+    more = text.replace("[60s, 10s, 1min]", "[60s, 10s]").replace(
+        "    kind: iperf3\n", "    kind: iperf3\n    length: [1KiB, 1024B]\n"
+    )
+    with pytest.raises(StudyError, match=rf"^{NAME}:8: length: the levels 1KiB and 1024B are the same$"):
+        loaded(more)
+
+
+def test_an_environment_s_level_that_is_named_twice_in_two_ways():
+    text = STUDY.replace("KIND", "iperf3").replace("    LOAD: LEVELS\n", "")
+    bridge = "{native: {kind: native}, bridge: {kind: native, cpu_share: [50%, 50.0%]}}"
+    with pytest.raises(StudyError, match=r":4: cpu_share: the levels 50% and 50\.0% are the same"):
+        loaded(text.replace("{native: {kind: native}}", bridge))

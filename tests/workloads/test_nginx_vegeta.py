@@ -1,0 +1,294 @@
+"""nginx-vegeta: its options, its command line, what its program prints, and whose fault it is when it fails."""
+
+import json
+from typing import Any
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
+from weighbridge.report.trial_flags import kind, words
+from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
+
+from .captured import AT, data, ended, parse
+
+KIND = "nginx-vegeta"
+GOOD = json.loads(data("vegeta-rate.json"))["attack"]
+AT_500: dict[str, Any] = {"rate": 500, "duration": "2s"}
+SEARCH: dict[str, Any] = {
+    "objective": "30ms", "percentile": "95%", "search_from": 1000, "search_to": 50_000, "duration": "500ms",
+}  # fmt: skip
+
+
+def _options(**given: Any) -> NginxVegetaOptions:
+    return PLUGIN.options.model_validate(given)
+
+
+def _told(options: dict[str, Any] | None = None, **changes: Any) -> dict[str, float]:
+    """What is read of the good attack with some of its numbers changed."""
+    line = json.dumps({"attack": GOOD | changes})
+    return {each.metric.name: each.value for each in parse(KIND, options or AT_500, line.encode())}
+
+
+def _errors(**changes: int) -> dict[str, int]:
+    return GOOD["errors"] | changes
+
+
+def _failed(file: str, options: dict[str, Any], failure: type[TrialFailure], text: str) -> None:
+    with pytest.raises(TrialFailure, match=text) as caught:
+        parse(KIND, options, data(file))
+    assert type(caught.value) is failure
+
+
+# -- options and command lines -----------------------------------------------------------------------------------
+
+
+def test_without_anything_it_is_a_rate():
+    assert _options().rate == 1000
+    assert _options().objective is None
+    assert _options(objective="10ms").rate is None
+    assert PLUGIN.load == "rate"
+
+
+def test_a_rate():
+    client = PLUGIN.command("client", _options(rate=2500, duration="1500ms", connections=20), AT)
+    assert " ".join(client.argv) == (
+        "weighbridge-vegeta -url http://192.0.2.7:15201/page.html -duration 1500ms -timeout 2000ms -connections 20"
+        " -rate 2500"
+    )
+    warm_up = PLUGIN.warm_up(_options(rate=2500), AT)
+    assert "-duration 1000ms" in " ".join(warm_up.argv)
+    assert warm_up.argv[-2:] == ("-rate", "2500")
+
+
+def test_a_search():
+    options = _options(objective="10ms", percentile="99.9%", search_from=500, content="picture", duration="20s")
+    client = PLUGIN.command("client", options, AT)
+    assert " ".join(client.argv) == (
+        "weighbridge-vegeta -url http://192.0.2.7:15201/picture.jpg -duration 20000ms -timeout 2000ms"
+        " -connections 4000 -objective 10000us -share 0.999 -from 500 -to 100000"
+    )
+    assert PLUGIN.warm_up(options, AT).argv[-2:] == ("-rate", "500")
+    assert client.deadline_s > options.most_attacks * 20 > PLUGIN.expected_s(options) > 10 * 20
+    assert PLUGIN.work_s(options) is None
+    assert [metric.name for metric in PLUGIN.metrics(options)] == ["rate_at_objective"]
+
+
+def test_a_search_with_the_options_of_its_captured_output_makes_no_more_attacks_than_it_may():
+    attacks = len(data("vegeta-search.json").splitlines()) - 1
+    assert attacks <= _options(**SEARCH).most_attacks
+
+
+def test_the_headline_is_the_tail():
+    assert PLUGIN.metrics(_options())[0].name == "latency_p99"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"rate": 0}, "greater than or equal to 1"),
+        ({"rate": 10_000_000}, "less than or equal to 1000000"),
+        ({"rate": 100, "objective": "1ms"}, "exclude each other"),
+        ({"objective": "3s"}, "longer than the timeout"),
+        ({"objective": 3}, "has no unit"),
+        ({"objective": "0ms"}, "greater than 0"),
+        ({"objective": "1ms", "percentile": "100%"}, "less than or equal to 0.9999"),
+        ({"objective": "1ms", "percentile": 99}, "has no unit"),
+        ({"objective": "1ms", "search_from": 500, "search_to": 100}, "search_from is higher than search_to"),
+        ({"objective": "1ms", "percentile": "99.9%", "duration": "2s"}, "search_from: 500 at least"),
+        ({"duration": "100ms"}, "greater than or equal to 0.5"),
+        ({"connections": 0}, "greater than or equal to 1"),
+        ({"connections": 10**6}, "less than or equal to 60000"),
+        ({"timeout": "0ms"}, "greater than or equal to 0.01"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], text: str):
+    with pytest.raises(ValidationError, match=text):
+        _options(**options)
+
+
+@given(
+    st.integers(1, 10**6), st.integers(1, 10**6), st.floats(0.5, 0.9999), st.floats(0.5, 3600), st.floats(0.01, 60)
+)
+def test_a_deadline_outlasts_the_longest_search(low: int, high: int, share: float, duration: float, timeout: float):
+    given_ = {
+        "objective": "1ms", "percentile": f"{100 * share:.6f}%", "search_from": low, "search_to": high,
+        "duration": f"{duration:.3f}s", "timeout": f"{timeout:.3f}s",
+    }  # fmt: skip
+    try:
+        options = _options(**given_)
+    except ValidationError:
+        return
+    rate, attacks = float(low), 2
+    while rate < high:  # each rate misses once before it is met, but for the last, which misses twice
+        rate, attacks = min(2 * rate, high), attacks + 2
+    found, missed = rate / 2, rate
+    while missed > 1.05 * found and missed > found + 1:
+        missed, attacks = (found + missed) / 2, attacks + 2
+    assert attacks <= options.most_attacks
+    deadline_s = PLUGIN.command("client", options, AT).deadline_s
+    assert deadline_s > attacks * (options.duration + 2 * options.timeout + 0.3)
+    assert PLUGIN.expected_s(options) < deadline_s
+
+
+# -- what is printed -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rate", "stall", "connections", "timeouts"])
+def test_the_histogram_holds_every_request_and_the_percentiles_are_its_own(name: str):
+    stdout = data(f"vegeta-{name}.json")
+    rate = json.loads(stdout)["attack"]["rate"]
+    options = _options(rate=rate, duration="2s")
+    histogram = HdrHistogram.decode(PLUGIN.histograms(options, {"client": ended(stdout)})["latency"])
+    found = {each.metric.name: each.value for each in PLUGIN.parse(options, {"client": ended(stdout)})}
+    assert histogram.get_total_count() == rate * 2
+    for percent in (50, 95, 99):
+        assert histogram.get_value_at_percentile(percent) / 1e6 == pytest.approx(
+            found[f"latency_p{percent}"], rel=2e-3
+        )
+    assert histogram.get_max_value() / 1e6 == pytest.approx(found["latency_max"], rel=2e-3)
+    assert histogram.get_mean_value() / 1e6 == pytest.approx(found["latency_mean"], rel=2e-3)
+
+
+def test_a_stall_of_200_ms_is_in_the_tail_and_not_in_the_median():
+    """At a constant rate a tenth of the requests of two seconds fall into it, and wait 100 ms on average."""
+    stalled = {each.metric.name: each.value for each in parse(KIND, AT_500, data("vegeta-stall.json"))}
+    assert stalled["latency_max"] > 200 and stalled["latency_p99"] > 180
+    assert stalled["latency_p95"] == pytest.approx(100, abs=15)
+    assert stalled["latency_p50"] < 1
+    assert stalled["latency_mean"] == pytest.approx(0.1 * 100, abs=3)
+
+
+def test_flags():
+    def flags(file: str, **options: Any) -> tuple[str, ...]:
+        return PLUGIN.flags(_options(**options), {"client": ended(data(file))})
+
+    assert flags("vegeta-stall.json", **AT_500) == ("generator late 5.5 %",)
+    assert flags("vegeta-connections.json", **AT_500) == ("generator late 5.2 %", "waited for a connection 15.7 %")
+    assert flags("vegeta-search.json", **SEARCH) == ()
+    assert flags("vegeta-search-to.json", **SEARCH) == ("no rate up to search_to missed the objective",)
+
+
+def test_the_report_has_words_for_the_flags():
+    late, waited = "generator late 2.7 %", "waited for a connection 18.6 %"
+    said = words(kind(late), [late, "generator late 10.0 %"])
+    assert said == "the client sent 2.7 to 10 % of the requests late by itself (flagged above 1 %)"
+    assert words(kind(waited), [waited]).startswith("19 % of the requests waited for a free connection")
+
+
+# -- what went wrong, and whose fault it is ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "failure", "text"),
+    [
+        ("vegeta-refused.json", {"rate": 200}, Broke, r"no request was answered .*\(connect 200\): .*refused"),
+        ("vegeta-404.json", {"rate": 200}, Broke, r"no request was answered .* \(status 200\): 404 Not Found"),
+        ("vegeta-broke.json", {"rate": 200}, Broke, r"322 of 400 .*\(timeout 29, unsent 293\): .*deadline"),
+        ("vegeta-too-fast.json", {"rate": 100_000}, ProgramFailed, r"could not keep 100000 .*: it sent 17227"),
+        (
+            "vegeta-search-refused.json",
+            {"objective": "10ms", "percentile": "90%"},
+            Broke,
+            r"the objective \(90 % within 10 ms\) is missed even at 25 requests/s: 0 of .* refused",
+        ),
+        (
+            "vegeta-search-none.json",
+            {"objective": "0.01ms", "percentile": "50%"},
+            ProgramFailed,
+            "the generator itself misses the objective at 6 requests/s",
+        ),
+        ("vegeta-report.json", {}, Unparseable, "not about an attack"),
+        ("vegeta-report.txt", {}, Unparseable, "no JSON"),
+        ("vegeta-search.json", {"rate": 1000}, Unparseable, "not about an attack"),
+        ("vegeta-rate.json", SEARCH, Unparseable, "not about a search"),
+        ("vegeta-rate.json", {"rate": 501}, Unparseable, "is about 500 requests/s, not 501"),
+        ("vegeta-search.json", SEARCH | {"objective": "31ms"}, Unparseable, "another objective"),
+        ("vegeta-search.json", SEARCH | {"percentile": "96%"}, Unparseable, "another objective"),
+    ],
+)  # fmt: skip
+def test_failures(file: str, options: dict[str, Any], failure: type[TrialFailure], text: str):
+    _failed(file, options, failure, text)
+
+
+def test_no_open_files_are_the_generators_own_fault():
+    with pytest.raises(ProgramFailed, match=r"as many open files as it needs connections .*too many open files"):
+        parse(KIND, AT_500, b"", data("vegeta-open-files.stderr"), 1)
+
+
+def test_what_nginx_says_of_its_limit_stands_in_the_reason():
+    said = b"2026/11/21 16:06:25 [warn] 7#7: 16 worker_connections are not enough, reusing connections\n"
+    completed = {"client": ended(data("vegeta-broke.json")), "server": ended(stderr=said)}
+    with pytest.raises(Broke, match="16 worker_connections are not enough"):
+        PLUGIN.parse(_options(rate=200), completed)
+
+
+def test_half_of_the_requests_is_a_measurement_and_less_is_not():
+    counts = {"planned": 1000, "answered": 500, "counted": 500, "errors": _errors(read=500)}
+    with pytest.raises(Unparseable, match="counted 500 latencies, its histogram 1000"):
+        _told(**counts)
+    with pytest.raises(Broke, match=r"501 of 1000 requests failed at 500 requests/s \(read 501\)"):
+        _told(planned=1000, answered=499, counted=499, errors=_errors(read=501))
+
+
+def test_a_generator_that_is_behind_at_its_end_did_not_keep_its_rate():
+    assert _told(behind_ns=99_000_000)
+    with pytest.raises(ProgramFailed, match=r"could not keep 500 requests/s by itself: .*, the last 150 ms"):
+        _told(behind_ns=150_000_000)
+    assert _told(lag_p50_ns=9_000_000)
+    with pytest.raises(
+        ProgramFailed, match=r"could not keep 500 requests/s by itself: .* half of them over 11 ms late"
+    ):
+        _told(lag_p50_ns=11_000_000)
+    unsent = {"answered": 990, "errors": _errors(unsent=10)}
+    with pytest.raises(ProgramFailed, match="could not keep"):
+        _told(**unsent)
+    assert _told(**unsent, unsent_by_queue=True)["errors_unsent"] == 10
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"answered": 999}, {"planned": 1001}, {"planned": 0}, {"sent": 1001}, {"counted": 10}, {"seconds": 0},
+        {"seconds": None}, {"rate": -1}, {"mean_ns": True}, {"errors": None}, {"errors": {}}, {"p50_ns": 10**12},
+        {"p99_ns": 0}, {"mean_ns": 1e12}, {"histogram": "HIST"}, {"histogram": None}, {"max_ns": float("inf")},
+        {"lag_p99_ns": float("nan")}, {"errors": {**GOOD["errors"], "read": 0.5}},
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_unparseable(changes: dict[str, Any]):
+    with pytest.raises(Unparseable):
+        _told(**changes)
+
+
+def test_a_search_must_follow_from_its_attacks():
+    lines = data("vegeta-search.json").decode().splitlines()
+    for changed in (lines[1:], lines[:-2] + lines[-1:], [*lines[:-1], lines[-1].replace("3500", "3600")]):
+        with pytest.raises(Unparseable, match="does not follow from its"):
+            parse(KIND, SEARCH, "\n".join(changed).encode())
+    with pytest.raises(Unparseable):
+        parse(KIND, SEARCH, "\n".join([*lines[:-1], lines[-1].replace("server", "nobody")]).encode())
+
+
+@given(st.sampled_from(sorted(set(GOOD) - {"said", "errors", "histogram"})), st.floats(0, 1e15))
+def test_a_changed_number_is_followed_or_refused(key: str, value: float):
+    try:
+        found = _told(**{key: value})
+    except (Unparseable, ProgramFailed, Broke):
+        return
+    if key == "seconds":
+        assert found["requests"] == pytest.approx(GOOD["answered"] / value)
+    elif f"latency_{key.removesuffix('_ns')}" in found:
+        assert found[f"latency_{key.removesuffix('_ns')}"] == pytest.approx(value / 1e6)
+    else:
+        assert found == _told()
+
+
+def test_the_work_is_what_was_answered():
+    options = _options(rate=200, duration="2s")
+    work = PLUGIN.done(options, PLUGIN.parse(options, {"client": ended(data("vegeta-timeouts.json"))}))
+    assert work is not None
+    assert (work.amount, work.unit) == (pytest.approx(0.33), "1000_transactions")
+    assert PLUGIN.done(_options(**SEARCH), ()) is None
