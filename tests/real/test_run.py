@@ -26,8 +26,8 @@ SMALL = {
     "coherence-put": "duration: 1s, warm_up: 0s",
 }
 """What makes a workload short, where it is not ``duration: 1s``."""
-ELSEWHERE = {"mysql-oltp"}
-"""It prepares a database in each environment: test_mysql.py has two of them."""
+ELSEWHERE = {"mysql-oltp", "nginx-wrk", "nginx-vegeta"}
+"""Each has real tests of its own, natively and in containers; here they would take a minute more."""
 
 
 def small(kind: str) -> str:

@@ -105,7 +105,7 @@ class Group(Protocol):
         """Let every process in it run again."""
 
     def meters(self) -> Mapping[str, float]:
-        """``cpu_s``, ``throttled_s``, ``memory_bytes``; what is unreadable is absent."""
+        """``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
 
     def scope(self) -> Mapping[str, str]:
         """Its files that tell its use over time, by label."""
@@ -224,7 +224,7 @@ class Site(Protocol):
         """Let them run again."""
 
     def meters(self) -> Mapping[str, float]:
-        """Counters at this moment: ``cpu_s``, ``throttled_s``, ``memory_bytes``; what cannot be read is absent."""
+        """Counters now: ``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what cannot be read is absent."""
 
     def scope(self) -> Mapping[str, str]:
         """The files of its host that tell its use over time: label -> path (`weighbridge.meters.scopes`)."""
