@@ -224,7 +224,7 @@ class Site(Protocol):
         """Let them run again."""
 
     def meters(self) -> Mapping[str, float]:
-        """Counters now: ``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what cannot be read is absent."""
+        """Counters now: ``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
 
     def scope(self) -> Mapping[str, str]:
         """The files of its host that tell its use over time: label -> path (`weighbridge.meters.scopes`)."""
