@@ -292,7 +292,6 @@ def test_cpuset_is_what_programs_see(either: Site):
 def test_meters_are_of_the_site_alone(either: Site):
     readings = either.meters()
     assert set(readings) == {"cpu_s", "throttled_s", "memory_bytes", "oom_kills"}
-    assert readings["oom_kills"] == 0
     assert 0 < readings["memory_bytes"] <= LIMITS.memory  # type: ignore[operator]
 
 
