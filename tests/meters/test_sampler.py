@@ -103,10 +103,13 @@ def test_the_disk_use_of_a_group_s_processes(tmp_path: Path):
     group = Disks(str(members), 1 << 20)
     text = (group.read() or b"").decode()
     assert text.startswith(f"pid: {os.getpid()}\nrchar: ") and text.count("pid: ") == 1
+    assert group.read() is None, "it is not due again yet"
+    group.due = 0.0
     (before, after) = disk_use([text, (group.read() or b"").decode()])
     assert before is not None and after is not None
     assert after.counters["disk_written_bytes_per_s"] >= before.counters["disk_written_bytes_per_s"]
     members.write_text("")
+    group.due = 0.0
     assert group.read() == b"" and not group.files
     group.close()
     assert Disks(str(tmp_path / "none" / "cgroup.procs"), 100).read() is None
