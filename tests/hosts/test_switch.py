@@ -2,7 +2,7 @@
 
 import pytest
 
-from weighbridge.hosts.switch import _mask, bucket
+from weighbridge.hosts.switch import _mask, bucket, queue
 from weighbridge.model.study import TestbedOptions
 
 
@@ -15,6 +15,13 @@ def test_a_slow_link_splits_packets_and_counts_what_an_ethernet_adds():
     assert words[:3] == ["tbf", "rate", "100000000bit"]
     for name, value in (("overhead", "24"), ("mtu", "1514"), ("peakrate", "1gbit")):
         assert words[words.index(name) + 1] == value
+
+
+@pytest.mark.parametrize(("link", "packets"), [("100mbit", 173), ("1gbit", 692), ("10gbit", 6605)])
+def test_the_queue_is_as_long_as_its_bucket_s_limit_but_in_packets(link: str, packets: int):
+    words = bucket(options(link=link))
+    assert queue(options(link=link)) == ["pfifo", "limit", str(packets)]
+    assert int(words[words.index("limit") + 1]) // 1514 == packets
 
 
 def test_a_fast_link_has_a_millisecond_of_burst_and_no_offloads():

@@ -47,9 +47,15 @@ def bucket(options: TestbedOptions) -> list[str]:
     assert options.link is not None
     rate = ["rate", f"{round(options.link)}bit", "overhead", "24"]
     if options.fast:  # with a timer for every frame 1 Gbit/s came out as 160 Mbit/s
-        burst = max(131072, round(options.link / 8 / 1000))
-        return ["tbf", *rate, "burst", str(burst), "limit", str(8 * burst)]
-    return ["tbf", *rate, "burst", "32kb", "peakrate", "1gbit", "mtu", str(options.mtu + 114), "limit", "256kb"]
+        shape = ["burst", str(_limit(options) // 8)]
+    else:
+        shape = ["burst", "32kb", "peakrate", "1gbit", "mtu", str(options.mtu + 114)]
+    return ["tbf", *rate, *shape, "limit", str(_limit(options))]
+
+
+def _limit(options: TestbedOptions) -> int:
+    """Bytes that wait at a cable's end at most; of a fast one, those of eight milliseconds."""
+    return 8 * max(131072, round((options.link or 0) / 8 / 1000)) if options.fast else 256 * 1024
 
 
 def queue(options: TestbedOptions) -> list[str]:
@@ -58,8 +64,7 @@ def queue(options: TestbedOptions) -> list[str]:
     One that counts bytes has no room for a large packet where it has for a small one: of datagrams in two pieces it
     dropped nearly every first one, and none arrived.
     """
-    limit = max(131072, round((options.link or 0) / 1000)) * 8 if options.fast else 256 * 1024
-    return ["pfifo", "limit", str(max(32, limit // (options.mtu + 14)))]
+    return ["pfifo", "limit", str(max(32, _limit(options) // (options.mtu + 14)))]
 
 
 class Switch:
