@@ -1,8 +1,8 @@
 """What reading resource use costs: our meter, sysstat and Prometheus' node exporter; and whether iperf3 notices it.
 
 **Cost.** Each runs alone for ``--seconds`` at 1 and at 10 Hz (``sar`` cannot do more than 1): the CPU time of its own
-processes, in the kernel too, as a share of one core. Ours reads the host's files and the control groups of two sites;
-the exporter is scraped on loopback, and only the exporter's time counts.
+processes, in the kernel too, as a share of one core. Ours reads the host's files and the control groups of two sites
+with four processes each (as many as nginx has here); the exporter is scraped on loopback, and only its time counts.
 
 **Disturbance.** One iperf3 stream on loopback, server and client each pinned to a CPU of its own where there are two:
 the CPU is the limit and nothing is left for a meter. Inside it the meter is on (10 Hz) or off in slots of half a
@@ -13,7 +13,7 @@ blocks are compared as in every report: `statistics.compare`, equivalence within
 
 Exits with 1 where ours takes more than 0.5 % of a core at 10 Hz, or the throughput is not shown to be equivalent.
 
-    .venv/bin/python benchmarks/meters.py [--seconds 60] [--blocks 300] [--seed 1]
+    .venv/bin/python benchmarks/meters.py [--seconds 60] [--blocks 600] [--seed 1]
 """
 
 import argparse
@@ -43,21 +43,34 @@ MARGIN = 0.01
 SLOT_S = 0.5
 SETTLE_S = 0.02
 AFRESH = 10
+PROCESSES = 4
 EXPORTER = "prometheus-node-exporter"
+Scopes = dict[str, dict[str, str]]
 
 
-def sites() -> dict[str, dict[str, str]]:
-    """Two sites as in a trial: control groups (of the whole machine, which have the same files) and networks."""
-    version, bases = cgroups.version(), cgroups.bases()
-    scope = cgroups.scope_files(version, lambda name: bases["" if version == 2 else name])
-    return {role: scope | network_of(os.getpid()) for role in ("server", "client")}
+@contextlib.contextmanager
+def sites() -> Iterator[dict[str, dict[str, str]]]:
+    """What to read of two sites as in a trial: control groups with processes in them, and a network."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(cgroups.remove_top)
+        both, scopes = f"benchmark-meters-{os.getpid()}", {}
+        stack.callback(cgroups.Cgroup(both).remove)
+        for role in ("server", "client"):
+            group = cgroups.Cgroup(f"{both}/{role}").create()
+            for _ in range(PROCESSES):
+                process = Process(Command(("sleep", "infinity")))
+                stack.callback(process.stop)
+                for path in group.procs:
+                    path.write_text(str(process.pid))
+            scopes[role] = group.scope() | network_of(os.getpid())
+        yield scopes
 
 
-def ours(host: LocalHost, hz: float, seconds: float) -> float:
+def ours(host: LocalHost, scopes: Scopes, hz: float, seconds: float) -> float:
     """Share of a core that our meter takes."""
     meter = KernelMeter(host, hz)
     try:
-        meter.begin(sites())
+        meter.begin(scopes)
         begun = time.monotonic()
         time.sleep(seconds)
         return (meter.end(begun).own_cpu_s or 0.0) / (time.monotonic() - begun)
@@ -106,11 +119,11 @@ def scraper(port: int) -> Callable[[], None]:
     return scrape
 
 
-def costs(host: LocalHost, seconds: float) -> bool:
+def costs(host: LocalHost, scopes: Scopes, seconds: float) -> bool:
     """The table of shares; True where ours is within the goal."""
     rows: list[tuple[str, float, float | None]] = []
     for hz in (1.0, 10.0):
-        rows.append(("weighbridge", hz, ours(host, hz, seconds)))
+        rows.append(("weighbridge", hz, ours(host, scopes, hz, seconds)))
     sar = next((folder for folder in FOLDERS if Path(folder, "sadc").exists()), None)
     argv = ("sar", "-u", "ALL", "-r", "-n", "DEV", "-d", "1")
     rows.append(("sar and sadc", 1.0, others(Command(argv), seconds, lambda: None, 1) if sar else None))
@@ -152,10 +165,10 @@ def written(pid: int) -> int:
     return int(Path(f"/proc/{pid}/io").read_text().split("wchar: ")[1].split("\n")[0])
 
 
-def slot(pid: int, meter: KernelMeter | None) -> float:
+def slot(pid: int, scopes: Scopes, meter: KernelMeter | None) -> float:
     """Mbit/s in one slot, with the meter on or off; what comes before and after the slot does not count."""
     if meter is not None:
-        meter.begin(sites())
+        meter.begin(scopes)
     time.sleep(SETTLE_S)
     before, begun = written(pid), time.monotonic()
     time.sleep(SLOT_S)
@@ -166,7 +179,7 @@ def slot(pid: int, meter: KernelMeter | None) -> float:
     return rate
 
 
-def disturbance(host: LocalHost, blocks: int, seed: int) -> bool:
+def disturbance(host: LocalHost, scopes: Scopes, blocks: int, seed: int) -> bool:
     """The comparison of throughput with the meter on against off; True where it is equivalent."""
     draw, rates, meter = random.Random(seed), dict[bool, list[float]]({False: [], True: []}), KernelMeter(host, 10.0)
     try:
@@ -174,7 +187,7 @@ def disturbance(host: LocalHost, blocks: int, seed: int) -> bool:
             with stream() as pid:
                 for _ in range(min(AFRESH, blocks - len(rates[True]))):
                     for on in draw.sample((False, True), 2):
-                        rates[on].append(slot(pid, meter if on else None))
+                        rates[on].append(slot(pid, scopes, meter if on else None))
     finally:
         meter.close()
     cost = compare(rates[False], rates[True], better="higher", equivalence=MARGIN)
@@ -191,12 +204,13 @@ def main() -> int:
     """Run both and print them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=60, help="of each meter; 0 leaves the costs out")
-    parser.add_argument("--blocks", type=int, default=300, help="of the comparison; 0 leaves it out")
+    parser.add_argument("--blocks", type=int, default=600, help="of the comparison; 0 leaves it out")
     parser.add_argument("--seed", type=int, default=1)
     given, host = parser.parse_args(), LocalHost("benchmark")
-    well = [costs(host, given.seconds)] if given.seconds else []
-    if given.blocks:
-        well.append(disturbance(host, given.blocks, given.seed))
+    with sites() as scopes:
+        well = [costs(host, scopes, given.seconds)] if given.seconds else []
+        if given.blocks:
+            well.append(disturbance(host, scopes, given.blocks, given.seed))
     print(f"load of the machine at the end: {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs")
     return int(not all(well))
 
