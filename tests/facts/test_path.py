@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.facts import path
-from weighbridge.facts.path import LARGEST, SMALLEST, NetworkPath, parse, probe, probe_command
+from weighbridge.facts.path import LARGEST, SMALLEST, NetworkPath, parse, probe, probe_command, reached
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.plugin import Endpoint
 
@@ -44,6 +44,7 @@ class Place:
     """As much of a site as a probe needs."""
 
     answer: Any = None
+    transport: str = "udp"
     listens_after: int = 0
     receiver: Receiver = field(default_factory=Receiver)
     commands: list[Command] = field(default_factory=list)
@@ -59,7 +60,7 @@ class Place:
         return self.answer
 
     def listening(self, ports: Any) -> bool:
-        assert ports == (("udp", AT.port),)
+        assert ports == ((self.transport, AT.port),)
         self.listens_after -= 1
         return self.listens_after < 0
 
@@ -87,6 +88,17 @@ def test_an_asking_end_that_found_nothing_is_no_result(answer: Completed):
     server = Place()
     assert probe(server, Place(answer=answer), AT) is None
     assert server.receiver.stopped == 1
+
+
+def test_a_connection_is_reached_where_the_connecting_end_says_so():
+    for code, found in ((0, True), (1, False), (111, False), (-14, False)):
+        server, client = Place(transport="tcp", listens_after=2), Place(answer=ended(returncode=code))
+        assert reached(server, client, AT) is found
+        assert server.commands[0].argv[3:] == ("listen", "0.0.0.0", "15201", "5")
+        assert client.commands[0].argv[3:] == ("connect", "192.0.2.7", "15201", "5")
+        assert server.receiver.stopped == 1
+    taken = Place(transport="tcp", listens_after=1, receiver=Receiver(code=98))
+    assert not reached(taken, Place(), AT) and taken.receiver.stopped == 1
 
 
 def test_a_port_that_is_taken_or_a_site_without_perl_is_no_result():

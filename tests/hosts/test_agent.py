@@ -19,6 +19,7 @@ from weighbridge.hosts.agent import addresses, engine, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Whose, marked
 from weighbridge.model.study import SshOptions
+from weighbridge.process import mounted_by
 
 WHOSE = Whose("0123456789ab", "far", False)
 
@@ -122,7 +123,10 @@ def test_what_a_run_started_is_told_by_its_environment(tmp_path: Path):
         (tmp_path / str(pid)).mkdir()
         (tmp_path / str(pid) / "environ").write_text("".join(f"{one}\0" for one in variables))
     (tmp_path / "5").mkdir()
-    assert sorted(marked(WHOSE, tmp_path)) == [2, 4]
+    (tmp_path / "6").mkdir()  # it has overwritten its environment, but not what is mounted
+    (tmp_path / "6" / "environ").write_text("nginx: master process")
+    (tmp_path / "6" / "mountinfo").write_text(f"1 1 0:1 / /tmp rw - tmpfs {mounted_by(WHOSE.run)} rw\n")
+    assert sorted(marked(WHOSE, tmp_path)) == [2, 4, 6]
     assert marked(Whose(WHOSE.run, "far", True), tmp_path) == [4]
 
 

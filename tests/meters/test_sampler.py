@@ -97,19 +97,30 @@ def test_readings_are_due_at_a_steady_rate(monkeypatch: pytest.MonkeyPatch):
     assert answered(session).at == pytest.approx((0.0, 0.25, 0.9, 1.0, 1.05)), "the end is a reading too"
 
 
+def test_slow_files_are_read_once_a_second_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr(sampler.time, "monotonic", lambda: now[0])
+    (tmp_path / "a").write_text("1")
+    files = {"host x/fast": str(tmp_path / "a"), "host x/slow": str(tmp_path / "a")}
+    session = Session({"hz": 4, "files": files, "slow": ["host x/slow"]})
+    for now[0] in (100.25, 100.5, 100.75, 101.0, 101.25):
+        session.left()
+    assert answered(session).texts == {
+        "host x/fast": ["1"] * 7,
+        "host x/slow": ["1", None, None, None, "1", None, "1"],
+    }
+
+
 def test_the_disk_use_of_a_group_s_processes(tmp_path: Path):
     members = tmp_path / "cgroup.procs"
     members.write_text(f"{os.getpid()}\n999999999\n")
     group = Disks(str(members), 1 << 20)
     text = (group.read() or b"").decode()
     assert text.startswith(f"pid: {os.getpid()}\nrchar: ") and text.count("pid: ") == 1
-    assert group.read() is None, "it is not due again yet"
-    group.due = 0.0
     (before, after) = disk_use([text, (group.read() or b"").decode()])
     assert before is not None and after is not None
     assert after.counters["disk_written_bytes_per_s"] >= before.counters["disk_written_bytes_per_s"]
     members.write_text("")
-    group.due = 0.0
     assert group.read() == b"" and not group.files
     group.close()
     assert Disks(str(tmp_path / "none" / "cgroup.procs"), 100).read() is None

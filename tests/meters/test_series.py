@@ -85,9 +85,15 @@ def test_any_texts(texts: dict[str, list[str | None]]):
 
 
 def test_what_is_read_of_a_host_with_sites():
-    files, most = order("a", {"server": {"cpu.stat": "/g/cpu.stat", **network_of(7)}, "client": processes_of(8)})
+    sites = {"server": {"cpu.stat": "/g/cpu.stat", **network_of(7)}, "client": processes_of(8)}
+    files, most, slow = order("a", sites).values()
     assert files["host a/stat"] == "/proc/stat"
     assert files["server/net"] == "/proc/7/net/dev"
     assert files["client/processes"] == "/proc/8/ns/mnt"
     assert most.keys() <= files.keys()
     assert len(files) == len(HOST_FILES) + 3
+    assert set(slow) == {f"host a/{name}" for name in ("diskstats", "loadavg")} | {
+        f"host a/pressure.{what}" for what in ("cpu", "memory", "io")
+    }
+    sites["server"]["cpuacct.usage"] = "/g/cpuacct.usage"
+    assert "server/cpu.stat" in order("a", sites)["slow"], "there it has only the throttling"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.facts.path import probe
+from weighbridge.facts import path
+from weighbridge.facts.path import probe, reached
 from weighbridge.hosts import kernel
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
@@ -284,3 +285,18 @@ def test_the_real_programs_send_what_was_probed_and_a_byte_more_is_fragmented(
         served = serving.stop()
     assert workload.parse(read, {"server": served, "client": asked})
     assert (fragments(client) > 0) == bool(more)
+
+
+def test_a_connection_comes_about_or_not(namespace: Make, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(path, "READY_S", 1.0)
+    client, server = namespace(), namespace()
+    link(client, "eth0", server, "eth0", 1500)
+    client.ip("address", "add", f"{CLIENT}/15", "dev", "eth0")
+    server.ip("address", "add", f"{SERVER}/15", "dev", "eth0")
+    at = Endpoint(SERVER, SERVER, PORT)
+    assert reached(server, client, at) and reached(server, client, at), "no port is left waiting"
+    assert not reached(server, client, Endpoint(SERVER, SERVER.replace(".2.2", ".3.3"), PORT)), "nobody is there"
+    server.ip("route", "del", "198.18.0.0/15")
+    began = time.monotonic()
+    assert not reached(server, client, at), "no way back"
+    assert time.monotonic() - began < 3

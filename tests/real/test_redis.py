@@ -13,8 +13,10 @@ from weighbridge.errors import TrialsFailed
 from weighbridge.model.command import Command
 from weighbridge.model.site import Userland
 from weighbridge.model.trial import TrialRecord
+from weighbridge.report.durability import durabilities, durability_lines
 from weighbridge.runner import session
 from weighbridge.runner.run import run_study
+from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
 from weighbridge.userland.build import cache_folder
 
@@ -48,6 +50,7 @@ class Looks(Quiet):
         self.logs: dict[tuple[str, str], list[int]] = {}
         self.rates: dict[tuple[str, str], float] = {}
         self.told = ""
+        self.labels: dict[str, str] = {}
 
     def of(self, workload: str) -> list[TrialRecord]:
         return [record for record in self.records if record.trial.workload == workload]
@@ -97,6 +100,8 @@ def both(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         with meanwhile(kill_each_server_once(folder / "run")), pytest.raises(TrialsFailed) as told:
             run_study(load(str(text)), folder / "run", looks, lambda _: None)
     looks.told = str(told.value)
+    with RunStore(folder / "run") as store:
+        looks.labels = durability_lines(durabilities(store.facts()))
     yield looks
     watched.must_be_unchanged()
 
@@ -109,6 +114,12 @@ def test_a_log_is_on_the_disk_and_begins_afresh(both: Looks):
     )
     for name in ("native", "bridge"):
         assert both.rates[name, "always"] < both.rates[name, "no"], "each write waits for the disk"
+
+
+def test_what_it_keeps_is_labelled(both: Looks):
+    kinds = {"always": "synchronous", "everysec": "asynchronous", "no": "none"}
+    told = {label: line.split()[1] for label, line in both.labels.items()}
+    assert told == {f"logs (appendonly={policy})": kind for policy, kind in kinds.items()} | {"killed": "none"}
 
 
 def test_a_server_that_somebody_kills_has_not_broken(both: Looks):

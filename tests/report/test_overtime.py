@@ -193,7 +193,8 @@ def test_levels_rise_as_numbers_and_other_factors_are_workloads_apart(run):
         for content in ("page", "picture") for load in levels
     ]  # fmt: skip
     cells += [Workload("net", TCP.metrics, (("size", size),)) for size in ("small", "large")]
-    groups = groups_of(run(costs={}, workloads=[*cells, TCP], blocks=1))
+    store = run(costs={}, workloads=[*cells, TCP], blocks=1, loads={"web": "rate", "net": "connections"})
+    groups = groups_of(store)
     assert [(each.title, each.load, [level.text for level in each.levels]) for each in groups] == [
         ("web (content=page)", "rate", ["200", "1000"]), ("web (content=picture)", "rate", ["200", "1000"]),
         ("net", "", ["size=small", "size=large"]), ("tcp", "", [""]),

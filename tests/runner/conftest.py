@@ -3,6 +3,7 @@
 import pytest
 
 from weighbridge import registry
+from weighbridge.runner import sites
 
 from .world import World, usual
 
@@ -13,4 +14,5 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(act=usual)
     monkeypatch.setattr(registry, "environments", lambda: made.environments)
     monkeypatch.setattr(registry, "workloads", lambda: made.workloads)
+    monkeypatch.setattr(sites, "reached", lambda server, client, at: made.reached)
     return made

@@ -135,6 +135,19 @@ def test_what_broke_is_a_result_and_not_run_again(world: World, tmp_path: Path, 
     assert {trial.attempt for trial in finished(tmp_path)} == {0}
 
 
+def test_a_server_that_cannot_be_reached_is_none_that_broke(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(sites_module, "REACHED_S", 0.01)
+    world.reached = False
+    with pytest.raises(
+        Unavailable, match=r"environment native: no connection from its client reaches its server at 198"
+    ):
+        go(tmp_path, study("net: {kind: fake}", blocks=2))
+    assert finished(tmp_path) == {} and all(site.closed for site in world.sites)
+
+
 def test_what_always_breaks_needs_no_more_blocks(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "load", "n")
     monkeypatch.setattr(FakeWorkload, "parse", _refuses)

@@ -260,6 +260,12 @@ def test_a_server_breaks_by_itself_or_for_its_memory_and_not_when_somebody_kills
     assert died.message.startswith("the server ran out of its memory limit") is bool(kills)
 
 
+def test_a_server_whose_disk_is_full_has_not_broken(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "load", "n")
+    full = Act(lasts=0.05, returncode=1, stdout=b"Error writing to the AOF file: No space left on device\n")
+    failed(measure(world, server=full, client=Act(hangs=True)), Outcome.SERVER_DIED, "No space left on device")
+
+
 def test_a_load_that_meets_no_deadline_broke(world: World, monkeypatch: pytest.MonkeyPatch):
     failed(measure(world, client=Act(hangs=True)), Outcome.DEADLINE)
     monkeypatch.setattr(FakeWorkload, "load", "n")

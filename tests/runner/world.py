@@ -220,6 +220,7 @@ class World:
     programs: list[Program] = field(default_factory=list)
     started: list[tuple[str, tuple[str, ...], set[str]]] = field(default_factory=list)
     port_in_use: bool = False
+    reached: bool = True
     ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
     fails: tuple[str, ...] = ()

@@ -1,11 +1,11 @@
-"""The network path between two sites: the largest UDP payload that does not fragment on it, probed."""
+"""The network path between two sites, probed: the largest UDP payload that does not fragment; a TCP connection."""
 
 import re
 import time
 from dataclasses import dataclass
 from importlib import resources
 
-from weighbridge.model.command import Command, Running
+from weighbridge.model.command import Command, Running, Transport
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Site
 
@@ -61,9 +61,25 @@ def parse(text: str) -> NetworkPath | None:
     return NetworkPath(int(found[1]), found[2])
 
 
-def _listens(receiver: Running, server: Site, port: int) -> bool:
+def reached(server: Site, client: Site, at: Endpoint) -> bool:
+    """Whether a TCP connection from the client's site gets to the server's, whose port must be free."""
+    listener = server.start(_reach("listen", at.listen, at.port))
+    try:
+        if not _listens(listener, server, at.port, "tcp"):
+            return False
+        return client.run(_reach("connect", at.address, at.port)).returncode == 0
+    finally:
+        listener.stop()
+
+
+def _reach(role: str, address: str, port: int) -> Command:
+    program = resources.files(__package__).joinpath("reach.pl").read_text()
+    return Command(("perl", "-e", program, role, address, str(port), f"{READY_S:.0f}"), READY_S + 5)
+
+
+def _listens(receiver: Running, server: Site, port: int, transport: Transport = "udp") -> bool:
     deadline = time.monotonic() + READY_S
-    while not server.listening((("udp", port),)):
+    while not server.listening(((transport, port),)):
         if receiver.poll() is not None or time.monotonic() > deadline:
             return False
         time.sleep(_POLL_S)

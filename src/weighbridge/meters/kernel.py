@@ -49,9 +49,8 @@ class KernelMeter:
         process = self._process
         if process is None or self._begun is not None or self._heard > AFRESH or self._ended(process):
             process = self._start()
-        files, most = order(self._host.name, sites)
         self._begun = time.monotonic()
-        answer = self._ask(process, {"do": "begin", "hz": self._hz, "files": files, "most": most})
+        answer = self._ask(process, {"do": "begin", "hz": self._hz, **order(self._host.name, sites)})
         if not answer.startswith(b'{"begun"'):
             raise MeterFailed(f"it answered {answer[:80]!r}")
 

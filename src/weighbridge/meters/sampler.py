@@ -4,13 +4,15 @@ It uses the standard library alone and nothing of this project, for it is sent a
 measure: ``python3 -I -S -c SOURCE``. While it measures it parses nothing, which keeps it cheap; while no trial runs
 it sleeps. It ends when its standard input closes. Line by line, in JSON:
 
-    {"do": "begin", "hz": 10, "files": {LABEL: PATH}, "most": {LABEL: BYTES}}  ->  {"begun": true}
+    {"do": "begin", "hz": 10, "files": {LABEL: PATH}, "most": {LABEL: BYTES}, "slow": [LABEL]}  ->  {"begun": true}
     {"do": "end"}  ->  {"at": [s, ...], "ticks": 100, "page": 4096, "cpu_s": own, "wall_s": own, "texts": PACKED}
 
 ``at`` are seconds since the first reading. ``texts`` is base64 of zlib of JSON: {LABEL: [TEXT or null, ...]}, with
-null where a file could not be read. ``most`` limits how much of a file is read. The path /proc/PID/ns/mnt stands for
-every process in that mount namespace: the text is then their stat lines. A group's cgroup.procs stands for what each
-process in it had from disks and wrote to them: the text is "pid: N" and that process's io file, one after the other.
+null where a file could not be read or was not due: those of ``slow`` are read once a second at most, and when the
+trial ends, for each reading has its price. ``most`` limits how much of a file is read. The path /proc/PID/ns/mnt
+stands for every process in that mount namespace: the text is then their stat lines. A group's cgroup.procs stands for
+what each process in it had from disks and wrote to them: the text is "pid: N" and that process's io file, one after
+the other.
 """
 
 import base64
@@ -30,6 +32,8 @@ AT_ONCE = 8192
 WHOLE = 2048
 """The kernel gives a long table in parts of a page of 4096 bytes: only what is shorter than this surely is all."""
 RESCAN_S = 1.0
+SLOW_S = 0.95
+"""A little less than the second after which slow files are due: readings are a little late, too."""
 
 
 def close(fd: int) -> None:
@@ -120,17 +124,11 @@ class Members:
 
 
 class Disks:
-    """The io files of every process in a control group: the kernel counts a group's own disk use only at times.
-
-    Read every other second at most and when the trial ends: listing a group's processes costs more than all else.
-    """
-
-    APART_S = 1.95
+    """The io files of every process in a control group: the kernel counts a group's own disk use only at times."""
 
     def __init__(self, path: str, most: int) -> None:
         self.path, self.most = path, most
         self.files: dict[str, File] = {}
-        self.due = 0.0
 
     def _listed(self) -> bytes | None:
         """Opened each time: in version 1 the list stays as it was for whoever keeps the file open."""
@@ -141,10 +139,7 @@ class Disks:
             members.close()
 
     def read(self) -> bytes | None:
-        """A line with the number of each process before its file; None where it is not due or cannot be read."""
-        if (now := time.monotonic()) < self.due:
-            return None
-        self.due = now + self.APART_S
+        """A line with the number of each process before its file; None where it cannot be read."""
         listed = self._listed()
         if listed is None:
             return None
@@ -176,17 +171,23 @@ class Session:
         most: dict[str, int] = order.get("most", {})
         self.every = 1 / float(order["hz"])
         self.files = {label: opened(path, most.get(label, ENOUGH)) for label, path in order["files"].items()}
-        self.readers = [file.read for file in self.files.values()]
+        slow = set(order.get("slow", ()))
+        self.readers = [(file.read, label in slow) for label, file in self.files.items()]
+        self.due = 0.0
         self.used = time.process_time()
         self.start, self.number = time.monotonic(), 0
         self.at: list[float] = []
         self.rows: list[list[bytes | None]] = []
         self.take()
 
-    def take(self) -> None:
-        """One reading of every file."""
-        self.at.append(time.monotonic() - self.start)
-        self.rows.append([read() for read in self.readers])
+    def take(self, *, last: bool = False) -> None:
+        """One reading of every file that is due: of the slow ones too after a second, and the ``last`` time."""
+        now = time.monotonic() - self.start
+        everything = last or now >= self.due
+        if everything:
+            self.due = now + SLOW_S
+        self.at.append(now)
+        self.rows.append([None if slow and not everything else read() for read, slow in self.readers])
 
     def left(self) -> float:
         """Seconds until the next reading is due; those whose time has passed are left out."""
@@ -203,10 +204,7 @@ class Session:
 
     def end(self) -> dict[str, object]:
         """Take the last reading; gives all of them."""
-        for file in self.files.values():
-            if isinstance(file, Disks):
-                file.due = 0.0
-        self.take()
+        self.take(last=True)
         used, wall = time.process_time() - self.used, time.monotonic() - self.start
         self.close()
         texts = {

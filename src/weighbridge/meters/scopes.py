@@ -17,6 +17,12 @@ HOST_FILES = {
 MOST = {"stat": 256, "meminfo": 1536}
 """Bytes that are enough: the line of all CPUs is the first, and what is used of meminfo is above its middle."""
 
+SLOW = frozenset({
+    "diskstats", "loadavg", "pressure.cpu", "pressure.memory", "pressure.io",
+    "memory.usage_in_bytes", "memory.current", "pids.current", "cgroup.procs",
+})  # fmt: skip
+"""What is read once a second at most: all but CPU time, network, and the memory that peaks are taken of."""
+
 NETWORK, PROCESSES = "net", "processes"
 """Labels of a site, beside the names of its control group's files (`weighbridge.cgroups.scope_files`)."""
 
@@ -36,9 +42,12 @@ def host_place(name: str) -> str:
     return f"host {name}"
 
 
-def order(host: str, sites: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, str], dict[str, int]]:
-    """All files to read on a host by label, and how much of some of them."""
+def order(host: str, sites: Mapping[str, Mapping[str, str]]) -> dict[str, object]:
+    """What a sampler is to read on a host: files by label, how much of some of them, and which ones slowly."""
     place = host_place(host)
     files = {f"{place}/{what}": path for what, path in HOST_FILES.items()}
     files |= {f"{role}/{what}": path for role, scope in sites.items() for what, path in scope.items()}
-    return files, {f"{place}/{what}": most for what, most in MOST.items()}
+    slow = [label for label in files if label.partition("/")[2] in SLOW]
+    # in version 1 a group's cpu.stat has its throttling alone
+    slow += [f"{role}/cpu.stat" for role, scope in sites.items() if {"cpu.stat", "cpuacct.usage"} <= scope.keys()]
+    return {"files": files, "most": {f"{place}/{what}": most for what, most in MOST.items()}, "slow": slow}

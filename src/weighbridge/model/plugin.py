@@ -65,6 +65,10 @@ class Needs:
     inside: frozenset[str] = frozenset({"server"})
 
 
+Durability = Literal["synchronous", "asynchronous", "none"]
+"""All of what was acknowledged is on the disk; most of it is; it is in memory alone."""
+
+
 class Plugin(ABC):
     """Common to all plug-ins: the ``kind`` that a study file names, one line about it, its options."""
 
@@ -141,6 +145,13 @@ class Workload(Plugin):
     def needs_data(self, options: Any) -> bool:
         """Whether its server needs a folder on a disk, `weighbridge.model.site.DATA`, which outlives a trial."""
         return False
+
+    def durability(self, options: Any) -> Durability | None:
+        """What a power cut leaves of what the server has acknowledged; None where it keeps nothing of its clients.
+
+        Environments in which it differs are never equivalent.
+        """
+        return None
 
     def prepare(self, options: Any, at: Endpoint) -> Command | None:
         """What is run once in the server's site, before the first trial that asks for this very command there.

@@ -11,6 +11,7 @@ from weighbridge.report.comparing import Key, comparison, grouped, paired, per_b
 from weighbridge.report.confounders import calibrated, confounders, packet_sizes
 from weighbridge.report.content import Analysis, MetricReport, TrialRow
 from weighbridge.report.curves import load_sweeps
+from weighbridge.report.durability import differences, durabilities, durability_lines, unlike
 from weighbridge.report.ladder import climb
 from weighbridge.report.latency import latencies
 from weighbridge.report.plan import Plan, plan_of
@@ -32,9 +33,11 @@ def analyse(store: RunStore) -> Analysis:
     broken, values = breakages(trials), grouped(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
+    kept = durabilities(facts)
+    found += differences(kept, plan.baseline)
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        packet_sizes(facts), readings(store), broken,
+        packet_sizes(facts), kept, readings(store), broken,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -57,6 +60,7 @@ def analyse(store: RunStore) -> Analysis:
         latencies=latencies(store, plan, labels, trials),
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
+        durability=durability_lines(kept),
     )
 
 
@@ -145,7 +149,9 @@ def _judged(
         for each in report.comparisons:
             p_value = next(after_holm)
             arms = {(report.workload, report.level, name) for name in (plan.baseline, each.environment)}
-            verdict = family.verdict(each.cost, p_value, None if each.aa else aa, selected=bool(arms & failing))
+            differs = unlike(context.durability, report.label, each.environment, plan.baseline)
+            never = bool(arms & failing or differs)
+            verdict = family.verdict(each.cost, p_value, None if each.aa else aa, never_equivalent=never)
             rows.append(replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict))
         whole = replace(report, comparisons=tuple(rows))
         told = tuple(replace(each, remarks=remarks.about(whole, each, context)) for each in rows)

@@ -246,6 +246,8 @@ class Analysis:
     """The workloads that name their load, with at least three levels of it."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
+    durability: Mapping[str, str] = field(default_factory=dict)
+    """By label what a power cut leaves of what the workload's server has acknowledged, in words."""
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:
@@ -275,6 +277,10 @@ class Analysis:
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""
         return tuple(each for each in self.metrics if each.label == label)
+
+    def durability_of(self, sweep: LoadSweep) -> str:
+        """The durability of a workload under a rising load, in words; empty where it has none."""
+        return "; ".join(dict.fromkeys(filter(None, (self.durability.get(each.label) for each in sweep.levels))))
 
     def group(self, label: str, environment: str) -> str:
         """Give the id of the trials of one environment in one workload and level, in the page."""

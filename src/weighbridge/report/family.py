@@ -17,8 +17,9 @@ twice have an interval without width, and say next to nothing.
 **Within the noise**: a cost no larger than its metric's noise floor is never ``different``, whatever its own interval
 says, because the A/A arm showed as much in this session where there is nothing. It is ``inconclusive``.
 
-**Failing arms**: where the baseline or the environment failed in more than one of ten trials of a cell, the runs that
-succeeded are a selection, and nothing is ``equivalent`` on their word.
+**Never equivalent**: where the baseline or the environment failed in more than one of ten trials of a cell, the runs
+that succeeded are a selection, and nothing is ``equivalent`` on their word; nor are two that do not keep alike what
+they have acknowledged.
 
 **Noise floor** of a metric: the A/A arm is the baseline itself, so whatever cost it shows is noise. The floor is the
 limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. The session's floor is
@@ -106,15 +107,18 @@ def failing(outcomes: Sequence[bool]) -> bool:
     return outcomes.count(False) > FAILING * len(outcomes)
 
 
-def verdict(cost: Cost | None, adjusted_p: float | None, aa: Cost | None, *, selected: bool = False) -> Verdict:
+def verdict(
+    cost: Cost | None, adjusted_p: float | None, aa: Cost | None, *, never_equivalent: bool = False
+) -> Verdict:
     """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
 
-    `aa` is the A/A arm's cost on the same metric; `selected` says that an arm failed too often for equivalence.
+    `aa` is the A/A arm's cost on the same metric; `never_equivalent`: an arm
+    failed too often, or one keeps less of what it acknowledged than the other.
     """
     if cost is None:
         return "inconclusive"
     if cost.equivalent and not proves_nothing(cost):
-        return "inconclusive" if selected else "equivalent"
+        return "inconclusive" if never_equivalent else "equivalent"
     significant = adjusted_p is None or adjusted_p <= ALPHA
     return "different" if significant and excludes_no_cost(cost) and not within_noise(cost, aa) else "inconclusive"
 

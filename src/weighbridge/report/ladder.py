@@ -16,6 +16,7 @@ from weighbridge.report import family, remarks
 from weighbridge.report.comparing import Key, comparison
 from weighbridge.report.confounders import confounders
 from weighbridge.report.content import Ladder, MetricReport, Step
+from weighbridge.report.durability import unlike
 from weighbridge.report.plan import Plan, changes
 from weighbridge.statistics import Scale
 from weighbridge.store.run import RunStore, Value
@@ -58,8 +59,10 @@ def climb(
         for step in ladder.steps:
             arms = {(report.workload, report.level, name) for name in (step.previous, step.row.environment)}
             p_value = next(after_holm)
-            verdict = family.verdict(step.row.cost, p_value, aa, selected=bool(arms & failing))
             against = contexts[step.previous, step.row.environment]
+            differs = unlike(against.durability, report.label, step.row.environment, step.previous)
+            never = bool(arms & failing or differs)
+            verdict = family.verdict(step.row.cost, p_value, aa, never_equivalent=never)
             row = replace(against.with_breaks(report, step.row), adjusted_p=p_value, verdict=verdict, aa=False)
             about = remarks.about(report, row, against)
             told.append(replace(step, row=replace(row, remarks=about)))

@@ -8,9 +8,6 @@ from weighbridge.model.study import Meters
 from weighbridge.report.plan import study_file
 from weighbridge.store.run import RunStore
 
-LOADS = ("connections", "rate", "threads", "clients")
-"""The options that are a workload's load, where several factors are swept."""
-
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -35,12 +32,13 @@ class Group:
 
 def groups_of(store: RunStore) -> list[Group]:
     """Give the workloads of a run, each with its levels in order; other factors than the load make groups apart."""
+    loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
     workloads: dict[str, list[_Cell]] = {}
     for workload, key, _, label, options in store.cells():
         workloads.setdefault(workload, []).append(_Cell(key, json.loads(key), label, options))
     found: dict[tuple[str, str], tuple[Group, list[Level]]] = {}
     for workload, cells in workloads.items():
-        load = _load(cells)
+        load = _load(cells, loads.get(workload, ""))
         for cell in sorted(cells, key=lambda each: each.number(load) or 0.0):
             others = ", ".join(f"{name}={value}" for name, value in cell.level.items() if name != load)
             title = f"{workload} ({others})" if others and load else workload
@@ -66,14 +64,14 @@ class _Cell:
             return None
 
 
-def _load(cells: Sequence[_Cell]) -> str:
-    """The factor that is the load: of those swept over numbers, the one that is known as such or the first."""
+def _load(cells: Sequence[_Cell], named: str) -> str:
+    """The factor that is the load: of those swept over numbers, the one that the workload has named or the first."""
     swept = []
     for name in dict.fromkeys(name for cell in cells for name in cell.level):
         numbers = [cell.number(name) for cell in cells if name in cell.level]
         if len(numbers) == len(cells) and None not in numbers and len(set(numbers)) > 1:
             swept.append(name)
-    return next((name for name in swept if name in LOADS), swept[0] if swept else "")
+    return named if named in swept else next(iter(swept), "")
 
 
 def hosts_of(store: RunStore) -> tuple[str, ...]:

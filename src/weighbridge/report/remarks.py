@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from weighbridge.report.confounders import OUTSIDE, bare
 from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
+from weighbridge.report.durability import unlike
 from weighbridge.report.family import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
 from weighbridge.report.numbers import difference_interval, floor_text, percent_interval, plain, share
 from weighbridge.report.readings import Readings
@@ -37,6 +38,7 @@ CODES = {
     "trial": "trials that were flagged when they ran (steal, throttling, pressure, load, saturation)",
     "readings": "the trials are so short that the meters read only a few times in each: means and peaks are chance",
     "packet-size": "measured with other packet sizes than the baseline: part of the cost may be theirs",
+    "durability": "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
     "confounder": "something besides the isolation differs: versions, limits that could not be honoured",
 }
 """Every code of a Remark with its meaning. Codes are stable: they are in ``report --json``."""
@@ -54,6 +56,8 @@ class Context:
     target: float | None
     sizes: Mapping[str, str] = field(default_factory=dict)
     """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.report.confounders.packet_sizes`."""
+    durability: Mapping[str, str] = field(default_factory=dict)
+    """By "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.report.durability.durabilities`."""
     readings: Readings | None = None
     """How often the meters read; None where no trial has readings."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
@@ -82,6 +86,8 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
     found += _about_sizes(report, row, context)
+    if text := unlike(context.durability, report.label, row.environment, context.baseline):
+        found.append(Remark("durability", text))
     found += _about_readings(report, here, context.readings)
     for environment in (context.baseline, row.environment):
         mine = [trial for trial in here if trial.environment == environment]

@@ -34,6 +34,7 @@ def sections(
         yield {
             "id": f"w{cell}",
             "label": label,
+            "durability": analysis.durability.get(label, ""),
             "metrics": shown,
             "more": ", ".join(each["name"] for each in shown[1:]),
             "latencies": [_latency(analysis, specs, each) for each in analysis.latencies if each.label == label],

@@ -61,7 +61,7 @@ def change(report: MetricReport, row: Comparison) -> str:
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
     end = f"({_blocks(row.blocks)}) - {row.verdict_words}"
-    end += "".join(f"; {remark.text}" for remark in row.remarks if remark.code == "packet-size")
+    end += "".join(f"; {remark.text}" for remark in row.remarks if remark.code in ("packet-size", "durability"))
     return f"{row.environment} {change(report, row)} against {baseline} {end}"
 
 

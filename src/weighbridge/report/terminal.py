@@ -56,6 +56,8 @@ def print_report(analysis: Analysis, console: "Console | None" = None, *, whole:
         for report in own if whole else own[:1]:
             out.print(_text(f"\n{report.title}, {report.better} is better", "bold"))
             out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
+            if label in analysis.durability:
+                out.print(_text(f"  {analysis.durability[label]}"))
             out.print(_table(report, wide=out.width >= WIDE))
             for line in remark_lines(report, seen, without, kinds):
                 out.print(_indented(line))
@@ -127,6 +129,7 @@ def _curves(analysis: Analysis) -> list["RenderableType"]:
     found: list[RenderableType] = []
     for sweep in analysis.sweeps:
         found.append(_text(f"\n{curve_title(sweep)}", "bold"))
+        found += [_indented(line) for line in filter(None, [analysis.durability_of(sweep)])]
         found += [_indented(line) for line in curve_sentences(sweep, analysis.baseline)]
     return found
 

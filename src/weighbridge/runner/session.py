@@ -92,6 +92,7 @@ class Session:
             for scope, facts in about_hosts(self._sites.hosts).items():
                 self.store.add_facts(scope, facts)
             self.store.add_facts("packet sizes", self._sites.sizes())
+            self.store.add_facts("durability", self._sites.durabilities())
             self.store.add_facts("during", self.look_around())
         return self._sites
 

@@ -2,14 +2,14 @@
 
 import re
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.facts.path import NetworkPath, probe
+from weighbridge.facts.path import NetworkPath, probe, reached
 from weighbridge.hosts.kernel import cpus_in, cpus_online
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
@@ -24,6 +24,7 @@ OUTSIDE = "outside"
 _ALLOWED = "ulimit -n; cat /proc/sys/net/core/somaxconn"
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
+_NOT_REACHED = f"from its client reaches its server at {{}} (tried for {REACHED_S:.0f} s)"
 
 
 def limits_of(study: Study, role: Role, host: Host) -> Limits:
@@ -72,6 +73,9 @@ class Sites:
         for cell in [cell for cell in self.study.cells if "udp" in registry.workloads()[cell.kind].transports][:1]:
             for arm in self.study.arms:
                 self._probe(arm, cell)
+        for cell in [cell for cell in self.study.cells if registry.workloads()[cell.kind].load][:1]:
+            for arm in self.study.arms:
+                self._reach(arm, cell)
 
     def _host(self, role: Role) -> Host:
         return self.hosts[self.study.host_of(role)]
@@ -159,19 +163,30 @@ class Sites:
 
     def _probe(self, arm: Arm, cell: Cell) -> None:
         """Try the path between an environment's roles once: what cannot be reached is told now, not in each trial."""
-        keys = {role: self._key(arm, role) for role in registry.workloads()[cell.kind].roles}
-        sites = {role: self._open[key] for role, key in keys.items()}
+        with self._thawed(arm, cell) as sites:
+            at = self._endpoint(arm, cell, sites)
+            deadline = time.monotonic() + REACHED_S
+            while (path := probe(sites["server"], sites["client"], at)) is None:
+                if time.monotonic() > deadline:
+                    raise Unavailable(f"environment {arm.name}: no datagram {_NOT_REACHED.format(at.address)}")
+        self._paths[arm.name] = path
+
+    def _reach(self, arm: Arm, cell: Cell) -> None:
+        """Try one connection, where a server that takes none would be told as one that broke under its load."""
+        with self._thawed(arm, cell) as sites:
+            at = self._endpoint(arm, cell, sites)
+            deadline = time.monotonic() + REACHED_S
+            while not reached(sites["server"], sites["client"], at):
+                if time.monotonic() > deadline:
+                    raise Unavailable(f"environment {arm.name}: no connection {_NOT_REACHED.format(at.address)}")
+
+    @contextmanager
+    def _thawed(self, arm: Arm, cell: Cell) -> Iterator[dict[Role, Site]]:
+        """The sites of a workload, thawed for a while."""
+        sites = {role: self._open[self._key(arm, role)] for role in registry.workloads()[cell.kind].roles}
         for site in sites.values():
             site.thaw()
-        at = self._endpoint(arm, cell, sites)
-        deadline = time.monotonic() + REACHED_S
-        while (path := probe(sites["server"], sites["client"], at)) is None:
-            if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"environment {arm.name}: no datagram from its client reaches its server at {at.address} "
-                    f"(tried for {REACHED_S:.0f} s)"
-                )
-        self._paths[arm.name] = path
+        yield sites
         for site in sites.values():
             site.freeze()
 
@@ -189,6 +204,15 @@ class Sites:
                 if size is not None:
                     found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
         return found
+
+    def durabilities(self) -> dict[str, str]:
+        """What a power cut leaves of each workload's data in each environment, by "ENVIRONMENT/WORKLOAD"."""
+        pairs = [(arm, cell) for arm in self.study.arms for cell in self.study.cells]
+        found = {
+            f"{arm.name}/{cell.label}": registry.workloads()[cell.kind].durability(self.study.options(arm, cell))
+            for arm, cell in pairs
+        }
+        return {place: durability for place, durability in found.items() if durability is not None}
 
     def facts(self) -> dict[str, dict[str, str]]:
         """What is in force in each site, by "environment/role"; the package database is compared between them."""

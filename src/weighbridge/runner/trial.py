@@ -1,6 +1,5 @@
 """One trial: start the server, wait until it listens, warm up, measure, collect, tear down. The one copy of it."""
 
-import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.runner.breaking import why_broke
 from weighbridge.runner.costs import derived, usage, without_the_start
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.missing import missing
@@ -97,7 +97,8 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         measurements = (*parsed, *further)  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
-        if workload.load and (why := _broke(outcome, course, stage, before)):
+        server = course.completed.get("server")
+        if workload.load and (why := why_broke(outcome, server, _kills(stage, before))):
             outcome, message = Outcome.BROKE, why.format(message)
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
@@ -152,19 +153,10 @@ def _make_data(site: Site, command: Command, what: str) -> None:
         raise ServerNotReady(f"the server's data cannot be {what}: {why}")
 
 
-def _broke(outcome: Outcome, course: _Course, stage: Stage, before: list[tuple[str, Mapping[str, float]]]) -> str:
-    """What a failure that is the load's is told as: no deadline met, a server that ended by itself or for its memory.
-
-    Empty where it is not the load's: somebody killed the server.
-    """
-    if outcome is not Outcome.SERVER_DIED:
-        return "{}" if outcome is Outcome.DEADLINE else ""
-    server = course.completed.get("server")
-    killed = server is not None and server.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
+def _kills(stage: Stage, before: list[tuple[str, Mapping[str, float]]]) -> float:
+    """How often the kernel has killed for the memory limit of the server's site since then."""
     now = stage.sites["server"].meters().get("oom_kills", 0.0)
-    if now > dict(before).get("server", {}).get("oom_kills", now):
-        return "the server ran out of its memory limit: {}"
-    return "" if killed else "{}"
+    return now - dict(before).get("server", {}).get("oom_kills", now)
 
 
 def _further(

@@ -16,7 +16,7 @@ from weighbridge.model.site import Userland
 from weighbridge.process import run
 from weighbridge.userland import golang as programs
 from weighbridge.userland import maven as jars
-from weighbridge.userland.once import build_once
+from weighbridge.userland import once
 
 SUITE = "bookworm"
 COMPONENTS = "main contrib non-free"  # netperf is in non-free
@@ -122,26 +122,23 @@ def ensure(
     UserlandError where it fails, DiskFull.
     """
     packages, maven, golang = sorted({*packages, *BASE}), sorted(set(maven)), sorted(set(golang))
-    if (ready := cached(packages, cache, maven, golang)) is not None:
-        return ready
-    if (lacking := cannot_build()) is not None:
-        raise Unavailable(": ".join(lacking))
     key = key_of(packages, maven, golang)
-    folders = [jars.ensure(project, cache, say) for project in maven]
-    files = [programs.ensure(project, cache, say) for project in golang]
 
     def build(work: Path) -> None:
-        say("building the userland, once: a few minutes")
+        folders = [jars.ensure(project, cache, say) for project in maven]
+        files = [programs.ensure(project, cache, say) for project in golang]
+        say("installing its packages takes a few minutes")
         _build(packages, folders, files, work)
 
-    try:
-        build_once(cache / "userlands", key, "userland", say, build)
-    except OSError as error:
-        raise DiskFull(f"cannot build the userland in {cache}: {error}") from error
-    built = cached(packages, cache, maven, golang)
-    if built is None:
-        raise UserlandError(f"the userland {key} vanished from {cache} while it was built")
-    return built
+    return once.ensure(
+        cache / "userlands",
+        key,
+        "the userland",
+        lambda: cached(packages, cache, maven, golang),
+        cannot_build(),
+        say,
+        build,
+    )
 
 
 def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:

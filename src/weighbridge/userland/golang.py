@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.errors import UserlandError
 from weighbridge.model.command import Command
 from weighbridge.process import run
-from weighbridge.userland.once import build_once, key_of_folder
+from weighbridge.userland import once
 
 PROJECTS = Path(__file__).parent.parent / "golang"
 PLACE = "/usr/local/bin"
@@ -29,7 +29,7 @@ def key_of(project: str) -> str:
     folder = PROJECTS / project
     if not (folder / "go.mod").is_file():
         raise UserlandError(f"there is no Go project '{project}'")
-    return key_of_folder(folder)
+    return once.key_of_folder(folder)
 
 
 def cached(project: str, cache: Path) -> Path | None:
@@ -50,23 +50,15 @@ def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
 
     Raises Unavailable without Go, UserlandError where the build fails, DiskFull.
     """
-    if (ready := cached(project, cache)) is not None:
-        return ready
-    if (lacking := cannot_build([project], cache)) is not None:
-        raise Unavailable(": ".join(lacking))
-
-    def build(work: Path) -> None:
-        say(f"building {program_of(project)} with Go, once")
-        _build(project, work)
-
-    try:
-        build_once(cache / "programs", key_of(project), "program", say, build)
-    except OSError as error:
-        raise DiskFull(f"cannot build {program_of(project)} in {cache}: {error}") from error
-    built = cached(project, cache)
-    if built is None:
-        raise UserlandError(f"{program_of(project)} vanished from {cache} while it was built")
-    return built
+    return once.ensure(
+        cache / "programs",
+        key_of(project),
+        program_of(project),
+        lambda: cached(project, cache),
+        cannot_build([project], cache),
+        say,
+        lambda work: _build(project, work),
+    )
 
 
 def versions(program: Path) -> dict[str, str]:

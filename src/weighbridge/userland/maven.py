@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.errors import UserlandError
 from weighbridge.model.command import Command
 from weighbridge.process import run
-from weighbridge.userland.once import build_once, key_of_folder
+from weighbridge.userland import once
 
 PROJECTS = Path(__file__).parent.parent / "java"
 BUILD_DEADLINE_S = 900.0
@@ -19,7 +19,7 @@ def key_of(project: str) -> str:
     folder = PROJECTS / project
     if not (folder / "pom.xml").is_file():
         raise UserlandError(f"there is no Maven project '{project}'")
-    return key_of_folder(folder)
+    return once.key_of_folder(folder)
 
 
 def cached(project: str, cache: Path) -> Path | None:
@@ -44,23 +44,15 @@ def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
 
     Raises Unavailable without Maven or a JDK, UserlandError where the build fails, DiskFull.
     """
-    if (ready := cached(project, cache)) is not None:
-        return ready
-    if (lacking := cannot_build([project], cache)) is not None:
-        raise Unavailable(": ".join(lacking))
-
-    def build(work: Path) -> None:
-        say(f"building the jars of {project} with Maven, once")
-        _build(project, work)
-
-    try:
-        build_once(cache / "jars", key_of(project), "jars", say, build)
-    except OSError as error:
-        raise DiskFull(f"cannot build the jars of {project} in {cache}: {error}") from error
-    built = cached(project, cache)
-    if built is None:
-        raise UserlandError(f"the jars of {project} vanished from {cache} while they were built")
-    return built
+    return once.ensure(
+        cache / "jars",
+        key_of(project),
+        f"the jars of {project}",
+        lambda: cached(project, cache),
+        cannot_build([project], cache),
+        say,
+        lambda work: _build(project, work),
+    )
 
 
 def versions(jars: Path) -> dict[str, str]:

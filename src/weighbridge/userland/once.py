@@ -7,10 +7,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+from weighbridge.errors import DiskFull, Unavailable, UserlandError
 
 KINDS = ("userlands", "jars", "programs")
 """The folders of the cache that hold such things, each under its key."""
 _BUILDING = ".building-"
+Built = TypeVar("Built")
 
 
 def build_once(folder: Path, key: str, what: str, say: Callable[[str], None], build: Callable[[Path], None]) -> None:
@@ -32,6 +36,37 @@ def build_once(folder: Path, key: str, what: str, say: Callable[[str], None], bu
             discard(work)
 
 
+def ensure(
+    folder: Path,
+    key: str,
+    what: str,
+    cached: Callable[[], Built | None],
+    lacking: tuple[str, str] | None,
+    say: Callable[[str], None],
+    build: Callable[[Path], None],
+) -> Built:
+    """Give what ``cached`` finds, made by ``build`` if need be; ``what`` it is called.
+
+    Raises Unavailable where something is ``lacking`` (with what helps), DiskFull, and what ``build`` raises.
+    """
+    if (ready := cached()) is not None:
+        return ready
+    if lacking is not None:
+        raise Unavailable(": ".join(lacking))
+
+    def told(work: Path) -> None:
+        say(f"building {what}, once")
+        build(work)
+
+    try:
+        build_once(folder, key, what, say, told)
+    except OSError as error:
+        raise DiskFull(f"cannot build {what} in {folder}: {error}") from error
+    if (built := cached()) is None:
+        raise UserlandError(f"{what} vanished from {folder} during the build")
+    return built
+
+
 def key_of_folder(folder: Path) -> str:
     """A name for what the files below a folder are called and hold: sixteen hexadecimal digits."""
     content = hashlib.sha256()
@@ -48,7 +83,7 @@ def _locked(folder: Path, key: str, what: str, say: Callable[[str], None]) -> It
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another run that is building the same {what}")
+            say(f"waiting for another run that is building {what}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.plugin import Durability, Endpoint
 from weighbridge.model.quantity import Size
 from weighbridge.model.site import DATA
 from weighbridge.model.study import Options
@@ -44,8 +44,8 @@ class RedisServerOptions(Options):
     ] = 511
 
 
-def durability(options: RedisServerOptions) -> str:
-    """What a power failure leaves of what was acknowledged: ``synchronous`` all, ``asynchronous`` most, ``none``."""
+def durability(options: RedisServerOptions) -> Durability:
+    """Of what it acknowledges."""
     if options.appendonly == "no":
         return "none"
     return "synchronous" if options.appendonly == "always" else "asynchronous"

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Broke, Measurement, Metric, Unparseable
-from weighbridge.model.plugin import Endpoint, Work, Workload
+from weighbridge.model.plugin import Durability, Endpoint, Work, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads import _mysql, _sysbench
@@ -94,8 +94,8 @@ class MysqlOltp(Workload):
         """Those of the server; MySQL's are in Debian sid only."""
         return _mysql.PACKAGES[options.server]
 
-    def durability(self, options: MysqlOltpOptions) -> str:
-        """``synchronous`` or ``asynchronous``: whether a power failure loses what was acknowledged."""
+    def durability(self, options: MysqlOltpOptions) -> Durability:
+        """Of a commit."""
         return "synchronous" if options.durability == "synced" else "asynchronous"
 
     def needs_data(self, options: MysqlOltpOptions) -> bool:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
 from weighbridge.workloads import _redis
@@ -110,8 +110,8 @@ class RedisBenchmark(Workload):
         """An empty folder for the log."""
         return _redis.afresh(options)
 
-    def durability(self, options: RedisBenchmarkOptions) -> str:
-        """``synchronous``, ``asynchronous`` or ``none``: whether a power failure loses what was acknowledged."""
+    def durability(self, options: RedisBenchmarkOptions) -> Durability:
+        """Of a write."""
         return _redis.durability(options)
 
     def command(self, role: Role, options: RedisBenchmarkOptions, at: Endpoint) -> Command:

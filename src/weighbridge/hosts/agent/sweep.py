@@ -15,7 +15,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import containers
 from weighbridge.hosts.agent.membership import Membership, end
 from weighbridge.hosts.agent.userlands import remove_parts
-from weighbridge.process import RUN_VARIABLE
+from weighbridge.process import run_of
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
 """In the environment of everything that an agent starts, beside the run's id."""
@@ -77,15 +77,14 @@ def _end_marked(whose: Whose) -> None:
 
 
 def marked(whose: Whose, proc: Path = Path("/proc")) -> list[int]:
-    """The processes that carry the run's id in their environment, containers' too where we are root."""
-    wanted = {f"{RUN_VARIABLE}={whose.run}".encode()}
-    if whose.shared:
-        wanted.add(f"{HOST_VARIABLE}={whose.host}".encode())
+    """The processes of the run, containers' too where we are root; on a shared machine those that name the host."""
+    name = f"{HOST_VARIABLE}={whose.host}".encode()
     found = []
-    for environ in proc.glob("[0-9]*/environ"):
+    for process in proc.glob("[0-9]*"):
         with contextlib.suppress(OSError):  # another user's, or it has ended
-            if wanted <= set(environ.read_bytes().split(b"\0")) and int(environ.parent.name) != os.getpid():
-                found.append(int(environ.parent.name))
+            mine = run_of(process) == whose.run and int(process.name) != os.getpid()
+            if mine and (not whose.shared or name in (process / "environ").read_bytes().split(b"\0")):
+                found.append(int(process.name))
     return found
 
 
