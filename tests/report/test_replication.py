@@ -84,6 +84,34 @@ def test_what_was_not_measured_says_why(run):
     assert all(row.direction == "not measured" for row in found["Table 15"].values())
 
 
+def test_figures_that_differ_in_size_are_told_whatever_their_direction(run):
+    """Published: bridge 1.131 [1.092, 1.172], macvlan 1.018 [0.997, 1.038]; made up: 1.12 and 1.05 ± 0.2 %."""
+    found = found_in(a_run(run))
+    latency = by_table(found)["Table 8"]
+    assert latency["docker-bridge"].direction == "agrees" and not latency["docker-bridge"].apart
+    assert latency["docker-macvlan"].direction == "published inconclusive" and latency["docker-macvlan"].apart
+    rows = [row for table in found.tables for row in table.rows]
+    apart, measured = sum(row.apart for row in rows), sum(row.measured is not None for row in rows)
+    assert f"In size, {apart} of {measured} published figures lie outside" in found.sentence
+    assert not any(row.apart for row in rows if row.measured is None)
+    one = by_table(found_in(a_run(run, blocks=1)))["Table 8"]
+    assert not any(row.apart for row in one.values()), "a single block has no interval"
+
+
+def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
+    metrics = [(Metric("set_throughput", "requests/s", "higher"), 9e4, 0.01)]
+    clients = [Workload("redis", metrics, (("clients", n),)) for n in ("10", "100")]
+    store = run(costs={"docker-bridge": 1.2, "docker-host": 1.0}, workloads=clients, study="native-vs-container-apps")
+    found = replication(analyse(store), published("native-vs-container-apps"))
+    page = write_replication(found, store, tmp_path / "page.html").read_text()
+    table = next(each for each in found.tables if each.compared.title.startswith("Redis SET"))
+    absent = [row for row in table.rows if row.measured is None]
+    assert {row.why for row in absent} == {"this level is not in the run"}
+    assert f"{len(absent)} more published figures that this run has no value for" in page
+    drawn = json.dumps(chart(table).to_dict(validate=False))
+    assert '"environment": "clients=100"' in drawn and "clients=800" not in drawn
+
+
 def test_few_blocks_are_marked(run):
     found = by_table(found_in(a_run(run, blocks=3)))
     assert found["Table 8"]["docker-bridge"].words.endswith("(exploratory)")

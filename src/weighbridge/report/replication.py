@@ -52,10 +52,29 @@ class Row:
     """Why there is no measured comparison; empty where there is one."""
 
     @property
+    def level(self) -> str:
+        """The level: ``threads=10``; empty where nothing is swept."""
+        return ", ".join(f"{factor}={value}" for factor, value in self.published.level.items())
+
+    @property
     def name(self) -> str:
         """The environment with its level."""
-        level = ", ".join(f"{factor}={value}" for factor, value in self.published.level.items())
-        return f"{self.published.environment} ({level})" if level else self.published.environment
+        return f"{self.published.environment} ({self.level})" if self.level else self.published.environment
+
+    @property
+    def apart(self) -> bool:
+        """Whether the published figure, or its whole interval, lies outside of the measured interval.
+
+        It may be so whatever the direction: two costs of the same sign may be of different size.
+        """
+        cost, own = self.measured.cost if self.measured else None, self.published
+        compared = own.compared
+        if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
+            return False
+        if cost.scale == "difference" and self.unit != compared.shown_unit:
+            return False
+        low, high = (own.interval.low, own.interval.high) if own.interval else (own.effect, own.effect)
+        return high < cost.low or low > cost.high
 
     @property
     def words(self) -> str:
@@ -106,8 +125,13 @@ class Replication:
     def sentence(self) -> str:
         """The outcome in one sentence."""
         told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
-        total = sum(self.counts.values())
-        return f"{total} published comparisons with {self.study.baseline}; rows by direction: {told}."
+        rows = [row for table in self.tables for row in table.rows]
+        measured, apart = sum(row.measured is not None for row in rows), sum(row.apart for row in rows)
+        size = f" In size, {apart} of {measured} published figures lie outside of the measured interval."
+        return (
+            f"{len(rows)} published comparisons with {self.study.baseline}; rows by direction: {told}."
+            f"{size if measured else ''}"
+        )
 
 
 def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
@@ -161,8 +185,9 @@ def _why(
     if not here:
         return f"the workload {wanted.workload} has no finished trial in this run"
     if report is None:
-        at = " at this level" if any(each.metric == wanted.metric for each in here) else ""
-        return f"{wanted.workload} has no {metric_words(wanted.metric)} in this run{at}"
+        if any(each.metric == wanted.metric for each in here):
+            return "this level is not in the run"
+        return f"{wanted.workload} has no {metric_words(wanted.metric)} in this run"
     return "no block has both values"
 
 
@@ -239,7 +264,8 @@ def replication_json(found: Replication) -> dict[str, Any]:
 
     ``rows``: ``table``, ``environment``, ``level``, ``scale`` (published: ratio to the baseline, or difference in
     ``unit``), ``published`` and ``measured`` (each ``estimate``, ``low``, ``high`` and ``verdict``; ``measured``
-    also ``scale``, ``unit``, ``blocks`` and ``exploratory``, and is null where there is none, with ``why``),
+    also ``scale``, ``unit``, ``blocks``, ``exploratory`` and ``apart``: whether the published figure lies outside
+    of its interval; it is null where there is none, with ``why``),
     ``direction``. ``summary``: environment -> how many rows agree, disagree, are inconclusive or not measured.
     """
     return {
@@ -258,6 +284,7 @@ def _row_json(compared: Compared, row: Row) -> dict[str, Any]:
         measured = {
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
             "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
+            "apart": row.apart,
         }  # fmt: skip
     return {
         "table": compared.title, "environment": own.environment, "level": dict(own.level), "scale": compared.scale,

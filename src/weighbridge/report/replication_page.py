@@ -1,6 +1,7 @@
 """The page of a replication: table by table the published figures beside the measured ones, and a table of them."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,8 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
                 "id": f"t{number}",
                 "table": table,
                 "chart": place(specs, chart(table)),
-                "rows": _rows(table),
+                "rows": _rows(table, _measured(table)),
+                "absent": _rows(table, [row for row in table.rows if row not in _measured(table)]),
                 "better": better_words(found.study, table.compared),
             }
             for number, table in enumerate(found.tables, 1)
@@ -61,7 +63,12 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
     return path
 
 
-def _rows(table: Table) -> list[dict[str, str]]:
+def _measured(table: Table) -> list[Row]:
+    """The rows that were measured; where none was, all."""
+    return [row for row in table.rows if row.measured is not None] or list(table.rows)
+
+
+def _rows(table: Table, rows: Sequence[Row]) -> list[dict[str, str]]:
     unit = table.compared.shown_unit
     return [
         {
@@ -74,10 +81,11 @@ def _rows(table: Table) -> list[dict[str, str]]:
             "here": _medians(row),
             "verdict": row.measured.verdict if row.measured else "",
             "blocks": str(row.measured.blocks) if row.measured else "–",
+            "apart": "published figure outside" if row.apart else "",
             "words": row.words,
             "style": CLASSES.get(row.direction, "soft"),
         }
-        for row in table.rows
+        for row in rows
     ]
 
 
@@ -93,13 +101,15 @@ def _medians(row: Row) -> str:
 def _points(table: Table) -> list[dict[str, Any]]:
     """What is drawn: both comparisons of every row, on the table's own scale and, for differences, in one unit."""
     scale, points = table.compared.scale, []
-    for row in table.rows:
+    alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
+    for row in _measured(table):
         own, cost = row.published, row.measured.cost if row.measured else None
         numbers = own.interval
         low, high = (numbers.low, numbers.high) if numbers else (own.effect, own.effect)
-        points.append(_point(row, "published", (own.effect, low, high), published_text(own)))
+        name = row.level if alone and row.level else row.name
+        points.append(_point(row, name, "published", (own.effect, low, high), published_text(own)))
         if cost is not None and cost.scale == scale and (scale == "ratio" or row.unit == table.compared.shown_unit):
-            points.append(_point(row, "measured", _limits_of(cost), measured_text(row)))
+            points.append(_point(row, name, "measured", _limits_of(cost), measured_text(row)))
     return [point for point in points if scale == "difference" or point["value"] > 0]
 
 
@@ -108,9 +118,9 @@ def _limits_of(cost: Cost) -> tuple[float, float, float]:
     return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
 
 
-def _point(row: Row, source: str, numbers: tuple[float, float, float], text: str) -> dict[str, Any]:
+def _point(row: Row, name: str, source: str, numbers: tuple[float, float, float], text: str) -> dict[str, Any]:
     value, low, high = numbers
-    return {"environment": row.name, "source": source, "value": value, "low": low, "high": high, "shown": text,
+    return {"environment": name, "source": source, "value": value, "low": low, "high": high, "shown": text,
             "direction": row.words}  # fmt: skip
 
 
@@ -136,7 +146,7 @@ def chart(table: Table) -> "alt.LayerChart | None":
     )
     scale = alt.Scale(domain=(low, high), nice=False, type="log" if ratio else "linear", zero=False)
     x = alt.X("value:Q", scale=scale, title=title)
-    names = [row.name for row in table.rows]
+    names = list(dict.fromkeys(point["environment"] for point in points))
     y = alt.Y("environment:N", sort=names, title=None)
     offset = alt.YOffset("source:N", sort=list(COLOURS), scale=alt.Scale(paddingOuter=0.5))
     colour = alt.Color("source:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=None)
@@ -185,9 +195,14 @@ def print_replication(found: Replication, console: "Console") -> None:
                 console.print(Text(f"  not measured: {printable(why)}", style="dim"))
             continue
         columns = Columns("environment", "published", "measured", "direction", box=box.SIMPLE_HEAD, pad_edge=False)
-        for row in table.rows:
+        for row in _measured(table):
             cells = (row.name, published_text(row.published), measured_text(row), row.words)
             style = STYLES.get(row.direction, "dim")
             columns.add_row(*(Text(printable(cell), style=style if cell is cells[-1] else "") for cell in cells))
         console.print(columns)
+        absent: dict[str, list[str]] = {}
+        for row in [each for each in table.rows if each.measured is None]:
+            absent.setdefault(row.why, []).append(row.name)
+        for why, names in absent.items():
+            console.print(Text(f"  not measured ({printable(why)}): {', '.join(names)}", style="dim"))
     console.print(Text(found.sentence, style="bold"))

@@ -12,7 +12,7 @@
       view: { stroke: line },
       axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line,
         labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelOverlap: true },
-      axisY: { labelLimit: width < 480 ? 150 : 240 },
+      axisY: { labelLimit: width < 480 ? 150 : Math.max(240, width / 3.5) },
       axisX: { tickCount: Math.max(3, Math.min(8, Math.floor(width / 90))) },
     };
   }
