@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from weighbridge.errors import RunDirectoryError
 from weighbridge.report.content import Latency, LatencyReport, TrialRow
 from weighbridge.report.plan import Plan
-from weighbridge.statistics import Cost, compare_percentiles, merge_histograms, percentile
+from weighbridge.statistics import Cost, compare_percentiles, merge_histograms, percentiles
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import RunStore, Value
 
@@ -79,7 +79,7 @@ def _environments(
                     environment,
                     len(mine),
                     int(whole.get_total_count()),
-                    tuple(NANOSECONDS * percentile(whole, percent) for percent in PERCENTS),
+                    tuple(NANOSECONDS * value for value in percentiles(whole, PERCENTS)),
                     tuple(_cost(sides, percent, plan) for percent in PERCENTS),
                     _curve(whole),
                 )
@@ -108,4 +108,5 @@ def _curve(histogram: "HdrHistogram") -> tuple[tuple[float, float], ...]:
     requests = histogram.get_total_count()
     beyond = (10 ** (-step / PER_DECADE) for step in range(1, DECADES * PER_DECADE + 1))
     percents = [100 * (1 - share) for share in beyond if requests * share >= 1]
-    return tuple((percent, NANOSECONDS * percentile(histogram, percent)) for percent in percents)
+    values = percentiles(histogram, percents)
+    return tuple((percent, NANOSECONDS * value) for percent, value in zip(percents, values, strict=True))

@@ -8,7 +8,7 @@ from weighbridge.statistics.classic import ClassicTests, PairedT, TwoSample, cla
 from weighbridge.statistics.comparison import LOOKS_SHARE, compare
 from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict, cost_percent, scale_of
 from weighbridge.statistics.diagnostics import Flags, Trend, flags
-from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile
+from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.multiplicity import holm
 from weighbridge.statistics.precision import LOOKS, Decision, next_look, planned_looks
 from weighbridge.statistics.slow_runs import SLOW, SlowRuns, slow_run_rate
@@ -38,6 +38,7 @@ __all__ = [
     "merge_histograms",
     "next_look",
     "percentile",
+    "percentiles",
     "planned_looks",
     "scale_of",
     "slow_run_rate",

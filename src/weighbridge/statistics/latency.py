@@ -41,11 +41,18 @@ def percentile(histogram: HdrHistogram, percent: float) -> float:
     Exact to the histogram's significant figures, by the nearest rank (at least the first).
     Raises ValueError for a percentage out of range or no counts.
     """
-    if not 0 <= percent <= 100:
-        raise ValueError(f"A percentile is between 0 and 100, not {percent}.")
+    return percentiles(histogram, [percent])[0]
+
+
+def percentiles(histogram: HdrHistogram, percents: Sequence[float]) -> list[float]:
+    """Give several of them, in the order given, for about the price of the highest one."""
+    for percent in percents:
+        if not 0 <= percent <= 100:
+            raise ValueError(f"A percentile is between 0 and 100, not {percent}.")
     if histogram.get_total_count() == 0:
         raise ValueError("The histogram is empty: it has no percentiles.")
-    return float(histogram.get_value_at_percentile(percent))
+    found = histogram.get_percentile_to_value_dict(list(percents))
+    return [float(found[percent]) for percent in percents]
 
 
 def compare_percentiles(
