@@ -4,6 +4,10 @@ import os
 import subprocess
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("shared-machine", deadline=None)  # how long an example takes says nothing on one
+settings.load_profile("shared-machine")
 
 FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 

@@ -14,7 +14,8 @@ from weighbridge.replication.published import Compared, Measured, published
 from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Comparison
 from weighbridge.report.published_study import better_words, left_out, setup_rows
-from weighbridge.report.replication import Offer, direction, ratio_text, replication, replication_json
+from weighbridge.report.replication import Offer, direction, ratio_text, replication
+from weighbridge.report.replication_json import replication_json
 from weighbridge.report.replication_page import chart, print_replication, write_replication
 from weighbridge.statistics import Cost, Interval
 

@@ -115,7 +115,7 @@ def _show(store: "RunStore", *, as_json: bool) -> None:
     """Write both pages of a run and print its tables."""
     from weighbridge.report.analysis import analyse
     from weighbridge.report.html import write_html
-    from weighbridge.report.replication import replication_json
+    from weighbridge.report.replication_json import replication_json
     from weighbridge.report.replication_page import print_replication
     from weighbridge.report.terminal import print_report
 

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
@@ -228,7 +228,7 @@ def _small(effect: float, scale: str, margin: float) -> bool:
     return scale == "ratio" and effect > 0 and abs(math.log(effect)) <= math.log1p(margin)
 
 
-# -- as people and machines read it ----------------------------------------------------------------
+# -- as people read it ----------------------------------------------------------------
 
 
 def published_text(row: PublishedRow) -> str:
@@ -257,45 +257,3 @@ def ratio_text(ratio: Interval) -> str:
         f"{each:.3f}" if each <= FARTHEST_RATIO else f">{FARTHEST_RATIO:.0f}" for each in (ratio.low, ratio.high)
     )
     return f"{ratio.estimate:.3f} [{low}, {high}]"
-
-
-def replication_json(found: Replication) -> dict[str, Any]:
-    """The document of ``replicate --json``: every row with both comparisons; infinite numbers are null.
-
-    ``rows``: ``table``, ``environment``, ``level``, ``scale`` (published: ratio to the baseline, or difference in
-    ``unit``), ``published`` and ``measured`` (each ``estimate``, ``low``, ``high`` and ``verdict``; ``measured``
-    also ``scale``, ``unit``, ``blocks``, ``exploratory`` and ``apart``: whether the published figure lies outside
-    of its interval; it is null where there is none, with ``why``),
-    ``direction``. ``summary``: environment -> how many rows agree, disagree, are inconclusive or not measured.
-    """
-    return {
-        "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
-        "trusted": found.analysis.trust.trusted, "counts": found.counts, "summary": dict(found.summary),
-        "rows": [_row_json(table.compared, row) for table in found.tables for row in table.rows],
-        "oddities": list(found.study.oddities),
-    }  # fmt: skip
-
-
-def _row_json(compared: Compared, row: Row) -> dict[str, Any]:
-    own, other = row.published, row.measured
-    cost = other.cost if other else None
-    measured = None
-    if other is not None and cost is not None:
-        measured = {
-            **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
-            "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
-            "apart": row.apart,
-        }  # fmt: skip
-    return {
-        "table": compared.title, "environment": own.environment, "level": dict(own.level), "scale": compared.scale,
-        "unit": compared.shown_unit, "baseline_value": own.baseline, "value": own.value,
-        "published": {**_numbers(own.interval, own.effect), "verdict": own.proof},
-        "measured": measured, "direction": row.direction, "why": row.why,
-    }  # fmt: skip
-
-
-def _numbers(interval: Interval | None, estimate: float = 0.0) -> dict[str, float | None]:
-    if interval is None:
-        return {"estimate": estimate, "low": None, "high": None}
-    numbers = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
-    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
