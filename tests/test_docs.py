@@ -2,14 +2,17 @@
 
 import inspect
 import re
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from weighbridge import errors, registry
+from weighbridge import errors, registry, workloads
 from weighbridge.model import study as models
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint
 from weighbridge.report.machine import report_json
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
@@ -83,7 +86,7 @@ def test_the_readme_s_study_loads():
 
 
 def test_the_example_workload_measures_what_its_document_shows():
-    (code,) = blocks("docs/adding.md", "python")
+    code, _ = blocks("docs/adding.md", "python")
     names: dict = {}
     exec(compile(code, "docs/adding.md", "exec"), names)
     plugin = names["PLUGIN"]
@@ -99,6 +102,24 @@ def test_the_example_workload_measures_what_its_document_shows():
         plugin.parse(plugin.options(), completed(0, b""))
     with pytest.raises(ProgramFailed):
         plugin.parse(plugin.options(), completed(1, printed))
+
+
+def test_the_example_with_a_server_listens_where_its_client_connects():
+    whole, code = blocks("docs/adding.md", "python")
+    names: dict = {"RedisPongOptions": SimpleNamespace}
+    exec(compile(whole + code, "docs/adding.md", "exec"), names)
+    at = Endpoint("0.0.0.0", "192.0.2.7", 20001)
+    server, client = (names["command"](None, role, SimpleNamespace(requests=9), at) for role in ("server", "client"))
+    assert (server.listens, client.listens) == ((("tcp", 20001),), ())
+    assert {"0.0.0.0", "20001"} <= set(server.argv)
+    assert {"192.0.2.7", "20001"} <= set(client.argv)
+
+
+def test_the_example_entry_point_is_of_the_group_that_is_looked_for():
+    (example,) = blocks("docs/adding.md", "toml")
+    ((group, entries),) = tomllib.loads(example)["project"]["entry-points"].items()
+    assert group == workloads.__name__
+    assert list(entries.values()) == ["redis_pong:PLUGIN"]
 
 
 def test_the_reference_repeats_what_report_json_says_of_itself():

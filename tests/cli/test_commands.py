@@ -476,6 +476,24 @@ def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridg
     assert not Path("there/report.html").exists()
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, monkeypatch: pytest.MonkeyPatch):
+    screen = Console(file=io.StringIO(), force_terminal=terminal, width=120, highlight=False)
+    monkeypatch.setattr(progress, "err", lambda: screen)
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", -1.0)
+    with progress.show() as shown:
+        for done in range(4):
+            trial = Trial(1, done // 2, "redis", (), "bridge")
+            shown.begins(trial, done, 2)
+            if shown._bar is not None:
+                assert shown._bar.tasks[0].fields["count"] == f"{done}/{max(2, done + 1)}"
+            shown.ended(TrialRecord(trial, Outcome.OK, 0, 1, 1))
+        shown.done()
+    if not terminal:
+        told = [line.split(" trials")[0] for line in screen.file.getvalue().splitlines()]
+        assert told == ["0 of 2", "1 of 2", "2 of 3", "3 of 4"]
+
+
 def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
     screen = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
     monkeypatch.setattr(progress, "err", lambda: screen)

@@ -60,7 +60,7 @@ class Looks(Quiet):
         if record.trial.workload != "logs":
             return
         where = (record.trial.environment, dict(record.trial.level)["appendonly"])
-        inside = "data-*native*" if where[0] == "native" else "*/overlay2/*/diff/srv"
+        inside = "data-*native*" if where[0] == "native" else "*/volumes/*/_data"
         found = list((cache_folder() / "engines").glob(f"*/{inside}/redis/appendonlydir/*.incr.aof"))
         self.logs[where] = [log.read_bytes().count(b"\nSET\r\n") for log in found]
         self.rates[where] = record.measurements[0].value

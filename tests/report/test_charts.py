@@ -5,6 +5,7 @@ import pytest
 from weighbridge.model.measurement import Outcome
 from weighbridge.report import charts
 from weighbridge.report.analysis import analyse
+from weighbridge.report.html import write_html
 
 from .made_up_runs import LOSS, TCP, Workload
 
@@ -49,6 +50,24 @@ def test_an_environment_without_any_cost_is_named_in_the_caption(run):
     failing = {(block, "qemu"): Outcome.DEADLINE for block in (1, 2)}
     analysis = analyse(run(costs={"qemu": 1.0, "host": 1.0}, blocks=2, failing=failing))
     assert charts.caption(analysis, analysis.metrics[0]).endswith("not drawn: qemu")
+
+
+def test_few_trials_have_a_tick_each_and_many_have_whole_ones(run):
+    for blocks, ticks in ((1, 3), (10, None)):
+        analysis = analyse(run(costs={"bridge": 1.25}, blocks=blocks))
+        axis = charts.runs(analysis, analysis.metrics[0]).to_dict()["layer"][0]["encoding"]["x"]["axis"]
+        assert axis["tickMinStep"] == 1 and len(axis.get("values", [])) == (ticks or 0)
+        assert all(isinstance(each, int) for each in axis.get("values", []))
+
+
+def test_the_noise_floor_is_explained_only_where_it_is_drawn(run):
+    for blocks in (1, 3):
+        store = run(costs={"bridge": 1.25}, blocks=blocks)
+        analysis = analyse(store)
+        marks = [mark for mark, _ in layers(charts.forest(analysis, analysis.metrics[0]))]
+        assert ("grey" in charts.caption(analysis, analysis.metrics[0])) == (marks.count("rect") == 2) == (blocks > 1)
+        page = write_html(store, store.directory / "report.html").read_text()
+        assert ("Grey: noise floor" in page) == (blocks > 1)
 
 
 def test_colours_are_the_same_everywhere(run):

@@ -77,6 +77,8 @@ def test_every_flag_of_the_meters_has_words():
     told = [*host.host_flags(busy, [{"cpu_s": 1.0}], 10.0, 2)]
     told += host.site_flags("client", {"throttled_s": 5.0, "cpu_s": 10.0}, 10.0)
     told += host.site_flags("server", {"throttled_s": 5.0}, 10.0)
+    told += host.shared_flags({"client": {"cpu_s": 19.0}, "server": {"cpu_s": 1.0}}, 10.0, 2)
+    told += ["load 9.0 at the start", "generator rested 25%"]  # the former of older runs
     told += ["generator late 3.1 %", "waited for a connection 2.5 %"]
     told.append("prometheus: no samples of disk_time between 3 s and 9 s")
     assert {trial_flags.kind(each) for each in told} == set(trial_flags.WORDS)

@@ -142,6 +142,27 @@ def test_a_knee_at_the_last_level_may_lie_beyond(run):
     ]
     sweep = analyse(run(costs={}, workloads=falling, loads={"web": "connections"})).sweeps[0]
     assert sweep.metrics[0].curves[0].knee.edge == "lowest"
+    assert "the first level: it may lie below" in curve_sentences(sweep, "native")[0]
+
+
+def test_a_knee_below_a_level_that_broke_everywhere_is_the_last_that_it_bears(run):
+    rising = [
+        Workload("web", [(REQUESTS, rate, 0.01)], level)
+        for rate, level in zip((1e4, 2e4, 3e4), levels(1, 2, 3), strict=True)
+    ]
+    breaking = {(block, "host", levels(3)[0]): TOO_MANY for block in range(1, 4)}
+    recipe = {"costs": {"host": 1.0}, "workloads": rising, "loads": {"web": "connections"}, "blocks": 3}
+    sweep = analyse(run(**recipe, breaking=breaking)).sweeps[0]
+    told = {text.split(":")[0]: text for text in curve_sentences(sweep, "native")}
+    assert "the last level that it bears" in told["host"] and "beyond" not in told["host"]
+    assert "it may lie beyond" in told["native"]
+    partly = {place: why for place, why in breaking.items() if place[0] > 1}
+    sweep = analyse(run(**recipe, breaking=partly)).sweeps[0]
+    assert "the last level that it bears in most trials" in curve_sentences(sweep, "native")[1]
+
+
+def test_the_page_says_why_the_cost_of_the_peak_is_not_that_of_the_knees(store):
+    assert "so it may differ from the ratio of the two knees" in page_of(store).text
 
 
 def test_errors_begin_where_some_block_has_them(analysis, run):

@@ -86,3 +86,5 @@ def test_noise_floors():
 def test_shares():
     assert spaced(share(0.0112)) == "±1.1 %"
     assert share(None) == "not known"
+    assert spaced(share(99.99)) == "±9 999 %" and spaced(share(1215840.59)) == ">9 999 %"
+    assert spaced(share(math.inf)) == "±∞ %"

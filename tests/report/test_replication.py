@@ -292,6 +292,47 @@ def test_the_table_in_the_terminal(run):
     assert "published comparisons with native; rows by direction: agrees" in told
 
 
+def test_the_table_marks_published_figures_outside(run):
+    text = io.StringIO()
+    found = found_in(a_run(run))
+    print_replication(found, Console(file=text, width=200))
+    lines = [line for line in text.getvalue().splitlines() if "] outside " in line]
+    assert len(lines) == sum(row.apart for table in found.tables for row in table.rows) > 0
+    latency = text.getvalue().split("Table 8")[1].split("Table ")[0].splitlines()
+    marked = {line.split()[0] for line in latency if "] outside " in line}
+    assert "docker-macvlan" in marked and "docker-bridge" not in marked
+
+
+def apps(run, **recipe):
+    metrics = [(Metric("set_throughput", "requests/s", "higher"), 9e4, 0.001)]
+    clients = [Workload("redis", metrics, (("clients", "10"),))]
+    return run(costs={"docker-bridge": 1.2}, workloads=clients, study="native-vs-container-apps", **recipe)
+
+
+def test_a_figure_without_a_spread_is_called_the_same_everywhere(run, tmp_path):
+    store = apps(run)
+    found = replication(analyse(store), published("native-vs-container-apps"))
+    row = next(row for table in found.tables for row in table.rows if row.measured)
+    assert row.words in {"agrees (sign only)", "disagrees (sign only)"}
+    page = Page(write_replication(found, store, tmp_path / "page.html").read_text()).text
+    other = page_of(a_run(run)).text
+    for text in (page, other):
+        assert "the row says" in text and "sign only" in text and "no spread published" not in text
+    assert "runs is printed" not in page and "of a single run each" in page
+    assert "each of the 3 runs" in other
+
+
+def test_the_set_up_says_which_server_was_measured(run):
+    facts = {"host": {"cores": "2", "memory": "23 GiB"}, "userland packages": {"mariadb-server-core": "1:10.11"}}
+    store, study = apps(run, facts=facts), published("native-vs-container-apps")
+    rows = {what: (was, here) for what, was, here in setup_rows(study, store, analyse(store))}
+    assert rows["database server"] == ("MySQL 8.4.4", "mariadb-server-core 1:10.11")
+    assert rows["machine"][1] == "cores 2; memory 23 GiB"
+    assert rows["tables of MySQL"][0] == "10" and rows["threads of wrk"] == ("4", "not in this run")
+    notes = {each.note for each in study.comparisons if each.measured.workload == "mysql"}
+    assert all("measures MariaDB" in note for note in notes)
+
+
 def test_the_document(run):
     document = json.loads(json.dumps(replication_json(found_in(a_run(run))), allow_nan=False))
     row = next(

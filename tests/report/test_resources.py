@@ -12,7 +12,7 @@ from weighbridge.report.family import adjusted
 from weighbridge.report.latency import PERCENTS
 from weighbridge.report.machine import report_json
 from weighbridge.report.plan import plan_of
-from weighbridge.report.resources import is_resource_use
+from weighbridge.report.resources import is_resource_use, negligible
 from weighbridge.report.usage import usage
 from weighbridge.statistics import merge_histograms, percentile
 
@@ -62,6 +62,26 @@ def test_it_comes_last_and_is_never_the_headline(run):
     assert [m.headline for m in analysis.metrics] == [True, False, False, False]
     assert analysis.metrics[3].comparisons[0].cost.scale == "difference"
     assert analysis.metrics[2].comparisons[0].verdict == "different"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0002, "inconclusive"), (1.02, "different")])
+@pytest.mark.parametrize("name", ["memory_usage", "memory_server_beyond_baseline"])
+def test_less_than_one_mebibyte_is_no_difference(run, name, factor, verdict):
+    memory = Workload("w", [(Metric(name, "MiB", "lower"), 116.0, 1e-5)])
+    analysis = analyse(run(costs={"host": factor}, workloads=[memory]))
+    row = next(each for each in analysis.metrics[0].comparisons if each.environment == "host")
+    assert row.cost.low > 0 and row.verdict == verdict
+
+
+@pytest.mark.parametrize(("factor", "trusted"), [(1.0002, True), (1.02, False)])
+def test_nor_does_it_make_a_session_untrusted(run, factor, trusted):
+    memory = Workload("w", [(Metric("memory_usage", "MiB", "lower"), 116.0, 1e-5)])
+    assert analyse(run(costs={}, workloads=[memory], aa_factor=factor)).trust.trusted is trusted
+
+
+def test_only_memory_has_such_a_margin():
+    assert negligible("memory_usage", -0.9) and not negligible("memory_usage", 1.0)
+    assert not negligible("cpu_usage", 0.01) and not negligible("memory_bandwidth", 0.01)
 
 
 def test_a_bad_aa_arm_in_resource_use_alone_is_seen(run):

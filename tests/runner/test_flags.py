@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weighbridge.meters.host import host_flags, read, site_flags, used
+from weighbridge.meters.host import host_flags, read, shared_flags, site_flags, used
 
 SITES = [{"cpu_s": 0.5}, {"cpu_s": 0.2}]
 QUIET = {"busy_s": 1.0, "steal_s": 0.0, "load1": 0.5, "psi_cpu_s": 0.0, "psi_memory_s": 0.0, "psi_io_s": 0.0}
@@ -21,14 +21,14 @@ def test_a_quiet_machine_has_no_flags():
 
 @pytest.mark.parametrize(
     ("readings", "flag"),
-    [({"steal_s": 1.0}, "steal 5%"), ({"load1": 4.1}, "load 4.1 at the start"),
+    [({"steal_s": 1.0}, "steal 5%"),
      ({"psi_memory_s": 1.0}, "memory pressure 10%"), ({"psi_io_s": 5.0}, "io pressure 50%")],
 )  # fmt: skip
 def test_a_disturbed_machine_is_flagged(readings: dict[str, float], flag: str):
     assert host_flags(QUIET | readings, SITES, 10.0, 2) == [flag]
 
 
-@pytest.mark.parametrize("readings", [{"steal_s": 0.2}, {"load1": 4.0}, {"psi_memory_s": 0.5}, {"psi_cpu_s": 10.0}])
+@pytest.mark.parametrize("readings", [{"steal_s": 0.2}, {"load1": 90.0}, {"psi_memory_s": 0.5}, {"psi_cpu_s": 10.0}])
 def test_thresholds(readings: dict[str, float]):
     assert host_flags(QUIET | readings, SITES, 10.0, 2) == []
 
@@ -55,6 +55,14 @@ def test_a_generator_that_was_itself_the_limit():
     assert site_flags("client", {"cpu_s": 18.8}, 10.0, threads=2) == ["generator saturated"]
     assert site_flags("server", {"cpu_s": 10.0}, 10.0) == []
     assert site_flags("solo", {"cpu_s": 10.0}, 10.0) == []
+
+
+def test_a_generator_that_takes_most_of_full_cpus():
+    used = {"client": {"cpu_s": 13.3}, "server": {"cpu_s": 3.8}}
+    assert shared_flags(used, 10.0, 2) == ["generator took 1.3 of 2 CPUs, the server 0.4"]
+    assert shared_flags(used, 20.0, 2) == [], "they were not full"
+    assert shared_flags({"client": {"cpu_s": 8.0}, "server": {"cpu_s": 11.0}}, 10.0, 2) == []
+    assert shared_flags({}, 10.0, 2) == shared_flags(used, 10.0, 4) == []
 
 
 def test_used_is_the_difference_of_counters_and_the_level_at_the_start():

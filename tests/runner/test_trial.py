@@ -1,13 +1,15 @@
 """One trial: every way in which it can end is an outcome with a message, and nothing of it goes on running."""
 
 from collections.abc import Mapping
+from itertools import count
 
 import pytest
 
 from weighbridge.errors import EnvironmentLost, Interrupted
+from weighbridge.meters import host
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command
-from weighbridge.model.measurement import Broke, Outcome, Unparseable
+from weighbridge.model.measurement import Broke, Outcome, ServerDied, Unparseable
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.trial import Series, Trial, TrialRecord
 from weighbridge.runner import trial as trials
@@ -199,16 +201,18 @@ def test_meters_that_vanish_are_absent(world: World, monkeypatch: pytest.MonkeyP
 def test_flags_of_another_machine_name_it(world: World):
     world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]
     sites = {site.role: site for site in world.sites}
-    loads = {"/proc/loadavg": b"9.5 1 1 1/1 1"}
+    stolen = count(0, 9000)
 
     def elsewhere(path: str) -> bytes:
-        if path not in loads:
-            raise FileNotFoundError(path)
-        return loads[path]
+        if path == "/proc/stat":
+            return b"cpu  0 0 0 0 0 0 0 %d 0 0\n" % next(stolen)
+        if path == "/proc/loadavg":
+            return b"9.5 1 1 1/1 1"
+        raise FileNotFoundError(path)
 
     machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
     record = run_trial(TRIAL, FakeWorkload(), Load(), Stage(sites, Endpoint("", "", 5201), machines))
-    assert "host b: load 9.5 at the start" in record.flags
+    assert any(flag.startswith("host b: steal ") for flag in record.flags)
     assert ("host b", "load1", 9.5) in record.samples
 
 
@@ -258,6 +262,27 @@ def test_a_server_breaks_by_itself_or_for_its_memory_and_not_when_somebody_kills
     died = measure(world, server=Act(listens=True, lasts=0.05, returncode=code), client=Act(hangs=True))
     failed(died, outcome, f"ended with code {code}")
     assert died.message.startswith("the server ran out of its memory limit") is bool(kills)
+
+
+def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, monkeypatch: pytest.MonkeyPatch):
+    """The server itself goes on, and tells it in what the workload parses; for its memory it is the load again."""
+
+    def parse(*_):
+        raise ServerDied("worker 7 exited on signal 9", killed=True)
+
+    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "parse", parse)
+    failed(measure(world), Outcome.SERVER_DIED, "exited on signal 9")
+    counted = iter([0.0] * 4)
+    world.oom_kills = lambda: next(counted, 1.0)
+    failed(measure(world), Outcome.BROKE, "the server ran out of its memory limit")
+
+
+def test_a_generator_that_rests_is_the_limit_by_what_it_clocked(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(host, "site_flags", lambda role, use, busy_s, threads: [f"{role} {busy_s:.1f}"])
+    monkeypatch.setattr(FakeWorkload, "busy_s", lambda *_: 0.1)
+    record = measure(world, client=Act(lasts=0.3))
+    assert "client 0.1" in record.flags and record.measured_s >= 0.3
 
 
 def test_a_server_whose_disk_is_full_has_not_broken(world: World, monkeypatch: pytest.MonkeyPatch):

@@ -51,6 +51,10 @@ MISTAKES = {
     "kind is a mapping": (BRIDGE, "{kind: {a: b}}", "kind", "one name"),
     "kind is a number": (BRIDGE, "{kind: 1}", "kind", "one name"),
     "kind has a tag": (BRIDGE, "{kind: !x docker}", "kind", "one name"),
+    "a boolean as a level": ("clients: 20", "clients: [true, 10]", "clients", "a whole number, or a list to sweep"),
+    "a boolean as a whole number": ("clients: 20", "clients: true", "clients", "[10, 50], not true"),
+    "a boolean as a number of the study": (REPETITIONS, "repetitions: {blocks: true}", "blocks", "number, not true"),
+    "a boolean as a number with a fraction": ("cpus: 1", "cpus: true", "cpus", "a number, not true"),
     "no unit of time": (
         "tcp: {kind: iperf3, duration: 1s}",
         "tcp: {kind: iperf3, duration: 1}",

@@ -47,6 +47,11 @@ def test_it_says_what_it_is(workload: Workload):
 
 
 @EVERY
+def test_its_load_is_one_of_its_options(workload: Workload):
+    assert not workload.load or workload.load in workload.options.model_fields
+
+
+@EVERY
 def test_it_has_a_port_exactly_when_it_has_a_server(workload: Workload):
     assert bool(workload.transports) == ("server" in workload.roles)
     for role in workload.roles:

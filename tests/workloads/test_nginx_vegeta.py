@@ -27,6 +27,13 @@ def _options(**given: Any) -> NginxVegetaOptions:
     return PLUGIN.options.model_validate(given)
 
 
+FAST = {
+    "rate": 1_000_000, "planned": 1_000_000, "sent": 80_421, "answered": 80_421, "counted": 1_000_000,
+    "lag_p50_ns": 400_000, "behind_ns": 0, "errors": GOOD["errors"] | {"unsent": 919_579},
+}  # fmt: skip
+"""Far more than a generator can send: most of it was never sent."""
+
+
 def _told(options: dict[str, Any] | None = None, **changes: Any) -> dict[str, float]:
     """What is read of the good attack with some of its numbers changed."""
     line = json.dumps({"attack": GOOD | changes})
@@ -243,6 +250,14 @@ def test_a_generator_that_is_behind_at_its_end_did_not_keep_its_rate():
         ProgramFailed, match=r"could not keep 500 requests/s by itself: .* half of them over 11 ms late"
     ):
         _told(lag_p50_ns=11_000_000)
+    with pytest.raises(ProgramFailed, match=r"it sent 1000 of 1000, the last 150 ms late; ask for a lower rate"):
+        _told(lag_p50_ns=400_000, behind_ns=150_000_000)
+    with pytest.raises(ProgramFailed) as caught:
+        parse(KIND, AT_500 | {"rate": 1_000_000}, json.dumps({"attack": GOOD | FAST}).encode())
+    assert str(caught.value) == (
+        "the generator could not keep 1000000 requests/s by itself: it sent 80421 of 1000000; "
+        "ask for a lower rate, or give the client more CPU"
+    )
     unsent = {"answered": 990, "errors": _errors(unsent=10)}
     with pytest.raises(ProgramFailed, match="could not keep"):
         _told(**unsent)
@@ -288,7 +303,8 @@ def test_a_changed_number_is_followed_or_refused(key: str, value: float):
 
 def test_the_work_is_what_was_answered():
     options = _options(rate=200, duration="2s")
-    work = PLUGIN.done(options, PLUGIN.parse(options, {"client": ended(data("vegeta-timeouts.json"))}))
+    completed = {"client": ended(data("vegeta-timeouts.json"))}
+    work = PLUGIN.done(options, PLUGIN.parse(options, completed), completed)
     assert work is not None
     assert (work.amount, work.unit) == (pytest.approx(0.33), "1000_transactions")
-    assert PLUGIN.done(_options(**SEARCH), ()) is None
+    assert PLUGIN.done(_options(**SEARCH), (), {}) is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from weighbridge.errors import StudyError
-from weighbridge.model.measurement import Broke, ProgramFailed, ServerNotReady, Unparseable
+from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, ServerNotReady, Unparseable
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as read
 from weighbridge.workloads import _nginx
@@ -326,7 +326,14 @@ def test_wrk_that_runs_out_of_files_or_ports_has_failed_itself():
 
 
 def test_the_cost_is_that_of_a_thousand_requests():
-    measured = parse("nginx-wrk", {}, _printed())
-    work = PLUGIN.done(_options(duration="2s"), measured)
+    work = PLUGIN.done(_options(duration="2s"), (), {"client": ended(_printed(duration_us=2_500_000))})
     assert work is not None
-    assert (work.amount, work.unit) == (1.0, "1000_transactions")
+    assert (work.amount, work.unit) == (LINE["requests"] / 1000, "1000_transactions"), "however long it took"
+
+
+@pytest.mark.parametrize("number", [9, 15])
+def test_a_worker_that_somebody_kills_has_not_broken(number: int):
+    said = f"2026/11/21 20:00:00 [alert] 7#7: worker process 9 exited on signal {number}\n".encode()
+    with pytest.raises(ServerDied, match=f"worker process 9 exited on signal {number}") as told:
+        _values(_printed(read=3), server=said)
+    assert told.value.killed

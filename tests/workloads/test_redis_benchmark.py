@@ -1,6 +1,7 @@
 """redis-benchmark: its options as arguments, and failures that look like outputs."""
 
 import signal
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,13 +31,26 @@ def _options(**options: Any) -> RedisBenchmarkOptions:
 def test_the_server_saves_nothing_as_published():
     server = PLUGIN.command("server", _options(), AT)
     assert " ".join(server.argv) == (
-        "redis-server --bind 0.0.0.0 --port 15201 --protected-mode no --tcp-backlog 511 --maxclients 20000"
+        "redis-server --bind 0.0.0.0 --port 15201 --protected-mode no --tcp-backlog 65535 --maxclients 20000"
         " --save  --daemonize no --appendonly no"
     )
     assert server.argv[server.argv.index("--save") + 1] == ""
     assert server.listens == (("tcp", 15201),)
     assert not PLUGIN.needs_data(_options())
     assert PLUGIN.restore(_options(), AT) is None
+
+
+def test_the_work_is_every_request_and_the_time_that_of_the_clock():
+    rows = b'"test","rps","avg_latency_ms"\n'
+    rows += b'"SET","50000.00","1"\n"GET","100000.00","1"\n'
+    options, completed = _options(requests=10_000), {"client": ended(rows)}
+    work = PLUGIN.done(options, (), completed)
+    assert work is not None and (work.amount, work.unit) == (20.0, "1000_transactions")
+    assert PLUGIN.busy_s(options, completed) == pytest.approx(0.3)
+    assert PLUGIN.flags(options, {"client": replace(ended(rows), duration_s=0.35)}) == ()
+    assert PLUGIN.flags(options, {"client": replace(ended(rows), duration_s=3.0)}) == ("generator rested 90%",)
+    idle = {"client": ended(rows.replace(b"50000.00", b"0.00"))}
+    assert PLUGIN.busy_s(options, idle) is None and PLUGIN.flags(options, idle) == ()
 
 
 def test_it_is_not_stopped_as_somebody_else_would_kill_it():

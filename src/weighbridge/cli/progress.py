@@ -37,14 +37,18 @@ class Shown:
             err().print(text, markup=False)
 
     def begins(self, trial: Trial, done: int, total: int) -> None:
-        """Show what runs now, how far the session is and how long it still takes."""
+        """Show what runs now, how far the session is and how long it still takes.
+
+        Repeated blocks may make more trials than were planned: then this one is the last that is known of.
+        """
+        total = max(total, done + 1)
         now = time.monotonic()
         if self._begun is None:
             self._begun, self._first = now, done
         self._ended, self._total = done, total
         left = ""
         if done > self._first:
-            left = f"{clock((now - self._begun) / (done - self._first) * max(0, total - done))} left"
+            left = f"{clock((now - self._begun) / (done - self._first) * (total - done))} left"
         text = f"block {trial.block}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
             self._advance()

@@ -8,6 +8,7 @@ from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import Engine
 from weighbridge.engines.exec import Exec
 from weighbridge.errors import EnvironmentLost
+from weighbridge.meters.scopes import NETWORK
 from weighbridge.model.command import Command, Completed, Running, Transport
 from weighbridge.model.site import SITE_ENV, SiteRequest
 from weighbridge.process import RUN_VARIABLE
@@ -71,8 +72,9 @@ class DockerSite:
         return self.host.meters_of(self.pid)
 
     def scope(self) -> Mapping[str, str]:
-        """The files of its control group and of its network."""
-        return self.host.scope_of(self.pid)
+        """The files of its control group, and of its network where that is not the host's."""
+        shared = self._container.attrs["HostConfig"]["NetworkMode"] == "host"
+        return {what: path for what, path in self.host.scope_of(self.pid).items() if not (shared and what == NETWORK)}
 
     def facts(self) -> Mapping[str, str]:
         """The engine, the network and the userland."""

@@ -58,7 +58,8 @@ class DockerOptions(Options):
     userland_proxy: Annotated[bool, Field(description="The engine's own setting")] = True
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
     storage: Annotated[
-        Literal["overlay", "volume"] | None, Field(description=f"What {DATA} is on; without it there is none")
+        Literal["overlay", "volume"] | None,
+        Field(description=f"What {DATA} is on; a volume where a workload needs it, else there is none"),
     ] = None
 
 
@@ -104,7 +105,7 @@ class Docker(Environment):
                 container = _container(stack, made, options, request, attachment)
                 _must_be_there(made, container)
                 addresses = _addresses(container, options, request, made, attachment)
-            yield DockerSite(request, made, container, addresses, _notes(options))
+            yield DockerSite(request, made, container, addresses, _notes(options, request))
 
 
 _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
@@ -166,7 +167,8 @@ def _container(
     stack: ExitStack, made: Engine, options: DockerOptions, request: SiteRequest, attachment: Attachment
 ) -> Any:
     limits = request.limits
-    volumes = {_volume(stack, made, request): {"bind": DATA, "mode": "rw"}} if options.storage == "volume" else None
+    storage = _storage(options, request)
+    volumes = {_volume(stack, made, request): {"bind": DATA, "mode": "rw"}} if storage == "volume" else None
     container = made.client.containers.create(
         made.image(request.userland),
         ["sleep", "infinity"],
@@ -177,7 +179,7 @@ def _container(
         network=attachment.network,
         networking_config=_fixed(made, attachment),
         ports=attachment.ports,
-        read_only=(options.storage or ("overlay" if request.data else None)) != "overlay",
+        read_only=storage != "overlay",
         volumes=volumes,
         security_opt=["seccomp=unconfined"] if options.seccomp == "unconfined" else None,
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
@@ -197,6 +199,15 @@ def _container(
     if isinstance(made.host, TestbedHost) and options.network not in ("none", "host"):
         made.host.keep_offloads(int(container.attrs["State"]["Pid"]))
     return container
+
+
+def _storage(options: DockerOptions, request: SiteRequest) -> str | None:
+    """What DATA is on: a volume, as images of databases ask for, is on the engine's disk itself.
+
+    Through overlay a database works otherwise than natively: MariaDB does not find the disk's block size, and buffers
+    its log.
+    """
+    return options.storage or ("volume" if request.data else None)
 
 
 def _volume(stack: ExitStack, made: Engine, request: SiteRequest) -> str:
@@ -245,14 +256,14 @@ def _addresses(
     return _published_on(options, request, made.host, attachment.own), "0.0.0.0"  # noqa: S104
 
 
-def _notes(options: DockerOptions) -> dict[str, str]:
+def _notes(options: DockerOptions, request: SiteRequest) -> dict[str, str]:
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
         what = "limits of docker-proxy"
         notes[f"not honoured: {what}"] = f"{what}: it carries this environment's traffic outside of all limits"
-    if options.storage:
-        notes["storage"] = f"{DATA} on {options.storage}"
+    if storage := _storage(options, request):
+        notes["storage"] = f"{DATA} on {storage}"
     return notes
 
 

@@ -9,6 +9,8 @@ FOREIGN = 0.75
 """CPUs that may be busy outside of the sites during a trial without a flag."""
 SATURATED = 0.93
 """Share of one CPU from which a generator counts as being the limit: it also starts, connects and ends."""
+FULL = 0.8
+"""Share of CPUs from which those that the sites share count as full: the kernel's work for them is beside theirs."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -57,8 +59,6 @@ def host_flags(
     steal = used_by_host.get("steal_s", 0.0) / (wall_s * cpus)
     if steal > 0.01:
         found.append(f"steal {steal:.0%}")
-    if used_by_host.get("load1", 0.0) > 2 * cpus:
-        found.append(f"load {used_by_host['load1']:.1f} at the start")
     if "busy_s" in used_by_host and all("cpu_s" in site for site in used_by_sites):
         foreign = (used_by_host["busy_s"] - sum(site["cpu_s"] for site in used_by_sites)) / wall_s
         if foreign > FOREIGN:
@@ -68,6 +68,14 @@ def host_flags(
         if share > 0.05:
             found.append(f"{what} pressure {share:.0%}")
     return found
+
+
+def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[str]:
+    """Where client and server share ``cpus`` that are full, and the client takes more: it may be the limit."""
+    client, server = (used.get(role, {}).get("cpu_s", 0.0) / max(busy_s, 1e-9) for role in ("client", "server"))
+    if client + server <= FULL * cpus or client <= server:
+        return []
+    return [f"generator took {client:.1f} of {cpus} CPUs, the server {server:.1f}"]
 
 
 def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, threads: int = 1) -> list[str]:

@@ -71,9 +71,13 @@ class ServerNotReady(TrialFailure):
 
 
 class ServerDied(TrialFailure):
-    """The server ended while its client was still at work."""
+    """The server ended while its client was still at work; ``killed``: by a signal of somebody else."""
 
     outcome = Outcome.SERVER_DIED
+
+    def __init__(self, message: str, *, killed: bool = False) -> None:
+        super().__init__(message)
+        self.killed = killed
 
 
 class DeadlineExceeded(TrialFailure):

@@ -192,7 +192,7 @@ class Workload(Plugin):
         duration = getattr(options, "duration", None)
         return float(duration) if duration is not None else None
 
-    def done(self, options: Any, measured: Sequence[Measurement]) -> Work | None:
+    def done(self, options: Any, measured: Sequence[Measurement], completed: Mapping[str, Completed]) -> Work | None:
         """All the work that the measured process did from its start to its end, for the cost of a unit of it.
 
         None where its rate, kept for as long as it ran, tells it: that of most programs does.
@@ -206,6 +206,13 @@ class Workload(Plugin):
     def generator_threads(self, options: Any) -> int:
         """How many threads of the measured process can be busy at once; with all of them busy it is the limit."""
         return 1
+
+    def busy_s(self, options: Any, completed: Mapping[str, Completed]) -> float | None:
+        """Seconds in which the measured process was at its work, where it rests at times; None: as long as it ran.
+
+        It is the limit where it used a whole CPU in that time.
+        """
+        return None
 
     def flags(self, options: Any, completed: Mapping[str, Completed]) -> tuple[str, ...]:
         """What a reader has to know about a trial that was parsed, such as that the program itself was the limit."""

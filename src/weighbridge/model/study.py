@@ -1,9 +1,19 @@
 """A study as it is run: every sweep expanded, every quantity in its base unit."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails
 
 from weighbridge.model.quantity import Duration, Rate, Share, Size
 
@@ -22,6 +32,21 @@ class Options(BaseModel):
     """Base of what a study file may say about one environment, workload, storage or host."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _no_boolean_is_a_number(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Pydantic makes 1 of true. What stays a boolean, or becomes a word (``appendonly: no``), is right."""
+        made = handler(given)
+        written = given if isinstance(given, Mapping) else {}
+        wrong = [
+            InitErrorDetails(type=f"{type(number).__name__}_type", loc=(key,), input=value)
+            for key, value in written.items()
+            if isinstance(value, bool) and type(number := getattr(made, key)) in (int, float)
+        ]
+        if wrong:
+            raise ValidationError.from_exception_data(cls.__name__, wrong)
+        return made
 
 
 class LocalOptions(Options):

@@ -16,7 +16,7 @@ from weighbridge.report.ladder import climb
 from weighbridge.report.latency import latencies
 from weighbridge.report.plan import Plan, plan_of
 from weighbridge.report.readings import readings
-from weighbridge.report.resources import is_resource_use
+from weighbridge.report.resources import is_resource_use, negligible
 from weighbridge.statistics import Better, Cost, compare
 from weighbridge.store.run import RunStore, Value
 
@@ -123,7 +123,8 @@ def _compared(
         if aa is not None and plan.aa_arm:
             sides = paired(here, plan.baseline, plan.aa_arm)
             at_99 = compare(*sides, better=report.better, confidence=0.99, looks=plan.looks, scale=aa.scale)
-            checks.append((report.title, at_99, family.family_p_value(sides, at_99, plan.looks)))
+            nothing = negligible(report.metric, at_99.typical)
+            checks.append((report.title, at_99, 1.0 if nothing else family.family_p_value(sides, at_99, plan.looks)))
     return reports, checks, p_values
 
 
@@ -151,7 +152,10 @@ def _judged(
             arms = {(report.workload, report.level, name) for name in (plan.baseline, each.environment)}
             differs = unlike(context.durability, report.label, each.environment, plan.baseline)
             never = bool(arms & failing or differs)
-            verdict = family.verdict(each.cost, p_value, None if each.aa else aa, never_equivalent=never)
+            nothing = each.cost is not None and negligible(report.metric, each.cost.typical)
+            verdict = family.verdict(
+                each.cost, p_value, None if each.aa else aa, never_equivalent=never, never_different=nothing
+            )
             rows.append(replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict))
         whole = replace(report, comparisons=tuple(rows))
         told = tuple(replace(each, remarks=remarks.about(whole, each, context)) for each in rows)

@@ -12,6 +12,7 @@ from weighbridge.report.curve_words import (
     level_number,
     level_words,
     load_words,
+    next_broke,
 )
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_of, cost_text, quantity
@@ -41,6 +42,7 @@ def curve_sections(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, 
             "durability": analysis.durability_of(sweep),
             "first": shown[0] if shown else _empty(analysis, sweep),
             "more": shown[1:],
+            "peaks": any(each.peaks for metric in sweep.metrics for each in metric.whole),
             "nothing": ", ".join(metric_words(each.metric) for each in sweep.metrics if each.nothing),
         })  # fmt: skip
     return found
@@ -153,7 +155,7 @@ def _knees(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list
         for name in names:
             curve = _curve(metric, name)
             knee = curve.knee if curve else None
-            note = knee_doubt(sweep.load, knee) if knee else ""
+            note = knee_doubt(sweep.load, knee, next_broke(sweep, name, knee)) if knee else ""
             cell = _said(knee_words(sweep.load, knee, metric.unit) if knee else "–", note)
             knees.append(_linked(analysis, knee.level, name, cell) if knee else cell)
         found.append({"text": "knee (highest median)", "cells": knees})

@@ -86,17 +86,29 @@ def knee_words(load: str, knee: Knee, unit: str) -> str:
     return f"{quantity(knee.value, unit)} at {level_words(load, knee.level)}"
 
 
-def knee_doubt(load: str, knee: Knee) -> str:
-    """How sure a knee is: ``highest in 7 of 10 blocks, else at 200 or 800 connections; ...``."""
+def next_broke(sweep: LoadSweep, environment: str, knee: Knee) -> Broke | None:
+    """How an environment broke at the level next above its knee; None where it did not, or there is none."""
+    above = next((level for level in sweep.levels if level.load > knee.level.load), None)
+    return next((each for level, each in sweep.broke.get(environment, ()) if level == above), None)
+
+
+def knee_doubt(load: str, knee: Knee, above: Broke | None = None) -> str:
+    """How sure a knee is: ``highest in 7 of 10 blocks, else at 200 or 800 connections; ...``.
+
+    `above`: how it broke at the next level (`next_broke`).
+    """
     parts = []
     if knee.of:
         blocks = f"{knee.of} {'block' if knee.of == 1 else 'blocks'}"
         told = f"highest in {knee.highest} of {blocks}{', else' if knee.others else ''}"
         told = told if knee.highest else f"in none of {blocks}, which were highest"
         parts.append(told + (f" at {_levels(load, knee.others)}" if knee.others else ""))
-    if knee.edge:
-        where = "last level with values: it may lie beyond" if knee.edge == "highest" else "first level"
-        parts.append(f"the {where}")
+    if knee.edge == "lowest":
+        parts.append("the first level: it may lie below")
+    elif knee.edge and above is not None:
+        parts.append(f"the last level that it bears{'' if above.always else ' in most trials'}")
+    elif knee.edge:
+        parts.append("the last level with values: it may lie beyond")
     return "; ".join(parts)
 
 
@@ -130,7 +142,7 @@ def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
     for name in dict.fromkeys([*curves, *sweep.errors, *sweep.broke]):
         parts, knee = [], curves[name].knee if name in curves else None
         if metric is not None and knee is not None:
-            doubt = knee_doubt(sweep.load, knee)
+            doubt = knee_doubt(sweep.load, knee, next_broke(sweep, name, knee))
             parts.append(f"highest {knee_words(sweep.load, knee, metric.unit)}{f' ({doubt})' if doubt else ''}")
         if name in whole and whole[name].peaks is not None:
             parts.append(f"the peak costs {peak_words(whole[name])} against the peak of {baseline}")

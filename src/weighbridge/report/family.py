@@ -108,18 +108,24 @@ def failing(outcomes: Sequence[bool]) -> bool:
 
 
 def verdict(
-    cost: Cost | None, adjusted_p: float | None, aa: Cost | None, *, never_equivalent: bool = False
+    cost: Cost | None,
+    adjusted_p: float | None,
+    aa: Cost | None,
+    *,
+    never_equivalent: bool = False,
+    never_different: bool = False,
 ) -> Verdict:
     """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
 
     `aa` is the A/A arm's cost on the same metric; `never_equivalent`: an arm
-    failed too often, or one keeps less of what it acknowledged than the other.
+    failed too often, or one keeps less of what it acknowledged than the other; `never_different`: the difference is
+    negligible.
     """
     if cost is None:
         return "inconclusive"
     if cost.equivalent and not proves_nothing(cost):
         return "inconclusive" if never_equivalent else "equivalent"
-    significant = adjusted_p is None or adjusted_p <= ALPHA
+    significant = not never_different and (adjusted_p is None or adjusted_p <= ALPHA)
     return "different" if significant and excludes_no_cost(cost) and not within_noise(cost, aa) else "inconclusive"
 
 

@@ -30,6 +30,9 @@ KINDS = {
 BUSY = ("user", "system", "interrupts")
 """Those in which a CPU of the host works for it."""
 
+SLOW_S = 1.0
+"""As `weighbridge.meters.sampler` has it."""
+
 SHORTEST_S = 0.05
 """The shortest time that a reading of its own is about, in seconds."""
 
@@ -116,6 +119,11 @@ def _join(found: dict[Key, Readings], key: Key, read: Readings, *, busiest: bool
     whole = found.setdefault(key, {})
     for at, value in read.items():
         whole[at] = max(whole.get(at, 0.0), value) if busiest else whole.get(at, 0.0) + value
+
+
+def about_s(key: Key, every_s: float) -> float:
+    """Seconds between two readings of a quantity: what disks did is read once a second at most."""
+    return max(every_s, SLOW_S) if key.what in (READ, WRITTEN) and key.place != PROMETHEUS else every_s
 
 
 def stretches(read: Readings, least_s: float = 0.0, every_s: float = 0.0) -> list[Stretch]:

@@ -151,10 +151,12 @@ def cost_text(comparison: Comparison, unit: str) -> str:
 
 
 def share(fraction: float | None) -> str:
-    """Give a fraction as ``±1.1 %``; ``not known`` where there is none."""
+    """Give a fraction as ``±1.1 %``, far out as ``>9 999 %``; ``not known`` where there is none."""
     if fraction is None:
         return "not known"
     percent = 100 * fraction
+    if FARTHEST < percent < math.inf:
+        return f"{_limit(percent, 0)}{SPACE}%"
     return f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}{SPACE}%"
 
 

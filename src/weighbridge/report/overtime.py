@@ -23,6 +23,7 @@ from weighbridge.report.metered import (
     UNITS,
     Key,
     Readings,
+    about_s,
     quantities,
     stretches,
 )
@@ -176,7 +177,7 @@ def _picture(store: RunStore, group: Group, block: int, why: str, trials: Sequen
     for number, (span, mine) in enumerate(zip(spans, read, strict=True)):
         for key, values in mine.items():
             if key != Key(key.place, CPU) or not key.place.startswith(HOST):  # of a host the kinds are drawn
-                curves.setdefault(key, {})[number] = _curve(span, values, step_s, apart_s)
+                curves.setdefault(key, {})[number] = _curve(span, values, step_s, about_s(key, apart_s))
     panels = _panels(curves)
     queries = [panel for panel in panels if panel.place == PROMETHEUS]
     return Picture(

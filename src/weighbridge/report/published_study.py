@@ -60,5 +60,7 @@ def _here(setup: Setup, store: RunStore, analysis: Analysis, options: dict[str, 
         value = options.get(workload, {}).get(option)
         shown = f"{value:.12g}" if isinstance(value, int | float) else ""
         return f"{shown} {setup.unit}".strip() if shown else "not in this run"
-    found = [value for key in setup.facts for _, name, value, _ in store.facts() if name == key]
+    facts = [(name, value) for key in setup.facts for _, name, value, _ in store.facts() if name == key]
+    several = len(setup.facts) > 1  # then a value alone does not say of what it is
+    found = [f"{name} {value}" if several else value for name, value in facts]
     return "; ".join(dict.fromkeys(found)) or "not known"

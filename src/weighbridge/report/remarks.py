@@ -35,7 +35,7 @@ CODES = {
     "broke": "the load was more than the server bears: a result, never equivalent; the cost is that of other blocks",
     "failed": "trials that gave no measurement",
     "errors": "trials whose program reported errors beside its result",
-    "trial": "trials that were flagged when they ran (steal, throttling, pressure, load, saturation)",
+    "trial": "trials that were flagged when they ran (steal, throttling, pressure, saturation)",
     "readings": "the trials are so short that the meters read only a few times in each: means and peaks are chance",
     "packet-size": "measured with other packet sizes than the baseline: part of the cost may be theirs",
     "durability": "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",

@@ -83,7 +83,7 @@ class Row:
         if self.measured is not None and self.measured.exploratory:
             weak.append("exploratory")
         if self.direction in ("agrees", "disagrees") and self.published.proof == "sign only":
-            weak.append("no spread published")
+            weak.append("sign only")
         return f"{self.direction} ({', '.join(weak)})" if weak else self.direction
 
 

@@ -178,7 +178,7 @@ def _limits(values: list[float], points: list[dict[str, Any]], *, ratio: bool) -
 
 
 def print_replication(found: Replication, console: "Console") -> None:
-    """Print the table of directions to `console`."""
+    """Print the table of directions to `console`; "outside": the published figure lies outside of the interval."""
     from rich import box
     from rich.table import Table as Columns
     from rich.text import Text
@@ -196,7 +196,8 @@ def print_replication(found: Replication, console: "Console") -> None:
             continue
         columns = Columns("environment", "published", "measured", "direction", box=box.SIMPLE_HEAD, pad_edge=False)
         for row in _measured(table):
-            cells = (row.name, published_text(row.published), measured_text(row), row.words)
+            here = f"{measured_text(row)} outside" if row.apart else measured_text(row)
+            cells = (row.name, published_text(row.published), here, row.words)
             style = STYLES.get(row.direction, "dim")
             columns.add_row(*(Text(printable(cell), style=style if cell is cells[-1] else "") for cell in cells))
         console.print(columns)

@@ -18,6 +18,15 @@ def by_difference(metric: str) -> bool:
     return metric.endswith(BEYOND) or metric in HOST_WIDE
 
 
+SAME_MEMORY_MIB = 1.0
+"""Less memory than this is no difference of a host or a site, however often it is seen: a few pages of its own."""
+
+
+def negligible(metric: str, typical: float) -> bool:
+    """Whether a typical difference (in the metric's unit) is too small to be called different: of memory alone."""
+    return by_difference(metric) and metric.startswith("memory_") and abs(typical) < SAME_MEMORY_MIB
+
+
 def is_resource_use(metric: str) -> bool:
     """Whether a metric is resource use (CPU per Gbit, memory beyond the baseline), not what the workload measures."""
     return metric.startswith(PREFIXES)

@@ -22,6 +22,9 @@ WORDS = {
     "prometheus": "Prometheus had no samples, or not all, of what the study asks for (each trial's line says what)",
     "generator late": "the client sent {range} % of the requests late by itself (flagged above 1 %)",
     "waited for a connection": "{range} % of the requests waited for a free connection (flagged above 1 %)",
+    "generator rested": "the client rested in {range} % of its time, while it connected: what was used in it is less"
+    " than what the load takes (flagged above 20 %)",
+    "generator took": "CPUs were full, and the client took more of them than the server: {range} CPUs",
     "generator saturated": "the client was itself the limit (its CPU was full, or it was throttled)",
 }
 """Kinds of flags as `weighbridge.meters.host` writes them, in words. Any other is shown as it is."""

@@ -11,12 +11,24 @@ from statistics import median
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.report.content import Analysis, TrialRow
 from weighbridge.report.levels import Group, Level, every_s, groups_of, hosts_of
-from weighbridge.report.metered import CPU, HOST, MEMORY, PLACES, QUANTITIES, UNITS, Key, mean, most, quantities
+from weighbridge.report.metered import (
+    CPU,
+    HOST,
+    MEMORY,
+    PLACES,
+    QUANTITIES,
+    UNITS,
+    Key,
+    about_s,
+    mean,
+    most,
+    quantities,
+)
 from weighbridge.report.trial_flags import kind
 from weighbridge.store.run import RunStore
 
 CONFIDENCE = 0.95
-GENERATOR, THROTTLED = ("generator saturated", "generator late"), "throttled"
+GENERATOR, THROTTLED = ("generator saturated", "generator late", "generator took"), "throttled"
 """Kinds of flags: the generator was the limit; a role was held back by its CPU limit."""
 
 
@@ -100,7 +112,7 @@ def _row(
         for key, mine in read.items():
             if key.kind or key.place == PROMETHEUS:
                 continue
-            value = most(mine, window) if key.what == MEMORY else mean(mine, window, apart_s)
+            value = most(mine, window) if key.what == MEMORY else mean(mine, window, about_s(key, apart_s))
             if value is not None:
                 values.setdefault(key, []).append(value)
     results = [trial for trial in trials if trial.ok or trial.outcome == "broke"]

@@ -72,6 +72,7 @@ class _Course:
     metering: Metering
     server: Running | None = None
     measured_s: float = 0.0
+    busy_s: float | None = None
     measured_use: dict[str, Mapping[str, float]] = field(default_factory=dict)
     """What each site used while the measured process ran: not the warm-up, nor the start of the server."""
 
@@ -91,6 +92,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         course.metering.end()
         _stop_server(course)
         parsed = workload.parse(options, course.completed)
+        course.busy_s = workload.busy_s(options, course.completed)
         histograms = workload.histograms(options, course.completed)
         told = workload.flags(options, course.completed)
         further = _further(workload, options, parsed, course, stage)
@@ -98,7 +100,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
         server = course.completed.get("server")
-        if workload.load and (why := why_broke(outcome, server, _kills(stage, before))):
+        if workload.load and (why := why_broke(failure, server, _kills(stage, before))):
             outcome, message = Outcome.BROKE, why.format(message)
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
@@ -163,7 +165,7 @@ def _further(
     workload: Workload, options: Any, parsed: tuple[Measurement, ...], course: _Course, stage: Stage
 ) -> tuple[Measurement, ...]:
     """What the trial cost in resources."""
-    work, series = workload.done(options, parsed), course.metering.series
+    work, series = workload.done(options, parsed, course.completed), course.metering.series
     seconds = workload.work_s(options) or course.measured_s
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     whole = usage(series, host_place(host_name), course.metering.measured)
@@ -273,9 +275,12 @@ def _flags(
     found: list[str] = []
     for name, machine in stage.machines.items():
         flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
+        if sum(stage.cpus.get(role, 0) for role in machine.roles) > machine.cpus:
+            flags += host.shared_flags(course.measured_use, course.busy_s or course.measured_s, machine.cpus)
         found += flags if machine.read is None else [f"{name}: {flag}" for flag in flags]
     for role, use in course.measured_use.items():
-        found += host.site_flags(role, use, course.measured_s, min(threads, stage.cpus.get(role, threads)))
+        busy_s = course.busy_s if role == "client" and course.busy_s else course.measured_s
+        found += host.site_flags(role, use, busy_s, min(threads, stage.cpus.get(role, threads)))
     return tuple(found)
 
 

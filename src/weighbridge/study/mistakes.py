@@ -31,7 +31,7 @@ def location_of(data: Any, item: Any) -> Place:
 def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, location: Place) -> tuple[Place, str]:
     """One validation error as a place and a sentence."""
     value = _value_at(data, location)
-    written = plain(value, 60)
+    written = plain(str(value).lower() if isinstance(value, bool) else value, 60)
     quoted = f"'{written}'" if isinstance(value, str) else written
     key = next((str(part) for part in reversed(location) if not isinstance(part, int)), "")
     start = f"{key}: " if key else ""

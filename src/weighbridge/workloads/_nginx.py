@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.measurement import ServerNotReady
+from weighbridge.model.measurement import ServerDied, ServerNotReady
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.quantity import Duration, Size
 from weighbridge.model.study import Options
@@ -29,6 +29,7 @@ _JPEG = (bytes.fromhex("ffd8ffe000104a46494600010100000100010000"), bytes.fromhe
 _LIMIT = re.compile(
     r"\[(?:warn|alert|crit|emerg)\] \S+ (.*\bnot enough\b.*|.*exited on signal.*|.*memory.*)$", re.MULTILINE
 )
+_KILLED = re.compile(r"\[alert\] \S+ (.*exited on signal (?:9|15)\b.*)$", re.MULTILINE)
 
 
 def _readable(path: str) -> str:
@@ -138,6 +139,13 @@ def generated_picture(size: int) -> bytes:
     """
     begin, end = _JPEG
     return begin + hashlib.shake_256(b"weighbridge").digest(size - len(begin) - len(end)) + end
+
+
+def must_live(server: Completed | None) -> None:
+    """Raise ServerDied where somebody killed a worker, or the kernel did for its memory; nginx starts another one."""
+    found = _KILLED.search(server.stderr.decode(errors="replace")) if server else None
+    if found:
+        raise ServerDied(f"nginx: {found[1][:200]}", killed=True)
 
 
 def limit_met(server: Completed | None) -> str:

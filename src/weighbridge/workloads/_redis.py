@@ -41,7 +41,7 @@ class RedisServerOptions(Options):
     ] = None
     tcp_backlog: Annotated[
         int, Field(ge=1, le=65_535, description="Connections that wait to be accepted, as far as the system allows")
-    ] = 511
+    ] = 65_535
 
 
 def durability(options: RedisServerOptions) -> Durability:

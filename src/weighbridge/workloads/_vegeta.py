@@ -36,7 +36,7 @@ def attack(client: Completed, rate: float, said: str) -> dict[str, Any]:
     """
     found = _attack(_last(client, "attack"))
     if found["rate"] != rate:
-        raise Unparseable(f"the generator's line is about {found['rate']:g} requests/s, not {rate:g}")
+        raise Unparseable(f"the generator's line is about {_plain(found['rate'])} requests/s, not {_plain(rate)}")
     _must_have_kept_its_rate(found)
     _must_not_have_broken(found, said)
     _must_match_its_histogram(found)
@@ -85,14 +85,15 @@ def _none_met(attacks: list[dict[str, Any]], objective_s: float, share: float, s
     lowest = min(attacks, key=lambda each: float(each["rate"]))
     if lowest.get("limit") == "generator":
         raise ProgramFailed(
-            f"the generator itself misses the objective at {lowest['rate']:g} requests/s: "
+            f"the generator itself misses the objective at {_plain(lowest['rate'])} requests/s: "
             f"its 99th percentile of lag is {lowest['lag_p99_ns'] / 1e6:.3g} ms"
         )
     what = f"{100 * share:g} % within {1000 * objective_s:g} ms"
     why = (
         said or f"{lowest['answered']:.0f} of {lowest['sent']:.0f} were answered, p99 {lowest['p99_ns'] / 1e6:.3g} ms"
     )
-    raise Broke(f"the objective ({what}) is missed even at {lowest['rate']:g} requests/s: {why}{_texts(lowest)}")
+    at = f"{_plain(lowest['rate'])} requests/s"
+    raise Broke(f"the objective ({what}) is missed even at {at}: {why}{_texts(lowest)}")
 
 
 def _must_have_kept_its_rate(found: dict[str, Any]) -> None:
@@ -100,10 +101,12 @@ def _must_have_kept_its_rate(found: dict[str, Any]) -> None:
     unsent = found["errors"]["unsent"] and found.get("unsent_by_queue") is not True
     behind_s, lag_s = found["behind_ns"] / 1e9, found["lag_p50_ns"] / 1e9
     if unsent or behind_s > max(_BEHIND_S, planned_s / 100) or lag_s > _LAG_S:
-        at_its_end = f", the last {1e3 * behind_s:.0f} ms" if behind_s else ""
+        half, last = f"{1e3 * lag_s:.0f}", f"{1e3 * behind_s:.0f}"
+        late = f", half of them over {half} ms late" if half != "0" else ""
+        late += f", the last {last} ms{'' if late else ' late'}" if last != "0" else ""
         raise ProgramFailed(
-            f"the generator could not keep {found['rate']:g} requests/s by itself: it sent {found['sent']:.0f} of "
-            f"{found['planned']:.0f}, half of them over {1e3 * lag_s:.0f} ms late{at_its_end}"
+            f"the generator could not keep {_plain(found['rate'])} requests/s by itself: it sent {found['sent']:.0f} "
+            f"of {found['planned']:.0f}{late}; ask for a lower rate, or give the client more CPU"
         )
 
 
@@ -114,7 +117,12 @@ def _must_not_have_broken(found: dict[str, Any], said: str) -> None:
     kinds = ", ".join(f"{kind} {count:.0f}" for kind, count in found["errors"].items() if count)
     what = f"{planned - answered:.0f} of {planned:.0f} requests failed" if answered else "no request was answered"
     told = f": {said}" if said else _texts(found)
-    raise Broke(f"{what} at {found['rate']:g} requests/s ({kinds}){told}")
+    raise Broke(f"{what} at {_plain(found['rate'])} requests/s ({kinds}){told}")
+
+
+def _plain(rate: float) -> str:
+    """A rate without an exponent: 1000000, not 1e+06."""
+    return f"{rate:.12g}"
 
 
 def _texts(found: dict[str, Any]) -> str:

@@ -101,7 +101,9 @@ class CoherencePut(Workload):
             Measurement(P99, histogram.get_value_at_percentile(99) / 1e3),
         )
 
-    def done(self, options: CoherencePutOptions, measured: Sequence[Measurement]) -> Work | None:
+    def done(
+        self, options: CoherencePutOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
+    ) -> Work | None:
         """The objects that were put in the measured time; its CPU time is that of the start and warm-up too."""
         objects = next((each.value for each in measured if each.metric == OBJECTS), 0.0)
         return Work(objects / 1000, "1000_objects")

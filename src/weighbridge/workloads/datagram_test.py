@@ -143,7 +143,9 @@ class DatagramTest(Workload):
             Measurement(OUT_OF_ORDER, float(whole["late"])),
         )
 
-    def done(self, options: DatagramTestOptions, measured: Sequence[Measurement]) -> Work | None:
+    def done(
+        self, options: DatagramTestOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
+    ) -> Work | None:
         """What arrived; the CPU time of the start of both virtual machines is in its cost."""
         values = {each.metric: each.value for each in measured}
         size = values[THROUGHPUT] * 2**20 / values[PACKETS]

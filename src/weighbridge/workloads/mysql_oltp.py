@@ -153,7 +153,7 @@ class MysqlOltp(Workload):
             raise _mysql.explained(client, told, completed["server"], f"{options.threads} threads")
         text = _sysbench.report(client)
         found = figures(text)
-        events, errors = _sysbench.figure(text, r"\n    transactions: +([0-9]{1,15}) ", "transactions"), found[ERRORS]
+        events, errors = _transactions(text), found[ERRORS]
         if events < errors or not events:
             raise Broke(f"{errors:.0f} of {events + errors:.0f} transactions failed at {options.threads} threads")
         histogram = _histogram(text, events)
@@ -161,10 +161,11 @@ class MysqlOltp(Workload):
         found |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
         return tuple(Measurement(metric, found[metric]) for metric in self.metrics(options))
 
-    def done(self, options: MysqlOltpOptions, measured: Sequence[Measurement]) -> Work | None:
-        """The transactions of the measured time; the CPU time is that of connecting too."""
-        rate = next((each.value for each in measured if each.metric == TRANSACTIONS), 0.0)
-        return Work(rate * options.duration / 1000, "1000_transactions")
+    def done(
+        self, options: MysqlOltpOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
+    ) -> Work | None:
+        """The transactions that it counted; the CPU time is that of connecting too."""
+        return Work(_transactions(completed["client"].text) / 1000, "1000_transactions")
 
     def histograms(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> Mapping[str, str]:
         """``latency``: that of a transaction, in nanoseconds."""
@@ -181,6 +182,10 @@ def figures(text: str) -> dict[Metric, float]:
         pattern = rf"\n    {label}: +([0-9]{{1,15}}) +\([0-9.]+ per sec\.\)\n"
         found[metric] = _sysbench.figure(text, pattern, label)
     return found
+
+
+def _transactions(text: str) -> float:
+    return _sysbench.figure(text, r"\n    transactions: +([0-9]{1,15}) ", "transactions")
 
 
 def _client(options: MysqlOltpOptions, at: Endpoint, threads: int, duration: float) -> Command:

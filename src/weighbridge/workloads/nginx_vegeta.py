@@ -131,7 +131,9 @@ class NginxVegeta(Workload):
         """A search works as long as it runs."""
         return None if options.objective is not None else options.duration
 
-    def done(self, options: NginxVegetaOptions, measured: Sequence[Measurement]) -> Work | None:
+    def done(
+        self, options: NginxVegetaOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
+    ) -> Work | None:
         """Thousands of answered requests; not of a search, whose steps differ in how much work they are."""
         shares = [each.value / 100 for each in measured if each.metric == SUCCESS]
         if options.rate is None or not shares:

@@ -105,15 +105,17 @@ class NginxWrk(Workload):
         """Seconds; wrk looks ten times a second whether its time is over."""
         return options.duration + 0.1
 
-    def done(self, options: NginxWrkOptions, measured: Sequence[Measurement]) -> Work | None:
+    def done(
+        self, options: NginxWrkOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
+    ) -> Work | None:
         """Thousands of requests, of which the cost is more than that of a gigabit."""
-        rates = [each.value for each in measured if each.metric == REQUESTS]
-        return Work(rates[0] * options.duration / 1000, "1000_transactions") if rates else None
+        return Work(_line(completed["client"])["requests"] / 1000, "1000_transactions")
 
     def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """What the script's line says. Raises Broke, ProgramFailed or Unparseable."""
         line = _line(completed["client"])
         _must_be_the_servers_fault(options, line)
+        _nginx.must_live(completed.get("server"))
         _must_not_have_broken(options, line, completed.get("server"))
         seconds = line["duration_us"] / 1e6
         values = {

@@ -3,14 +3,14 @@
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
-from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.plugin import Durability, Endpoint, Work, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
 from weighbridge.workloads import _redis
@@ -31,6 +31,8 @@ _CONNECT_S = 0.05 / 64
 """Seconds for each client: it opens 64 connections and rests 50 ms, before the clock of each test starts."""
 _WARM_CLIENTS = 50
 """What the warm-up has at most, so that thousands of connections are opened once in a trial, not twice."""
+_RESTED = 0.2
+"""Share of its time from which a generator's rest is told."""
 _SYNC_S = 0.002
 """Seconds of an fsync, before which a server that logs always answers nobody."""
 
@@ -130,6 +132,24 @@ class RedisBenchmark(Workload):
     def generator_threads(self, options: RedisBenchmarkOptions) -> int:
         """As asked for: one, unless more are."""
         return options.threads
+
+    def done(
+        self, options: RedisBenchmarkOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
+    ) -> Work | None:
+        """The requests of all its tests; the CPU time is that of connecting too."""
+        return Work(options.requests * len(options.tests) / 1000, "1000_transactions")
+
+    def busy_s(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> float | None:
+        """The time that it clocked: it rests 50 ms for each 64 clients that it connects."""
+        rows = _rows(completed["client"])
+        rates = [_number(rows.get(test, {}).get("rps", ""), "rps") for test in options.tests]
+        return sum(options.requests / rate for rate in rates) if all(rates) else None
+
+    def flags(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> tuple[str, ...]:
+        """Where it rested for so long that what was used over its time says little of the load."""
+        busy, whole = self.busy_s(options, completed), completed["client"].duration_s
+        rested = 1 - (busy or whole) / whole if whole > 0 else 0.0
+        return (f"generator rested {rested:.0%}",) if rested > _RESTED else ()
 
     def expected_s(self, options: RedisBenchmarkOptions) -> float:
         """Seconds, from what an ordinary machine does."""

@@ -168,9 +168,10 @@ def overview(analysis: Analysis, *, legend: bool = True) -> "alt.LayerChart | No
 
 def caption(analysis: Analysis, report: MetricReport) -> str:
     """Give what the bands of a forest plot mean, and which environments are not drawn."""
-    _, _, rows = _forest_rows(report)
+    scale, _, rows = _forest_rows(report)
     drawn = {row.environment for row, _ in rows}
-    parts = ["grey: noise floor, from the A/A arm"] if analysis.aa_arm else []
+    noise = _noise(report, scale)
+    parts = ["grey: noise floor, from the A/A arm"] if rows and noise and noise[0] < noise[1] else []
     if analysis.equivalence and any(row.cost and row.cost.scale == "ratio" for row, _ in rows):
         parts.append(f"green: {margin(analysis.equivalence)} counts as equivalent")
     missing = [row.environment for row in report.comparisons if row.environment not in drawn]

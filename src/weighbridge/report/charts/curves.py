@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge.report.charts.base import Canvas, environment_colour, told
 from weighbridge.report.content import Analysis
-from weighbridge.report.curve_words import broke_words, errors_words, knee_doubt, level_words, load_words
+from weighbridge.report.curve_words import (
+    broke_words,
+    errors_words,
+    knee_doubt,
+    level_words,
+    load_words,
+    next_broke,
+)
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import quantity, readable_unit
-from weighbridge.report.sweep import Curve, LoadSweep, MetricCurve
+from weighbridge.report.sweep import Curve, Knee, LoadSweep, MetricCurve
 
 if TYPE_CHECKING:
     import altair as alt
@@ -170,10 +177,14 @@ def _rows(
             "at": level_words(sweep.load, point.level), "median": quantity(value.estimate, metric.unit),
             "interval": limits, "blocks": point.blocks, "broke": point.broke.words if point.broke else "no",
             "knee": knee is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
-            "aa": curve.environment == analysis.aa_arm, "doubt": knee_doubt(sweep.load, knee) if knee else "",
+            "aa": curve.environment == analysis.aa_arm, "doubt": _doubt(sweep, curve.environment, knee),
             "link": _link(analysis, point.level.label, curve.environment),
         })  # fmt: skip
     return found
+
+
+def _doubt(sweep: LoadSweep, environment: str, knee: Knee | None) -> str:
+    return knee_doubt(sweep.load, knee, next_broke(sweep, environment, knee)) if knee else ""
 
 
 def _errors(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:

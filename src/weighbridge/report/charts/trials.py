@@ -1,5 +1,6 @@
 """Every trial: in the order in which they ran, and as a distribution."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from weighbridge.report.charts.base import BASELINE, ROW_PX, Canvas, environment_colour, told
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 RUNS_PX = 190
+EVERY_TICK = 12
+"""Trials up to which each has a tick: left to itself Vega would put ticks between so few."""
 BROKE = "broke"
 
 
@@ -46,7 +49,7 @@ def runs(analysis: Analysis, report: MetricReport, *, legend: bool = True) -> "a
     x = alt.X(
         "order:Q", title="trial, in the order of the session", scale=alt.Scale(zero=False, nice=False, padding=8)
     )
-    x.axis = alt.Axis(tickMinStep=1, format="d", grid=False)  # type: ignore[assignment]
+    x.axis = _whole_ticks([row["order"] for row in rows])  # type: ignore[assignment]
     good = canvas.chart([row for row in rows if row["value"] is not None]).mark_circle(size=45, opacity=0.85)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False))
     points = good.encode(x=x, y=y, color=colour, tooltip=tooltip, href=alt.Href("link:N"))
@@ -62,6 +65,16 @@ def runs(analysis: Analysis, report: MetricReport, *, legend: bool = True) -> "a
             layers.append(bad.encode(x=x, y=alt.value(RUNS_PX - 6), color=colour, href=alt.Href("link:N"),
                                      tooltip=told("environment:N", "trial:Q", "outcome:N")))  # fmt: skip
     return canvas.layered(layers, RUNS_PX)
+
+
+def _whole_ticks(orders: Sequence[int]) -> "alt.Axis":
+    """An axis of whole numbers: there is no trial between two."""
+    import altair as alt
+
+    axis = alt.Axis(tickMinStep=1, format="d", grid=False)
+    if orders and max(orders) - min(orders) < EVERY_TICK:
+        axis.values = list(range(min(orders), max(orders) + 1))
+    return axis
 
 
 def distribution(analysis: Analysis, report: MetricReport) -> "alt.LayerChart":
