@@ -38,7 +38,7 @@ def report_json(store: RunStore) -> dict[str, Any]:
       - ``blocks``: number of blocks compared. ``exploratory``: true below ten blocks.
       - ``resource_use``: true for what the meters add (CPU per Gbit, memory beyond the baseline), false for what the
         workload measures.
-      - ``verdict``: "different" (after Holm across the report, resource use apart; never for less than 1 MiB of memory),
+      - ``verdict``: "different" (after Holm across the report, resource use apart; never below 1 MiB of memory),
         "equivalent" or "inconclusive"; with ``exploratory`` true it is only a hint.
       - ``flags``: strings ``code: words``; `weighbridge.report.remarks.CODES` lists the codes.
     - ``ladder``: one object per step and metric where the study has a ladder, else empty: the keys of ``costs`` with
