@@ -20,6 +20,7 @@ from weighbridge.report.metered import (
     SHORTEST_S,
     WRITTEN,
     Key,
+    about_s,
     mean,
     most,
     quantities,
@@ -154,6 +155,13 @@ def test_means_and_peaks_are_those_of_the_measured_time():
     assert most(read, (1.5, 2.5)) == 5.0  # read just after its end
     assert mean(read, (9.0, 10.0)) is None and most({}, (0.0, 1.0)) is None
     assert mean(read, (0.0, math.inf)) == pytest.approx(109 / 4)
+
+
+def test_what_disks_did_is_about_a_second_however_often_the_meters_read():
+    read = {0.95: 100.0, 1.15: 0.0}
+    assert mean(read, (0.0, 1.15), about_s(Key("server", READ), 0.2)) == pytest.approx(95 / 1.15)
+    assert about_s(Key("server", CPU), 0.2) == 0.2 and about_s(Key("server", WRITTEN), 10.0) == 10.0
+    assert about_s(Key(PROMETHEUS, "read"), 0.2) == 0.2
 
 
 # -- medians ---------------------------------------------------------------------------------------
