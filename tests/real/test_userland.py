@@ -79,7 +79,7 @@ def test_killed_then_built_once_by_two(place: Path):
     told = [one.communicate(timeout=300) for one in two]
     assert [one.returncode for one in two] == [0, 0], told
     assert told[0][0] == told[1][0]
-    said = sorted("building the userland" in err for _, err in told)
+    said = sorted("installing its packages" in err for _, err in told)
     assert said == [False, True], told
     assert any("waiting for another run" in err for _, err in told)
     assert not list(work.glob(".building-*"))
