@@ -273,6 +273,8 @@ def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, mo
     monkeypatch.setattr(FakeWorkload, "load", "n")
     monkeypatch.setattr(FakeWorkload, "parse", parse)
     failed(measure(world), Outcome.SERVER_DIED, "exited on signal 9")
+    warming = measure(world, warm=True, warm_up=Act(stdout=b"", returncode=1))
+    failed(warming, Outcome.SERVER_DIED, "in the warm-up, worker 7 exited on signal 9")
     counted = iter([0.0] * 4)
     world.oom_kills = lambda: next(counted, 1.0)
     failed(measure(world), Outcome.BROKE, "the server ran out of its memory limit")

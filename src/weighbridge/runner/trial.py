@@ -201,7 +201,8 @@ def _of_the_warm_up(workload: Workload, options: Any, course: _Course, completed
         except Unparseable:
             pass
         except TrialFailure as failure:
-            return type(failure)(f"in the warm-up, {failure}")
+            failure.args = (f"in the warm-up, {failure}",)  # it stays what it is: of a killed server, too
+            return failure
     return ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
 
 
