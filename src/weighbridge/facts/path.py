@@ -49,8 +49,7 @@ def probe(server: Site, client: Site, at: Endpoint) -> NetworkPath | None:
 
 def probe_command(role: str, address: str, port: int) -> Command:
     """One end of the probe: ``answer`` in the server's site, ``ask`` in the client's. It ends by itself."""
-    program = resources.files(__package__).joinpath("path.pl").read_text()
-    return Command(("perl", "-e", program, role, address, str(port), str(PROBE_S)), PROBE_S + 5)
+    return _perl("path.pl", role, address, port, PROBE_S)
 
 
 def parse(text: str) -> NetworkPath | None:
@@ -63,18 +62,19 @@ def parse(text: str) -> NetworkPath | None:
 
 def reached(server: Site, client: Site, at: Endpoint) -> bool:
     """Whether a TCP connection from the client's site gets to the server's, whose port must be free."""
-    listener = server.start(_reach("listen", at.listen, at.port))
+    listener = server.start(_perl("reach.pl", "listen", at.listen, at.port, READY_S))
     try:
         if not _listens(listener, server, at.port, "tcp"):
             return False
-        return client.run(_reach("connect", at.address, at.port)).returncode == 0
+        return client.run(_perl("reach.pl", "connect", at.address, at.port, READY_S)).returncode == 0
     finally:
         listener.stop()
 
 
-def _reach(role: str, address: str, port: int) -> Command:
-    program = resources.files(__package__).joinpath("reach.pl").read_text()
-    return Command(("perl", "-e", program, role, address, str(port), f"{READY_S:.0f}"), READY_S + 5)
+def _perl(file: str, role: str, address: str, port: int, seconds: float) -> Command:
+    """One end of a program beside this module, which is told after how many seconds it has to end."""
+    program = resources.files(__package__).joinpath(file).read_text()
+    return Command(("perl", "-e", program, role, address, str(port), f"{seconds:.0f}"), seconds + 5)
 
 
 def _listens(receiver: Running, server: Site, port: int, transport: Transport = "udp") -> bool:

@@ -11,7 +11,7 @@ from weighbridge.report.comparing import Key, comparison, grouped, paired, per_b
 from weighbridge.report.confounders import calibrated, confounders, packet_sizes
 from weighbridge.report.content import Analysis, MetricReport, TrialRow
 from weighbridge.report.curves import load_sweeps
-from weighbridge.report.durability import differences, durabilities, durability_lines, unlike
+from weighbridge.report.durability import differences, durabilities, durability_lines
 from weighbridge.report.ladder import climb
 from weighbridge.report.latency import latencies
 from weighbridge.report.plan import Plan, plan_of
@@ -149,9 +149,7 @@ def _judged(
         rows, aa = [], report.aa.cost if report.aa else None
         for each in report.comparisons:
             p_value = next(after_holm)
-            arms = {(report.workload, report.level, name) for name in (plan.baseline, each.environment)}
-            differs = unlike(context.durability, report.label, each.environment, plan.baseline)
-            never = bool(arms & failing or differs)
+            never = context.never_equivalent(report, each.environment, failing)
             nothing = each.cost is not None and negligible(report.metric, each.cost.typical)
             verdict = family.verdict(
                 each.cost, p_value, None if each.aa else aa, never_equivalent=never, never_different=nothing

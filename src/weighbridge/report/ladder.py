@@ -16,7 +16,6 @@ from weighbridge.report import family, remarks
 from weighbridge.report.comparing import Key, comparison
 from weighbridge.report.confounders import confounders
 from weighbridge.report.content import Ladder, MetricReport, Step
-from weighbridge.report.durability import unlike
 from weighbridge.report.plan import Plan, changes
 from weighbridge.statistics import Scale
 from weighbridge.store.run import RunStore, Value
@@ -57,11 +56,9 @@ def climb(
         report, told = ladder.report, []
         aa = report.aa.cost if report.aa else None
         for step in ladder.steps:
-            arms = {(report.workload, report.level, name) for name in (step.previous, step.row.environment)}
             p_value = next(after_holm)
             against = contexts[step.previous, step.row.environment]
-            differs = unlike(against.durability, report.label, step.row.environment, step.previous)
-            never = bool(arms & failing or differs)
+            never = against.never_equivalent(report, step.row.environment, failing)
             verdict = family.verdict(step.row.cost, p_value, aa, never_equivalent=never)
             row = replace(against.with_breaks(report, step.row), adjusted_p=p_value, verdict=verdict, aa=False)
             about = remarks.about(report, row, against)

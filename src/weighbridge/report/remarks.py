@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from weighbridge.report.confounders import OUTSIDE, bare
@@ -69,6 +69,15 @@ class Context:
         for trial in (each for each in self.trials if not each.broke):
             outcomes.setdefault((trial.workload, trial.level, trial.environment), []).append(trial.ok)
         return {where for where, ok in outcomes.items() if failing(ok)} | set(self.broken)
+
+    def never_equivalent(
+        self, report: MetricReport, environment: str, failing: Collection[tuple[str, str, str]]
+    ) -> bool:
+        """Whether one of the two sides is among the `failing`, or they do not keep alike what they acknowledged."""
+        arms = ((report.workload, report.level, name) for name in (self.baseline, environment))
+        return any(arm in failing for arm in arms) or bool(
+            unlike(self.durability, report.label, environment, self.baseline)
+        )
 
     def with_breaks(self, report: MetricReport, row: Comparison) -> Comparison:
         """Give a comparison that knows which of its sides broke."""

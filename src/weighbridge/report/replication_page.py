@@ -44,8 +44,8 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
                 "id": f"t{number}",
                 "table": table,
                 "chart": place(specs, chart(table)),
-                "rows": _rows(table, _measured(table)),
-                "absent": _rows(table, [row for row in table.rows if row not in _measured(table)]),
+                "rows": _rows(table, _parted(table)[0]),
+                "absent": _rows(table, _parted(table)[1]),
                 "better": better_words(found.study, table.compared),
             }
             for number, table in enumerate(found.tables, 1)
@@ -63,9 +63,12 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
     return path
 
 
-def _measured(table: Table) -> list[Row]:
-    """The rows that were measured; where none was, all."""
-    return [row for row in table.rows if row.measured is not None] or list(table.rows)
+def _parted(table: Table) -> tuple[list[Row], list[Row]]:
+    """The rows to show and those to fold: the measured ones and the rest; where none was measured, all are shown."""
+    measured = [row for row in table.rows if row.measured is not None]
+    if not measured:
+        return list(table.rows), []
+    return measured, [row for row in table.rows if row.measured is None]
 
 
 def _rows(table: Table, rows: Sequence[Row]) -> list[dict[str, str]]:
@@ -102,7 +105,7 @@ def _points(table: Table) -> list[dict[str, Any]]:
     """What is drawn: both comparisons of every row, on the table's own scale and, for differences, in one unit."""
     scale, points = table.compared.scale, []
     alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
-    for row in _measured(table):
+    for row in _parted(table)[0]:
         own, cost = row.published, row.measured.cost if row.measured else None
         numbers = own.interval
         low, high = (numbers.low, numbers.high) if numbers else (own.effect, own.effect)
@@ -195,14 +198,15 @@ def print_replication(found: Replication, console: "Console") -> None:
                 console.print(Text(f"  not measured: {printable(why)}", style="dim"))
             continue
         columns = Columns("environment", "published", "measured", "direction", box=box.SIMPLE_HEAD, pad_edge=False)
-        for row in _measured(table):
+        shown, folded = _parted(table)
+        for row in shown:
             here = f"{measured_text(row)} outside" if row.apart else measured_text(row)
             cells = (row.name, published_text(row.published), here, row.words)
             style = STYLES.get(row.direction, "dim")
             columns.add_row(*(Text(printable(cell), style=style if cell is cells[-1] else "") for cell in cells))
         console.print(columns)
         absent: dict[str, list[str]] = {}
-        for row in [each for each in table.rows if each.measured is None]:
+        for row in folded:
             absent.setdefault(row.why, []).append(row.name)
         for why, names in absent.items():
             console.print(Text(f"  not measured ({printable(why)}): {', '.join(names)}", style="dim"))

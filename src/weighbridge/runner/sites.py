@@ -2,10 +2,11 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from statistics import median
+from typing import TypeVar
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
@@ -24,7 +25,7 @@ OUTSIDE = "outside"
 _ALLOWED = "ulimit -n; cat /proc/sys/net/core/somaxconn"
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
-_NOT_REACHED = f"from its client reaches its server at {{}} (tried for {REACHED_S:.0f} s)"
+Found = TypeVar("Found")
 
 
 def limits_of(study: Study, role: Role, host: Host) -> Limits:
@@ -72,10 +73,10 @@ class Sites:
                 self._open_one(stack, self._key(arm, role), arm)
         for cell in [cell for cell in self.study.cells if "udp" in registry.workloads()[cell.kind].transports][:1]:
             for arm in self.study.arms:
-                self._probe(arm, cell)
+                self._paths[arm.name] = self._tried(arm, cell, "datagram", probe)
         for cell in [cell for cell in self.study.cells if registry.workloads()[cell.kind].load][:1]:
             for arm in self.study.arms:
-                self._reach(arm, cell)
+                self._tried(arm, cell, "connection", reached)
 
     def _host(self, role: Role) -> Host:
         return self.hosts[self.study.host_of(role)]
@@ -161,34 +162,27 @@ class Sites:
             return Endpoint(server.listen, server.address, port, client.address)
         return Endpoint(server.listen, server.address, port, path.client, path.udp_payload)
 
-    def _probe(self, arm: Arm, cell: Cell) -> None:
-        """Try the path between an environment's roles once: what cannot be reached is told now, not in each trial."""
-        with self._thawed(arm, cell) as sites:
-            at = self._endpoint(arm, cell, sites)
-            deadline = time.monotonic() + REACHED_S
-            while (path := probe(sites["server"], sites["client"], at)) is None:
-                if time.monotonic() > deadline:
-                    raise Unavailable(f"environment {arm.name}: no datagram {_NOT_REACHED.format(at.address)}")
-        self._paths[arm.name] = path
+    def _tried(
+        self, arm: Arm, cell: Cell, what: str, attempt: Callable[[Site, Site, Endpoint], Found | None]
+    ) -> Found:
+        """What an attempt finds between two roles: what cannot be reached is told now, and not in each trial.
 
-    def _reach(self, arm: Arm, cell: Cell) -> None:
-        """Try one connection, where a server that takes none would be told as one that broke under its load."""
-        with self._thawed(arm, cell) as sites:
-            at = self._endpoint(arm, cell, sites)
-            deadline = time.monotonic() + REACHED_S
-            while not reached(sites["server"], sites["client"], at):
-                if time.monotonic() > deadline:
-                    raise Unavailable(f"environment {arm.name}: no connection {_NOT_REACHED.format(at.address)}")
-
-    @contextmanager
-    def _thawed(self, arm: Arm, cell: Cell) -> Iterator[dict[Role, Site]]:
-        """The sites of a workload, thawed for a while."""
+        A server that takes no connection would also be told as one that broke under its load.
+        """
         sites = {role: self._open[self._key(arm, role)] for role in registry.workloads()[cell.kind].roles}
         for site in sites.values():
             site.thaw()
-        yield sites
+        at = self._endpoint(arm, cell, sites)
+        deadline = time.monotonic() + REACHED_S
+        while not (found := attempt(sites["server"], sites["client"], at)):
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    f"environment {arm.name}: no {what} from its client reaches its server at {at.address} "
+                    f"(tried for {REACHED_S:.0f} s)"
+                )
         for site in sites.values():
             site.freeze()
+        return found
 
     def sizes(self) -> dict[str, str]:
         """The size of what each workload sends in each environment, by "ENVIRONMENT/WORKLOAD", where it has one."""

@@ -135,7 +135,7 @@ def ensure(
         key,
         "the userland",
         lambda: cached(packages, cache, maven, golang),
-        cannot_build(),
+        cannot_build,
         say,
         build,
     )

@@ -55,7 +55,7 @@ def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
         key_of(project),
         program_of(project),
         lambda: cached(project, cache),
-        cannot_build([project], cache),
+        lambda: cannot_build([project], cache),
         say,
         lambda work: _build(project, work),
     )

@@ -49,7 +49,7 @@ def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
         key_of(project),
         f"the jars of {project}",
         lambda: cached(project, cache),
-        cannot_build([project], cache),
+        lambda: cannot_build([project], cache),
         say,
         lambda work: _build(project, work),
     )

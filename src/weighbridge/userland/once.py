@@ -41,18 +41,18 @@ def ensure(
     key: str,
     what: str,
     cached: Callable[[], Built | None],
-    lacking: tuple[str, str] | None,
+    lacking: Callable[[], tuple[str, str] | None],
     say: Callable[[str], None],
     build: Callable[[Path], None],
 ) -> Built:
     """Give what ``cached`` finds, made by ``build`` if need be; ``what`` it is called.
 
-    Raises Unavailable where something is ``lacking`` (with what helps), DiskFull, and what ``build`` raises.
+    Raises Unavailable where something is ``lacking`` for it (with what helps), DiskFull, and what ``build`` raises.
     """
     if (ready := cached()) is not None:
         return ready
-    if lacking is not None:
-        raise Unavailable(": ".join(lacking))
+    if (missing := lacking()) is not None:
+        raise Unavailable(": ".join(missing))
 
     def told(work: Path) -> None:
         say(f"building {what}, once")
