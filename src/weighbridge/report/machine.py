@@ -51,8 +51,8 @@ def report_json(store: RunStore) -> dict[str, Any]:
       requests beyond).
     - ``curves``: one object per throughput and environment of a workload whose load is swept: ``environment``,
       ``workload``, ``metric``, ``unit``, ``load`` (the option) and ``fixed`` (the other factors in words);
-      ``knee``: ``level`` (as written), ``value`` (median, in ``unit``), ``highest`` and ``of`` (blocks), or null;
-      ``peak``: the ratio of its highest value in a block to the baseline's (``typical``, ``low``, ``high``,
+      ``peak``: ``level`` (as written), ``value`` (median, in ``unit``), ``highest`` and ``of`` (blocks), or null;
+      ``peak_cost``: the ratio of its highest value in a block to the baseline's (``typical``, ``low``, ``high``,
       ``blocks``), null for the baseline and without such a block; ``errors_from``: the lowest level with errors in
       some block, as written, or null.
     - ``broke``: one object per workload, level and environment in which trials broke under their load:
