@@ -9,7 +9,7 @@ from weighbridge.report import family, remarks
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
 from weighbridge.report.confounders import calibrated, confounders, packet_sizes
-from weighbridge.report.content import Analysis, MetricReport, TrialRow
+from weighbridge.report.content import FEW_BLOCKS, Analysis, MetricReport, TrialRow
 from weighbridge.report.curves import load_sweeps
 from weighbridge.report.durability import differences, durabilities, durability_lines
 from weighbridge.report.ladder import climb
@@ -116,7 +116,8 @@ def _compared(
         report = MetricReport(
             workload, level, labels.get((workload, level), workload), metric, here[0].unit,
             cast(Better, here[0].better), headline, median(baseline_values) if baseline_values else None,
-            family.noise_floor(aa), tuple(each for each, _ in made),
+            family.noise_floor(aa) if aa is not None and aa.blocks >= FEW_BLOCKS else None,
+            tuple(each for each, _ in made),
         )  # fmt: skip
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in made)

@@ -16,7 +16,7 @@ from weighbridge.report.curve_words import (
 )
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_of, cost_text, quantity
-from weighbridge.report.page import place
+from weighbridge.report.page import FULL_PX, place
 from weighbridge.report.sentences import printable
 from weighbridge.report.sweep import Broke, Curve, LoadLevel, LoadSweep, MetricCurve, Point
 from weighbridge.statistics import Cost
@@ -51,11 +51,12 @@ def curve_sections(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, 
 def _metric(analysis: Analysis, specs: dict[str, str], sweep: LoadSweep, metric: MetricCurve) -> dict[str, Any]:
     names = [curve.environment for curve in metric.curves]
     arms = [name for name in names if name != analysis.baseline]
+    width = FULL_PX if metric is sweep.headline else 0  # the others are folded
     rows = [_level(analysis, sweep, metric, level, arms) for level in sweep.levels]
     return {
         "name": metric_words(metric.metric),
         "better": metric.better,
-        "chart": place(specs, charts.load_curve(analysis, sweep, metric, legend=False)),
+        "chart": place(specs, charts.load_curve(analysis, sweep, metric, legend=False), static_px=width),
         "caption": charts.curve_caption(analysis, sweep, metric),
         "environments": [analysis.baseline, *arms],
         "rows": rows,
