@@ -168,7 +168,7 @@ def test_the_page_draws_them_in_folds(run):
     page = page_of(store)
     assert "Of several network interfaces the busiest" in page.text and "not drawn: host a CPU, steal" in page.text
     specs = [json.loads(text) for attrs, text in page.scripts if attrs.get("type") == "application/json"]
-    assert len(specs) == 7 + 15 + 1  # the last: the time of a block
+    assert len(specs) == 4 + 15 + 1  # no costs of two blocks; the last: the time of a block
     assert (store.directory / "report.html").stat().st_size < 3_000_000
 
 

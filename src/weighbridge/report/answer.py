@@ -70,6 +70,8 @@ def answer(analysis: Analysis) -> str:
     what = ("step" if steps else "comparison") + ("" if len(rest) == 1 else "s")
     if not parts:
         parts.append(f"{_no_cost(found)}: of {len(rest)} {what} {_counts(rest)}")
+    elif len(rest) == 1:
+        parts.append(f"the other {what} {_said(rest[0].row.shown_as, 1)}")
     elif rest:
         parts.append(f"of the other {len(rest)} {what} {_counts(rest)}")
     text = "; ".join(parts)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from weighbridge.report.content import Analysis
+from weighbridge.report.effect import effect
 from weighbridge.report.matrix import Cell, Row, matrix
 from weighbridge.report.matrix_words import large, native, small, whole
 from weighbridge.report.sections import levels_id, metric_id
@@ -29,9 +30,18 @@ def _cell(row: Row, cell: Cell | None) -> dict[str, str]:
     return {
         "large": large(row, cell),
         "small": small(row, cell),
-        "style": cell.shown_as if cell else "",
+        "style": _style(cell),
         "title": whole(row, cell) if cell else "not measured here",
     }
+
+
+def _style(cell: Cell | None) -> str:
+    """The classes of a cell: the verdict, and whether it is a gain."""
+    if cell is None:
+        return ""
+    found = [effect(*each) for each in cell.different]
+    gain = bool(found) and not any(each is not None and each.worse for each in found)
+    return f"{cell.shown_as} gain" if gain else cell.shown_as
 
 
 def _link(analysis: Analysis, row: Row) -> str:

@@ -1,16 +1,16 @@
 """Charts as SVG inside a page: what is seen without its script, in print, and before the script has drawn.
 
 What vl-convert gives is read as XML and written again with nothing but drawing in it: no script, no style sheet, no
-link that leaves the page. Ids are made the page's own, so that two charts do not share a clip path.
+link. Ids are made the page's own, so that two charts do not share a clip path.
 """
 
+import json
 import re
 from typing import Any
 from xml.etree import ElementTree
 
 SVG = "http://www.w3.org/2000/svg"
-LINK = "{http://www.w3.org/1999/xlink}href"
-ELEMENTS = {"svg", "g", "path", "text", "tspan", "rect", "line", "circle", "polygon", "clipPath", "defs", "a"}
+ELEMENTS = {"svg", "g", "path", "text", "tspan", "rect", "line", "circle", "polygon", "clipPath", "defs"}
 """What a chart is drawn with. Anything else is left out."""
 
 LEFT_OUT = {"class", "role", "target", "pointer-events", "style", "href"}
@@ -20,6 +20,9 @@ INK, LINE = "currentColor", "#88888859"
 """Colours of words and lines that can be read on a light page and on a dark one."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+_CONTROL = re.compile(r"\\u(?:00[01][0-9a-f]|007f|fff[ef])")
+"""Control characters as JSON writes them: vl-convert ends the whole process where it measures a NUL."""
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
@@ -29,7 +32,8 @@ def static_svg(definition: dict[str, Any], name: str, width: int) -> str:
     from altair.utils._importers import vl_version_for_vl_convert
 
     sized = {**definition, "width": width} if definition.get("width") == "container" else definition
-    drawn = vl_convert.vegalite_to_svg({**sized, "config": _config(width)}, vl_version=vl_version_for_vl_convert())
+    text = _CONTROL.sub(r"\\ufffd", json.dumps({**sized, "config": _config(width)}))
+    drawn = vl_convert.vegalite_to_svg(text, vl_version=vl_version_for_vl_convert())
     return _safe(drawn, name)
 
 
@@ -46,7 +50,7 @@ def _config(width: int) -> dict[str, Any]:
 
 def _safe(drawn: str, name: str) -> str:
     """The drawing alone, with ids of its own."""
-    root = ElementTree.fromstring(drawn)  # noqa: S314 - made by vl-convert from our own definition
+    root = ElementTree.fromstring(_NO_XML.sub("\N{REPLACEMENT CHARACTER}", drawn))  # noqa: S314 - vl-convert made it
     _clean(root, name)
     for key in ("width", "height"):
         root.attrib.pop(key, None)
@@ -59,11 +63,12 @@ def _safe(drawn: str, name: str) -> str:
 
 def _clean(element: ElementTree.Element, name: str) -> None:
     for child in list(element):
+        if child.tag == f"{{{SVG}}}a":  # the script's chart leads to the trials, this one to nowhere
+            child.tag = f"{{{SVG}}}g"
         if child.tag.removeprefix(f"{{{SVG}}}") in ELEMENTS:
             _clean(child, name)
         else:
             element.remove(child)
-    link = element.attrib.pop(LINK, "")
     for key in [each for each in element.attrib if each in LEFT_OUT or each.startswith(("aria-", "on", "{"))]:
         del element.attrib[key]
     for key, value in element.attrib.items():
@@ -73,5 +78,3 @@ def _clean(element: ElementTree.Element, name: str) -> None:
             element.set(key, value.replace("url(#", f"url(#{name}-") if value.startswith("url(#") else "none")
         elif key in ("d", "transform"):
             element.set(key, _LONG.sub(lambda found: f"{float(found[0]):.2f}", value))
-    if link.startswith("#"):
-        element.set("href", link)
