@@ -92,8 +92,8 @@ def test_a_bad_aa_arm_in_resource_use_alone_is_seen(run):
 def test_the_page_and_the_terminal_tell_it_apart(run):
     store = run(costs={"bridge": 1.25}, workloads=[METERED])
     page, text = page_of(store), shown(store, width=120, whole=True)
-    assert "more metrics: p99 latency" in page.text and "family of their own" in page.text
-    assert "cpu client per gbit" in page.text and "tcp, resource use" in text and "s/Gbit" in text
+    assert "resource use that differs" in page.text and "family of its own" in page.text
+    assert "CPU client per Gbit" in page.text and "tcp, resource use" in text and "s/Gbit" in text
     check_links(page, store.directory)
     flags = {cost["metric"]: cost["resource_use"] for cost in report_json(store)["costs"]}
     assert flags["cpu_client_per_gbit"] is True and flags["throughput"] is False

@@ -20,7 +20,8 @@ def report_json(store: RunStore) -> dict[str, Any]:
     """Give the stable document of ``report --json``; every value is JSON, infinite numbers are null.
 
     - ``study``: the study's name. ``run``: the run's id. ``schema``: the version of this document (1).
-    - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not known.
+    - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not
+      known, or below five blocks.
     - ``trusted``: false where the A/A arm shows a cost, true where no such false cost was seen (which says nothing
       about how small a cost the session sees: see ``noise_floor``); null without an A/A arm or with fewer than two
       blocks of it.
