@@ -21,7 +21,7 @@ SMALL = Sweep(
 )
 UNFOLD = "document.querySelectorAll('details').forEach(function (each) { each.open = true; })"
 CHARTS = """Array.from(document.querySelectorAll('.chart')).map(function (place) {
-    const drawing = place.querySelector('svg');
+    const drawing = place.querySelector('.vega-embed svg');
     const box = drawing ? drawing.getBoundingClientRect() : {width: 0, height: 0, right: 0};
     const marks = Array.from(place.querySelectorAll('g[class*="mark-"][class*="role-mark"] > *'));
     const seen = marks.filter(function (mark) {
@@ -89,8 +89,18 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_window(page, wrong: 
     assert not wrong
 
 
+def test_without_its_script_the_page_has_its_charts(browser: sync_api.Browser, report: Path):
+    opened = browser.new_page(java_script_enabled=False, viewport={"width": 1200, "height": 900})
+    opened.goto(report.as_uri())
+    drawn = opened.locator(".chart > svg:visible")
+    assert drawn.count() > 0 and opened.locator(".chart:visible").count() == drawn.count()
+    boxes = [each.bounding_box() for each in drawn.all()]
+    assert all(box and box["width"] > 300 and box["height"] > 40 for box in boxes)
+    opened.close()
+
+
 def test_a_click_on_a_number_leads_to_its_raw_output(page, wrong: list[str], report: Path):
-    number = page.locator('main td a[href^="#g"]', has_text="%").first
+    number = page.locator('main td a[href^="#g"]', has_text="/s").first
     group = page.locator(number.get_attribute("href"))
     assert not group.locator("details.trial").first.is_visible()
     number.click()

@@ -9,7 +9,7 @@ from weighbridge.report.content import Analysis
 from weighbridge.report.metered import HOST, QUANTITIES, Key
 from weighbridge.report.numbers import plain, quantity
 from weighbridge.report.overtime import Picture, pictures
-from weighbridge.report.page import place
+from weighbridge.report.page import FULL_PX, SMALL_PX, place
 from weighbridge.report.use_by_level import ByLevel, Row, by_level, generator_limited, never, unit_of
 from weighbridge.store.run import RunStore
 
@@ -27,9 +27,9 @@ def overtime_sections(store: RunStore, analysis: Analysis, specs: dict[str, str]
             "title": use.group.title,
             "load": use.group.load or "level",
             "table": _table(analysis, use),
-            "levels": _levels(analysis, specs, use),
+            "levels": _levels(analysis, specs, use, static=not number),
             "limits": _limits(use),
-            "time": _time(analysis, specs, picture) if picture else None,
+            "time": _time(analysis, specs, picture, static=not number) if picture else None,
         })  # fmt: skip
     return found
 
@@ -37,12 +37,16 @@ def overtime_sections(store: RunStore, analysis: Analysis, specs: dict[str, str]
 # -- by level --------------------------------------------------------------------------------------
 
 
-def _levels(analysis: Analysis, specs: dict[str, str], use: ByLevel) -> list[Shown]:
+def _levels(analysis: Analysis, specs: dict[str, str], use: ByLevel, *, static: bool) -> list[Shown]:
     """A small chart for each quantity that is used at all; none where there is one level only."""
     if len(use.group.levels) < 2:
         return []
     keys = sorted((key for key in use.quantities if not never(use, key)), key=_by_quantity)
-    return [{"name": _name(key), "chart": place(specs, use_against_level(analysis, use, key))} for key in keys]
+    width = SMALL_PX if static else 0  # all but the first workload's are folded
+    return [
+        {"name": _name(key), "chart": place(specs, use_against_level(analysis, use, key), static_px=width)}
+        for key in keys
+    ]
 
 
 def _by_quantity(key: Key) -> tuple[int, bool]:
@@ -118,14 +122,15 @@ def _limit(row: Row) -> list[Shown]:
 # -- over time -------------------------------------------------------------------------------------
 
 
-def _time(analysis: Analysis, specs: dict[str, str], picture: Picture) -> Shown:
+def _time(analysis: Analysis, specs: dict[str, str], picture: Picture, *, static: bool) -> Shown:
+    width = FULL_PX if static else 0
     drawn = over_time(analysis, picture)
     watched = of_prometheus(analysis, picture)
     kinds = {kind for panel in picture.panels for kind in panel.curves if kind}
     return {
         "title": f"block {picture.block}",
-        "chart": place(specs, drawn),
-        "prometheus": place(specs, watched),
+        "chart": place(specs, drawn, static_px=width),
+        "prometheus": place(specs, watched, static_px=width),
         "further": picture.further,
         "kinds": {kind: colour for kind, colour in KIND_COLOURS.items() if kind in kinds},
         "caption": _caption(picture),

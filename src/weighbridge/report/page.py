@@ -28,8 +28,8 @@ class Drawn:
     """The chart as it is seen without a script; empty where only the script draws it."""
 
 
-FULL_PX, HALF_PX = 1080, 470
-"""Widths of charts that are drawn without a script: as wide as the page, and beside a table."""
+FULL_PX, HALF_PX, SMALL_PX = 1080, 470, 270
+"""Widths of charts that are drawn without a script: as wide as the page, beside a table, and one of many."""
 
 
 def place(specs: dict[str, str], chart: Any, *, static_px: int = 0) -> Drawn:

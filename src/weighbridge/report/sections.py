@@ -55,7 +55,11 @@ def sections(
             "first": [each for each in shown if all(each is not other for other in others)],
             "others": others,
             "more": ", ".join(each["name"] for each in others),
-            "latencies": [_latency(analysis, specs, each) for each in analysis.latencies if each.label == label],
+            "latencies": [
+                _latency(analysis, specs, each, static=not folded)
+                for each in analysis.latencies
+                if each.label == label
+            ],
             "resources": [each for each in resources if not _differs(each["report"])],
             "different_resources": [each for each in resources if _differs(each["report"])],
             "usage": _usage(analysis, specs, used.get(label)),
@@ -104,7 +108,7 @@ def _metric(
     }
 
 
-def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport) -> dict[str, Any]:
+def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport, *, static: bool) -> dict[str, Any]:
     return {
         "name": metric_label(report.workload, report.metric, "s"),
         "rows": [
@@ -116,7 +120,9 @@ def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport) -
             for row in report.rows
         ],
         "percents": [f"p{percent:g}" for percent in PERCENTS],
-        "curve": place(specs, charts.percentile_curve(analysis, report, legend=False)),
+        "curve": place(
+            specs, charts.percentile_curve(analysis, report, legend=False), static_px=HALF_PX if static else 0
+        ),
     }
 
 
