@@ -7,7 +7,7 @@ import typer
 
 from weighbridge import registry
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
-from weighbridge.model.study import Role, Study
+from weighbridge.model.study import Study
 
 
 def register(app: typer.Typer) -> None:
@@ -77,10 +77,10 @@ def describe(study: Study) -> dict[str, Any]:
 def hosts_of(study: Study) -> dict[str, Any]:
     """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
     roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles}
-    placed: tuple[Role, ...] = ("client", "server") if "client" in roles else ("server",)
+    clients = {"client": list(study.client_hosts)} if "client" in roles else {}
     return {
         "hosts": {name: host.model_dump(exclude_none=True) for name, host in study.file.hosts.items()},
-        "placement": {role: study.host_of(role) for role in placed},
+        "placement": {**clients, "server": [study.server_host]},
         "inside": list(study.file.inside),
     }
 
@@ -91,12 +91,17 @@ def hosts_line(told: dict[str, Any]) -> str:
         return ""
 
     def described(host: dict[str, Any]) -> str:
+        if host["kind"] == "local":
+            return "this machine"
         link = f", {host['link'] / 1e6:g} Mbit/s" if host.get("link") else ", no rate limit" * (host["kind"] != "ssh")
         where = host["destination"] if host["kind"] == "ssh" else "made on this machine"
         return f"{host['kind']}, {where}{link}"
 
     hosts = told["hosts"]
-    places = ", ".join(f"{role} on {name} ({described(hosts[name])})" for role, name in told["placement"].items())
+    places = ", ".join(
+        f"{role} on {' and '.join(f'{name} ({described(hosts[name])})' for name in names)}"
+        for role, names in told["placement"].items()
+    )
     inside = " and ".join(told["inside"])
     unknown = any(host["kind"] == "ssh" for host in hosts.values())
     return f"hosts: {places}; inside the environments: {inside}" + (

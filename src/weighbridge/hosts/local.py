@@ -17,12 +17,12 @@ class LocalHost:
     """This machine. Every process that it starts carries the run's id in its environment. Implements ``Host``."""
 
     kind = "local"
-    address = "127.0.0.1"
     interface = ""
     cpuset: str | None = None
 
-    def __init__(self, run_id: str, name: str = "local") -> None:
+    def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name
+        self.address = address
         self.root = os.geteuid() == 0
         self._env = {process.RUN_VARIABLE: run_id}
         self._run_id = run_id

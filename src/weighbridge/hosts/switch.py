@@ -5,6 +5,7 @@ there may have set to drop.
 """
 
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -128,6 +129,34 @@ class Switch:
             mask = _mask(kernel.cpus_in(options.cpus))
             write = ("sh", "-c", 'echo "$1" > /sys/class/net/eth0/queues/rx-0/rps_cpus', "write", mask)
             self._anywhere(*inside, *write)
+
+    @contextmanager
+    def uplink(self, name: str) -> Iterator[str]:
+        """A cable from the switch to this machine itself, which sees it as ``name``; gives this machine's address.
+
+        It has no rate, an MTU of 1500, and goes away with the switch. Addresses of the subnet that this machine uses
+        already are refused: Unavailable.
+        """
+        if (used := kernel.route_to(SUBNET)) is not None:
+            raise Unavailable(
+                f"this machine uses addresses of {SUBNET} already (interface {used}): no testbed host can be joined"
+            )
+        address, mac = self.next_host()
+        port = _port(address)
+        self._must(
+            "ip", "link", "add", port, "type", "veth", "peer", "name", name, "address", mac, "netns", str(os.getpid())
+        )
+        self._must("ip", "link", "set", port, "master", "br0", "up")
+        try:
+            for argv in (
+                ("ip", "link", "set", name, "up"),
+                ("ip", "address", "add", f"{address}/24", "broadcast", "+", "dev", name),
+            ):
+                self._anywhere("env", "--", *argv)
+            yield address
+        finally:
+            if self._holder.poll() is None:
+                self._must("ip", "link", "delete", port)
 
     def plug(self, address: str, *, up: bool) -> None:
         """Plug in or pull the cable of the host with this address."""

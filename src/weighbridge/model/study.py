@@ -188,6 +188,23 @@ class Repetitions(Options):
         return self
 
 
+class Placement(Options):
+    """Which host each role is on. A list for ``client`` sweeps where the clients of the study's servers are."""
+
+    client: Name | Annotated[list[Name], Field(min_length=1)] | None = None
+    server: Name | None = None
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The hosts on which clients are, in turn; empty where the study says nothing of it."""
+        return () if self.client is None else (self.client,) if isinstance(self.client, str) else tuple(self.client)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Every host that is named, the server's first."""
+        return (*((self.server,) if self.server else ()), *self.clients)
+
+
 def _this_machine() -> dict[str, HostOptions]:
     return {"local": LocalOptions()}
 
@@ -198,7 +215,9 @@ class StudyFile(Options):
     study: Annotated[Name, Field(description="The study's name")]
     question: Annotated[str, Field(min_length=1, description="What it asks, in one sentence")]
     hosts: dict[Name, HostOptions] = Field(default_factory=_this_machine, min_length=1)
-    placement: dict[Literal["client", "server"], Name] = Field(default_factory=dict)
+    placement: Annotated[
+        Placement, Field(description="Which host each role is on; a list of hosts for the client sweeps them")
+    ] = Placement()
     inside: list[Literal["client", "server"]] = Field(default_factory=lambda: ["server"], min_length=1)  # type: ignore[arg-type]
     resources: Resources = Resources()
     baseline: Name
@@ -221,11 +240,15 @@ class StudyFile(Options):
     ] = {}
 
 
+CLIENT = "client"
+"""The factor of a level that says on which host the client is, where the study's placement sweeps it."""
+
+
 class Arm(BaseModel):
     """One environment of a study under its name; ``aa_of`` names the baseline that it repeats.
 
     ``workloads`` are the options that workloads have in this environment only, whole and checked, by cell
-    (workload, level).
+    (workload, level). ``clients`` are the hosts whose clients it is measured with; None: all.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -234,16 +257,18 @@ class Arm(BaseModel):
     options: Any
     aa_of: str | None = None
     workloads: dict[tuple[str, Level], Any] = {}
+    clients: tuple[str, ...] | None = None
 
 
 class Cell(BaseModel):
-    """One workload at one level: what the arms are compared on."""
+    """One workload at one level: what the arms are compared on. ``client`` is the host of its client, "" for none."""
 
     model_config = ConfigDict(frozen=True)
     workload: str
     kind: str
     level: Level = ()
     options: Any
+    client: str = ""
 
     @property
     def label(self) -> str:
@@ -270,6 +295,16 @@ class Study(BaseModel):
         """The options of a workload in an environment: the cell's, unless the environment has its own."""
         return arm.workloads.get((cell.workload, cell.level), cell.options)
 
-    def host_of(self, role: Role) -> str:
-        """The name of the host of a role: its placement, else the first host; ``solo`` is where servers are."""
-        return self.file.placement.get("client" if role == "client" else "server", next(iter(self.file.hosts)))
+    def arms_of(self, cell: Cell) -> tuple[Arm, ...]:
+        """The environments that are measured on a cell: those that clients on its client's host reach."""
+        return tuple(arm for arm in self.arms if not cell.client or arm.clients is None or cell.client in arm.clients)
+
+    @property
+    def server_host(self) -> str:
+        """The name of the host of servers, and of workloads without a counterpart: as placed, else the first."""
+        return self.file.placement.server or next(iter(self.file.hosts))
+
+    @property
+    def client_hosts(self) -> tuple[str, ...]:
+        """The names of the hosts of clients: as placed, else the first host alone."""
+        return self.file.placement.clients or (next(iter(self.file.hosts)),)

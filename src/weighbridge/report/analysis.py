@@ -8,12 +8,13 @@ from typing import cast
 from weighbridge.report import family, remarks
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
-from weighbridge.report.confounders import calibrated, confounders, packet_sizes
+from weighbridge.report.confounders import calibrated, confounders, different_paths, packet_sizes
 from weighbridge.report.content import Analysis, MetricReport, TrialRow
 from weighbridge.report.curves import load_sweeps
 from weighbridge.report.durability import differences, durabilities, durability_lines
 from weighbridge.report.ladder import climb
 from weighbridge.report.latency import latencies
+from weighbridge.report.paths import paths_of
 from weighbridge.report.plan import Plan, plan_of
 from weighbridge.report.readings import readings
 from weighbridge.report.resources import is_resource_use, negligible
@@ -35,9 +36,11 @@ def analyse(store: RunStore) -> Analysis:
     found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
     kept = durabilities(facts)
     found += differences(kept, plan.baseline)
+    paths = paths_of(facts, info.get("networked"))
+    found += different_paths(paths, plan, labels)
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        packet_sizes(facts), kept, readings(store), broken,
+        packet_sizes(facts), kept, readings(store), broken, paths,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -61,6 +64,7 @@ def analyse(store: RunStore) -> Analysis:
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
         durability=durability_lines(kept),
+        paths=paths,
     )
 
 
@@ -110,7 +114,7 @@ def _compared(
         here = values[key]
         headline = key[:2] not in seen and not is_resource_use(metric)
         seen.add(key[:2])
-        made = [comparison(here, plan, arm, plan.baseline) for arm in plan.compared]
+        made = [comparison(here, plan, arm, plan.baseline) for arm in plan.compared_on(workload, level)]
         baseline_values = per_block(here, plan.baseline)
         aa = next((each.cost for each, _ in made if each.aa), None)
         report = MetricReport(
@@ -150,9 +154,14 @@ def _judged(
         for each in report.comparisons:
             p_value = next(after_holm)
             never = context.never_equivalent(report, each.environment, failing)
+            unknown = context.paths.missing(report.workload, report.level, plan.baseline, each.environment)
             nothing = each.cost is not None and negligible(report.metric, each.cost.typical)
             verdict = family.verdict(
-                each.cost, p_value, None if each.aa else aa, never_equivalent=never, never_different=nothing
+                each.cost,
+                p_value,
+                None if each.aa else aa,
+                never_equivalent=never or unknown,
+                never_different=nothing or unknown,
             )
             rows.append(replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict))
         whole = replace(report, comparisons=tuple(rows))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weighbridge.report.names import titled
+from weighbridge.report.paths import Paths
 from weighbridge.report.resources import is_resource_use
 from weighbridge.report.sweep import Broke, LoadSweep
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
@@ -248,6 +249,8 @@ class Analysis:
     """Where trials broke under their load: workload, level, environment."""
     durability: Mapping[str, str] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged, in words."""
+    paths: Paths = field(default_factory=Paths)
+    """The network path of each environment, for the clients of each host."""
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:

@@ -22,6 +22,13 @@ class Plan:
     ladder: tuple[str, ...] = ()
     """Environments in the order in which each adds one step; empty where the study has no ladder."""
 
+    absent: frozenset[tuple[str, str, str]] = frozenset()
+    """Workload, level (JSON) and environment where the study does not measure the environment."""
+
+    def compared_on(self, workload: str, level: str) -> tuple[str, ...]:
+        """The environments that are compared with the baseline on a workload at a level; the A/A arm is last."""
+        return tuple(name for name in self.compared if (workload, level, name) not in self.absent)
+
     @property
     def compared(self) -> tuple[str, ...]:
         """The environments that are compared with the baseline, in the study's order; the A/A arm is last."""
@@ -44,6 +51,7 @@ def plan_of(store: RunStore) -> Plan:
         looks=len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1,
         planned_blocks=repetitions.get("blocks"),
         ladder=tuple(name for name in json.loads(info.get("ladder", "[]")) if name in names),
+        absent=frozenset((str(w), str(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))),
     )
 
 

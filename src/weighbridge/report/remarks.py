@@ -10,6 +10,7 @@ from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRo
 from weighbridge.report.durability import unlike
 from weighbridge.report.family import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
 from weighbridge.report.numbers import difference_interval, floor_text, percent_interval, plain, share
+from weighbridge.report.paths import Paths
 from weighbridge.report.readings import Readings
 from weighbridge.report.resources import by_difference
 from weighbridge.report.sweep import Broke
@@ -38,6 +39,8 @@ CODES = {
     "trial": "trials that were flagged when they ran (steal, throttling, pressure, saturation)",
     "readings": "the trials are so short that the meters read only a few times in each: means and peaks are chance",
     "packet-size": "measured with other packet sizes than the baseline: part of the cost may be theirs",
+    "path": "its network path differs from the baseline's besides the isolation: part of the cost may be the path's",
+    "no-path": "the network path of one of the two is not known: never different, never equivalent",
     "durability": "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
     "confounder": "something besides the isolation differs: versions, limits that could not be honoured",
 }
@@ -62,6 +65,7 @@ class Context:
     """How often the meters read; None where no trial has readings."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
+    paths: Paths = field(default_factory=Paths)
 
     def failing(self) -> set[tuple[str, str, str]]:
         """Give each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
@@ -95,6 +99,7 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
     found += _about_sizes(report, row, context)
+    found += _about_paths(report, row, context)
     if text := unlike(context.durability, report.label, row.environment, context.baseline):
         found.append(Remark("durability", text))
     found += _about_readings(report, here, context.readings)
@@ -170,6 +175,14 @@ def _about_sizes(report: MetricReport, row: Comparison, context: Context) -> lis
     if not mine or not other or mine == other:
         return []
     return [Remark("packet-size", f"measured with other packet sizes: {mine} against {other}")]
+
+
+def _about_paths(report: MetricReport, row: Comparison, context: Context) -> list[Remark]:
+    where = report.workload, report.level
+    if context.paths.missing(*where, context.baseline, row.environment):
+        return [Remark("no-path", "the network path of one of the two is not known: no verdict")]
+    text = context.paths.difference(*where, row.environment, context.baseline)
+    return [Remark("path", f"another network path: {text}")] if text else []
 
 
 def _about_readings(report: MetricReport, trials: Sequence[TrialRow], readings: Readings | None) -> list[Remark]:

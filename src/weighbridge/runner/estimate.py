@@ -13,13 +13,14 @@ def seconds(study: Study) -> tuple[float, float]:
     repetitions = study.file.repetitions
     fewest, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
     least = longest = 0.0
-    for arm in study.arms:
-        low, high = _FIXED_S.get(arm.kind, _FIXED_OTHER_S)
-        for cell in study.cells:
-            expected = registry.workloads()[cell.kind].expected_s(cell.options)
+    for cell in study.cells:
+        expected = registry.workloads()[cell.kind].expected_s(cell.options)
+        for arm in study.arms_of(cell):
+            low, high = _FIXED_S.get(arm.kind, _FIXED_OTHER_S)
             least += fewest * (expected + low)
             longest += most * (expected * 1.5 + high)
-        least, longest = least + _SITE_S[0], longest + _SITE_S[1]
+    sites = len(study.arms) * len(study.client_hosts)
+    least, longest = least + sites * _SITE_S[0], longest + sites * _SITE_S[1]
     if repetitions.budget is not None:
         longest = max(least, min(longest, repetitions.budget))
     return least, longest

@@ -45,11 +45,12 @@ class Precision:
 
     def arms_of(self, cell: Cell) -> list[str]:
         """The environments that the next block measures for a workload and level: none where all is known."""
-        compared = [arm for arm in self.study.arms if self._compared(arm)]
+        here = self.study.arms_of(cell)
+        compared = [arm for arm in here if self._compared(arm)]
         open_ = [arm.name for arm in compared if (*_key(cell), arm.name) not in self._left]
         if compared and not open_:  # with nothing to compare, the baseline alone is measured
             return []
-        others = [arm.name for arm in self.study.arms if not self._compared(arm)]
+        others = [arm.name for arm in here if not self._compared(arm)]
         return [*others, *open_]
 
     def _compared(self, arm: Arm) -> bool:

@@ -20,7 +20,7 @@ from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import RunStore, level_text
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure
@@ -49,6 +49,23 @@ def loads_of(study: Study) -> dict[str, str]:
     """The option that is the load of each of the study's workloads that has one, for the report of its curves."""
     loads = {cell.workload: registry.workloads()[cell.kind].load for cell in study.cells}
     return {workload: load for workload, load in loads.items() if load}
+
+
+def _about_workloads(study: Study) -> dict[str, str]:
+    """What a report has to know of the study's workloads, as JSON, since it asks no plug-in."""
+    kinds = registry.workloads()
+    networked = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].transports)
+    absent = [
+        (cell.workload, level_text(cell.level), arm.name)
+        for cell in study.cells
+        for arm in study.arms
+        if arm not in study.arms_of(cell)
+    ]
+    return {
+        "loads": json.dumps(loads_of(study)),
+        "networked": json.dumps(list(networked)),
+        "absent": json.dumps(absent),
+    }
 
 
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
@@ -115,7 +132,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress)
     if "study_text" not in info:
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run yet: name the study that is to be run")
-        store.begin(study, {"run_id": secrets.token_hex(6), "loads": json.dumps(loads_of(study))})
+        store.begin(study, {"run_id": secrets.token_hex(6), **_about_workloads(study)})
         return study
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:

@@ -91,6 +91,7 @@ class Session:
                 self.store.add_facts(place, facts)
             for scope, facts in about_hosts(self._sites.hosts).items():
                 self.store.add_facts(scope, facts)
+            self.store.add_facts("path", self._sites.paths())
             self.store.add_facts("packet sizes", self._sites.sizes())
             self.store.add_facts("durability", self._sites.durabilities())
             self.store.add_facts("during", self.look_around())

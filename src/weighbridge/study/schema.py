@@ -26,7 +26,13 @@ _OWN: dict[str, Any] = {
         "type": "object",
         "description": "Options that workloads have in this environment only, by the workload's name",
         "additionalProperties": {"type": "object"},
-    }
+    },
+    "clients": {
+        "type": "array",
+        "items": {"type": "string"},
+        "minItems": 1,
+        "description": "The hosts of the clients that it is measured with, where the placement names several",
+    },
 }
 
 
