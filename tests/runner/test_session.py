@@ -69,9 +69,9 @@ def test_every_trial_of_every_block_is_run_and_saved(world: World, tmp_path: Pat
     assert world.left() == []
     with RunStore(tmp_path / "run") as store:
         assert len(store.values()) == 24
-        assert {scope for scope, *_ in store.facts()} == {*(f"{arm}/server" for arm in ARMS), "outside/client"} | {
-            f"{arm}/client" for arm in ARMS if f"{arm}/client" in {scope for scope, *_ in store.facts()}
-        }
+        assert {scope for scope, *_ in store.facts()} == {"path", "outside/client"} | {
+            *(f"{arm}/server" for arm in ARMS)
+        } | {f"{arm}/client" for arm in ARMS if f"{arm}/client" in {scope for scope, *_ in store.facts()}}
 
 
 def test_each_trial_has_a_fresh_server_and_a_fresh_client(world: World, tmp_path: Path):
@@ -140,7 +140,7 @@ def test_a_server_that_cannot_be_reached_is_none_that_broke(
 ):
     monkeypatch.setattr(FakeWorkload, "load", "n")
     monkeypatch.setattr(sites_module, "REACHED_S", 0.01)
-    world.reached = False
+    world.path = None
     with pytest.raises(
         Unavailable, match=r"environment native: no connection from its client reaches its server at 198"
     ):

@@ -11,6 +11,7 @@ from typing import Any
 from weighbridge.errors import EnvironmentLost
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Environment, Readiness, Workload
 from weighbridge.model.site import RunContext, SiteRequest, Userland
 from weighbridge.model.study import Options, Study
@@ -220,7 +221,7 @@ class World:
     programs: list[Program] = field(default_factory=list)
     started: list[tuple[str, tuple[str, ...], set[str]]] = field(default_factory=list)
     port_in_use: bool = False
-    reached: bool = True
+    path: NetworkPath | None = field(default_factory=lambda: NetworkPath(transport="tcp", interfaces=()))
     ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
     fails: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from weighbridge.errors import Unavailable
 from weighbridge.facts._probing import listens, perl
 from weighbridge.model.command import Command, Transport
-from weighbridge.model.path import Interface, InterfaceKind, Path, Translation
+from weighbridge.model.path import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, Site
 
@@ -23,6 +23,8 @@ _CARRIED = 0.9 * BYTES
 _FILTERED = 4
 """Packets from which a rule or a chain's policy is taken to have met the probe; of table nat, which sees the first
 packet of each connection alone, one will do."""
+_HOOKS = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
+"""The kernel's own chains; any other is only met from one of them."""
 _COUNTER = re.compile(r"\[(\d+):\d+\]")
 _NUMBERS = ("namespace", "mss", "ttl")
 _DRIVERS: dict[str, InterfaceKind] = {"veth": "veth", "bridge": "bridge"}
@@ -38,7 +40,7 @@ class End:
     """Each of its namespace, without its place, and the bytes that it carried meanwhile."""
 
 
-def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -> Path | None:
+def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -> NetworkPath | None:
     """Give the path of a connection from the client's site to the server's, whose port must be free.
 
     None where nothing gets through. Raises EnvironmentLost where a site has gone.
@@ -59,14 +61,16 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
         return None
     counted = [_filters(earlier.filters, later.filters) for earlier, later in zip(before, after, strict=True)]
     crossed = None if None in counted else [line for each in counted for line in each or ()]
-    return Path(
+    return NetworkPath(
         transport=transport,
         interfaces=tuple(_interfaces(near, far, hosts, before, after)),
         mss=near.numbers.get("mss"),
         mss_back=far.numbers.get("mss"),
         routers=near.numbers["ttl"] - 1 if "ttl" in near.numbers else None,
         translation=translation(near.addresses["own"], (at.address, at.port), far),
-        hooks=None if crossed is None else tuple(dict.fromkeys(hook for hook, _ in crossed)),
+        hooks=None
+        if crossed is None
+        else tuple(dict.fromkeys(hook for hook, _ in crossed if hook.split()[1] in _HOOKS)),
         rules=None if crossed is None else sum(rule for _, rule in crossed),
     )
 

@@ -16,7 +16,7 @@ _FOUND = re.compile(r"payload=([0-9]{1,5}) from=([0-9]{1,3}(?:\.[0-9]{1,3}){3})\
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkPath:
+class DatagramPath:
     """``udp_payload``: bytes of the largest UDP payload that passes in one piece, there and back.
 
     ``client``: the address that the client's kernel chooses for what it sends to the server.
@@ -26,7 +26,7 @@ class NetworkPath:
     client: str
 
 
-def probe(server: Site, client: Site, at: Endpoint) -> NetworkPath | None:
+def probe(server: Site, client: Site, at: Endpoint) -> DatagramPath | None:
     """The path between two sites; None where no datagram came back.
 
     Datagrams go from the client's site to the server's, whose port must be free. Each end of the path gives the
@@ -49,9 +49,9 @@ def probe_command(role: str, address: str, port: int) -> Command:
     return perl("path.pl", PROBE_S, role, address, str(port), str(PROBE_S))
 
 
-def parse(text: str) -> NetworkPath | None:
+def parse(text: str) -> DatagramPath | None:
     """What the asking end printed; None where that is anything else."""
     found = _FOUND.fullmatch(text)
     if found is None or not SMALLEST <= int(found[1]) <= LARGEST:
         return None
-    return NetworkPath(int(found[1]), found[2])
+    return DatagramPath(int(found[1]), found[2])

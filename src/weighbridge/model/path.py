@@ -28,7 +28,7 @@ class Interface(BaseModel):
     offloads: tuple[str, ...] | None = None
 
 
-class Path(BaseModel):
+class NetworkPath(BaseModel):
     """How a client reaches a server in one environment, from probes of that very path.
 
     ``interfaces`` carried the probe's bytes, the client's side first. ``mss`` is the size in bytes of the segments

@@ -1,52 +1,43 @@
 """A study as it is run: every sweep expanded, every quantity in its base unit."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import InitErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from weighbridge.model.monitoring import Prometheus
+from weighbridge.model.options import Name, Options
 from weighbridge.model.quantity import Duration, Rate, Share, Size
+
+__all__ = [
+    "CLIENT",
+    "Arm",
+    "Cell",
+    "CpuList",
+    "HostOptions",
+    "Level",
+    "LocalOptions",
+    "Meters",
+    "Name",
+    "Options",
+    "Placement",
+    "Prometheus",
+    "Repetitions",
+    "Resources",
+    "Role",
+    "SshOptions",
+    "Study",
+    "StudyFile",
+    "TestbedOptions",
+]
 
 Role = Literal["server", "client", "solo"]
 """``server`` and ``client`` of a network workload; ``solo`` is the one process of any other workload."""
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
 Level = tuple[tuple[str, str], ...]
 """The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
 
 
 CpuList = Annotated[str, Field(pattern=r"^\d+([,-]\d+)*$", examples=["0", "0-1"])]
-
-
-class Options(BaseModel):
-    """Base of what a study file may say about one environment, workload, storage or host."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _no_boolean_is_a_number(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Pydantic makes 1 of true. What stays a boolean, or becomes a word (``appendonly: no``), is right."""
-        made = handler(given)
-        written = given if isinstance(given, Mapping) else {}
-        wrong = [
-            InitErrorDetails(type=f"{type(number).__name__}_type", loc=(key,), input=value)
-            for key, value in written.items()
-            if isinstance(value, bool) and type(number := getattr(made, key)) in (int, float)
-        ]
-        if wrong:
-            raise ValidationError.from_exception_data(cls.__name__, wrong)
-        return made
 
 
 class LocalOptions(Options):
@@ -114,46 +105,6 @@ class Meters(Options):
 
     source: Literal["kernel", "sysstat", "off"] = "kernel"
     hz: Annotated[float, Field(ge=0.1, le=10, description="Readings a second")] = 1.0
-
-
-def _server_address(url: str) -> str:
-    """The address of a server without the slash at its end. No message repeats it: it may hold a password."""
-    if not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError("an address has no spaces and only ASCII characters: http://127.0.0.1:9090")
-    try:
-        parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, brackets that do not close
-        known = False
-    if not known:
-        raise ValueError("write the server's address like http://127.0.0.1:9090 (http or https)")
-    if "@" in parts.netloc:
-        raise ValueError("an address with a user or password is not taken: it would be kept with every run")
-    if "?" in url or "#" in url:
-        raise ValueError("the address ends before '?' and '#': queries have a key of their own")
-    return url.rstrip("/")
-
-
-class Query(Options):
-    """A PromQL ``query`` whose series are kept with every trial, and the ``unit`` of their values (B/s, s, 1)."""
-
-    query: Annotated[str, Field(min_length=1, max_length=4000, description="PromQL")]
-    unit: Annotated[str, Field(pattern=r"^\S{1,20}$", description="The unit of its values", examples=["B/s"])]
-
-
-class Prometheus(Options):
-    """A Prometheus server that watches the hosts: what its ``queries`` give for each trial's time is kept with it.
-
-    ``step`` is the time between two values: the interval in which the server scrapes what they are about.
-    """
-
-    url: Annotated[
-        str,
-        AfterValidator(_server_address),
-        Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
-    ]
-    queries: dict[Name, Query] = Field(min_length=1, max_length=20)
-    step: Annotated[Duration, Field(ge=0.1, le=3600)] = 1.0
 
 
 class Resources(Options):
@@ -233,11 +184,11 @@ class StudyFile(Options):
     ] = None
     ladder: Annotated[
         list[Name], Field(description="Environments in the order in which each adds one step, drawn as a waterfall")
-    ] = []
+    ] = Field(default_factory=list)
     profiles: Annotated[
         dict[Name, dict[str, Any]],
         Field(description="Named changes to this study, merged into it by --profile; never part of a run"),
-    ] = {}
+    ] = Field(default_factory=dict)
 
 
 CLIENT = "client"

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from weighbridge.model.path import Interface, Path
+from weighbridge.model.path import Interface, NetworkPath
 from weighbridge.model.study import CLIENT
 
 SCOPE = "path"
-"""Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`weighbridge.model.path.Path`)."""
+"""Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`weighbridge.model.path.NetworkPath`)."""
 
 SAME_MSS = 0.05
 """Relative difference of two MSS up to which they are the same: a header's option more or less."""
@@ -23,7 +23,7 @@ class Paths:
     ``networked`` are the workloads that need a path; None where the run is from before paths were recorded.
     """
 
-    known: Mapping[tuple[str, str], Path] = field(default_factory=dict)
+    known: Mapping[tuple[str, str], NetworkPath] = field(default_factory=dict)
     networked: frozenset[str] | None = None
 
     @property
@@ -36,7 +36,7 @@ class Paths:
         chosen = json.loads(level).get(CLIENT)
         return str(chosen) if chosen in self.clients else next(iter(self.clients), "")
 
-    def of(self, environment: str, level: str) -> Path | None:
+    def of(self, environment: str, level: str) -> NetworkPath | None:
         """The path of an environment at a level."""
         return self.known.get((environment, self.client_of(level)))
 
@@ -53,6 +53,8 @@ class Paths:
         here, there = self.of(environment, level), self.of(baseline, level)
         if not self.needed(workload) or here is None or there is None or environment == baseline:
             return ""
+        if here.loopback and there.loopback:  # whose MSS follows the window, from one connection to the next
+            return ""
         unlike = here.loopback != there.loopback or here.mtu != there.mtu or not _alike(here.mss, there.mss)
         return f"{words(here)}, but {words(there)} in {baseline}" if unlike else ""
 
@@ -64,19 +66,19 @@ def paths_of(facts: Iterable[tuple[str, str, str, float]], networked: str | None
         environment, _, client = key.rpartition("@")
         if scope == SCOPE and environment:
             try:
-                found[environment, client] = Path.model_validate_json(value)
+                found[environment, client] = NetworkPath.model_validate_json(value)
             except ValidationError:
                 continue
     return Paths(found, None if networked is None else frozenset(map(str, json.loads(networked))))
 
 
-def words(path: Path) -> str:
+def words(path: NetworkPath) -> str:
     """A path in few words: ``loopback, MSS 65483`` or ``MTU 1500, MSS 1448``."""
     where = "loopback" if path.loopback else f"MTU {path.mtu}"
     return f"{where}, MSS {path.mss}" if path.mss else where
 
 
-def interfaces(path: Path) -> str:
+def interfaces(path: NetworkPath) -> str:
     """The interfaces in words, in the order of the path: ``veth wb-1 (host), eth0 (server)``."""
     return ", ".join(_interface(each) for each in path.interfaces) or "not known"
 

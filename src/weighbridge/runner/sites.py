@@ -11,11 +11,11 @@ from typing import TypeVar
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
-from weighbridge.facts.path import NetworkPath, probe
+from weighbridge.facts.path import DatagramPath, probe
 from weighbridge.hosts.kernel import cpus_in, cpus_online
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
-from weighbridge.model.path import Path
+from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
@@ -43,8 +43,8 @@ class Sites:
     meters: OpenMeters
     hosts: Mapping[str, Host] = field(default_factory=dict)
     _open: dict[Key, Site] = field(default_factory=dict)
-    _payloads: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
-    _paths: dict[tuple[str, str], Path] = field(default_factory=dict)
+    _payloads: dict[tuple[str, str], DatagramPath] = field(default_factory=dict)
+    _paths: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
     """By environment and host of the client, as the other one."""
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     _start_cpu_s: dict[Key, float] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Sites:
             )
 
     def paths(self) -> dict[str, str]:
-        """The network path of each environment as JSON (`weighbridge.model.path.Path`), by "ENVIRONMENT@HOST".
+        """The network path of each environment as JSON (`weighbridge.model.path.NetworkPath`), by "ENVIRONMENT@HOST".
 
         The host is that of the client.
         """

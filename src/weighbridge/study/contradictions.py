@@ -87,7 +87,7 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
         if server != client and kinds - {"ssh"} and "ssh" in kinds:
             text = f"placement: {client} and {server} do not reach one another"
             yield ("placement",), f"{text}: a host of kind ssh is joined to hosts of kind ssh only"
-        elif server != client and kinds == {"local"}:
+        elif server != client and server in file.hosts and client in file.hosts and kinds == {"local"}:
             yield ("placement",), f"placement: {client} and {server} are both this machine: give them one name"
 
 
