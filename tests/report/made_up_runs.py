@@ -127,7 +127,9 @@ def make_run(directory: Path, recipe: Recipe) -> RunStore:
     """Write a whole run and give it, open for reading."""
     chance, clock = random.Random(recipe.seed), 1_700_000_000.0
     with RunStore(directory, writable=True) as store:
-        store.begin(_study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0", **_info(recipe)})
+        store.begin(
+            _study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0", "networked": "[]", **_info(recipe)}
+        )
         for scope, facts in {"host": {"cpu model": "Imaginary 3000"}, **recipe.facts}.items():
             store.add_facts(scope, facts)
         for block in range(1, recipe.blocks + 1):
