@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -15,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
+from weighbridge.model.ladder import Rung, rungs_as_written
 from weighbridge.model.quantity import Duration, Rate, Share, Size
 
 Role = Literal["server", "client", "solo"]
@@ -188,6 +190,9 @@ class Repetitions(Options):
         return self
 
 
+_Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
+
+
 def _this_machine() -> dict[str, HostOptions]:
     return {"local": LocalOptions()}
 
@@ -213,8 +218,10 @@ class StudyFile(Options):
         Prometheus | None, Field(description="A Prometheus server whose series are kept with each trial")
     ] = None
     ladder: Annotated[
-        list[Name], Field(description="Environments in the order in which each adds one step, drawn as a waterfall")
-    ] = []
+        tuple[Rung, ...],
+        BeforeValidator(rungs_as_written, json_schema_input_type=list[Name | _Branch]),
+        Field(description="Environments of which each adds one step to the entry before it, or to the one it names"),
+    ] = ()
     profiles: Annotated[
         dict[Name, dict[str, Any]],
         Field(description="Named changes to this study, merged into it by --profile; never part of a run"),

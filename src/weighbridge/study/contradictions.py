@@ -1,8 +1,9 @@
 """What is wrong with a study although every key in it is right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from weighbridge import registry
+from weighbridge.model.ladder import Rung
 from weighbridge.model.plugin import Needs
 from weighbridge.model.study import Arm, Cell, StudyFile
 from weighbridge.study.source import Place, nearest
@@ -27,9 +28,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _unplaced(file)
     yield from _unreachable(file)
     yield from _mixed(arms, cells)
-    for name in file.ladder:
-        if name not in names:
-            yield ("ladder",), f"ladder: there is no environment '{name}'{nearest(name, names)}"
+    yield from _missteps(file.ladder, names)
     needs = needs_of(file, cells)
     for arm in arms if set(file.placement.values()) <= set(file.hosts) else ():
         for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs):
@@ -37,6 +36,27 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     if file.meters.source == "sysstat" and file.meters.hz > 1:
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
     yield from _out_of_range(file)
+
+
+def _missteps(ladder: Sequence[Rung], names: Sequence[str]) -> Iterator[tuple[Place, str]]:
+    """Steps of a ladder that lead nowhere. Each adds to one above it, so that none adds to itself in a circle."""
+    above: list[str] = []
+    for number, (name, base) in enumerate(ladder):
+        place: Place = ("ladder", number)
+        if name not in names:
+            if any(each.startswith(f"{name}[") for each in names):
+                yield place, f"ladder: '{name}' is swept: each step is one environment"
+            else:
+                yield place, f"ladder: there is no environment '{name}'{nearest(name, names)}"
+        elif name in above:
+            yield place, f"ladder: '{name}' stands twice: an environment adds one step to one other"
+        elif base == name:
+            yield place, f"ladder: '{name}' adds to itself: name another environment that stands above it"
+        elif base is not None and base not in above:
+            below = any(base == rung.name for rung in ladder[number:])
+            why = "stands below it: list it above" if below else f"is not in the ladder above it{nearest(base, above)}"
+            yield place, f"ladder: '{name}' adds to '{base}', which {why}"
+        above.append(name)
 
 
 def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
