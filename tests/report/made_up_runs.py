@@ -63,7 +63,9 @@ class Recipe:
     again: tuple[int, ...] = ()
     """Blocks that are run a second time at the end, with every value half as large."""
     seed: int = 7
-    ladder: list[str] = field(default_factory=list)
+    ladder: list[str | list[str | None]] = field(default_factory=list)
+    absent: set[tuple[str, str]] = field(default_factory=set)
+    """Workload and environment that are not measured together."""
     options: dict[str, dict[str, object]] = field(default_factory=dict)
     """Options of an environment, beside its note."""
     histograms: dict[str, float] = field(default_factory=dict)
@@ -134,7 +136,7 @@ def make_run(directory: Path, recipe: Recipe) -> RunStore:
             store.add_facts(scope, facts)
         for block in range(1, recipe.blocks + 1):
             for workload in recipe.workloads:
-                arms = [arm.name for arm in recipe.arms()]
+                arms = [arm.name for arm in recipe.arms() if (workload.name, arm.name) not in recipe.absent]
                 chance.shuffle(arms)
                 shared = chance.gauss(0, 0.03)
                 for environment in arms:

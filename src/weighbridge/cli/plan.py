@@ -129,13 +129,15 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     arms, cells = len(planned["environments"]), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
     each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"
+    in_block = len(planned["trials"]) // max(1, planned["blocks"])  # less where clients reach not every environment
+    each += f", {plural(in_block, 'trial')} a block" if in_block < cells * arms else ""
     fewest, most = planned["blocks"], planned["most_blocks"]
     if planned["target"] is None:
-        rule = f"{plural(fewest, 'block')} x {each} = {plural(fewest * cells * arms, 'trial')}"
+        rule = f"{plural(fewest, 'block')} x {each} = {plural(fewest * in_block, 'trial')}"
     else:
         count = plural(most, "block") if fewest == most else f"{fewest} to {most} blocks"
         budget = f" (budget {clock(planned['budget_s'])})" if planned["budget_s"] is not None else ""
-        trials = " to ".join(str(blocks * cells * arms) for blocks in sorted({fewest, most}))
+        trials = " to ".join(str(blocks * in_block) for blocks in sorted({fewest, most}))
         rule = (
             f"{each}, {count}, until every headline is within ±{planned['target'] * 100:g} %{budget}: {trials} trials"
         )

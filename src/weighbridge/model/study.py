@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from weighbridge.model.ladder import Rung, rungs_as_written
 from weighbridge.model.monitoring import Prometheus
 from weighbridge.model.options import Name, Options
 from weighbridge.model.quantity import Duration, Rate, Share, Size
@@ -156,6 +157,9 @@ class Placement(Options):
         return (*((self.server,) if self.server else ()), *self.clients)
 
 
+_Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
+
+
 def _this_machine() -> dict[str, HostOptions]:
     return {"local": LocalOptions()}
 
@@ -183,8 +187,10 @@ class StudyFile(Options):
         Prometheus | None, Field(description="A Prometheus server whose series are kept with each trial")
     ] = None
     ladder: Annotated[
-        list[Name], Field(description="Environments in the order in which each adds one step, drawn as a waterfall")
-    ] = Field(default_factory=list)
+        tuple[Rung, ...],
+        BeforeValidator(rungs_as_written, json_schema_input_type=list[Name | _Branch]),
+        Field(description="Environments of which each adds one step to the entry before it, or to the one it names"),
+    ] = ()
     profiles: Annotated[
         dict[Name, dict[str, Any]],
         Field(description="Named changes to this study, merged into it by --profile; never part of a run"),

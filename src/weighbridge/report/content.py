@@ -146,9 +146,10 @@ class MetricReport:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the ladder on one metric: an environment against the previous one, paired in the same blocks."""
+    """One step of the ladder on one metric: an environment against the one it adds to, paired in the same blocks."""
 
     previous: str
+    """The environment that it adds to, or (where that is absent) the nearest one below it."""
     change: str
     """The settings in which the two differ, in words; may be empty."""
     row: Comparison

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from weighbridge.model.ladder import Rung
 from weighbridge.statistics import planned_looks
 from weighbridge.store.run import RunStore
 
@@ -19,8 +20,8 @@ class Plan:
     target: float | None
     looks: int
     planned_blocks: int | None
-    ladder: tuple[str, ...] = ()
-    """Environments in the order in which each adds one step; empty where the study has no ladder."""
+    ladder: tuple[Rung, ...] = ()
+    """Environments and those to which each adds one step, bases first; empty where the study has no ladder."""
 
     absent: frozenset[tuple[str, str, str]] = frozenset()
     """Workload, level (JSON) and environment where the study does not measure the environment."""
@@ -50,13 +51,13 @@ def plan_of(store: RunStore) -> Plan:
         target=target,
         looks=len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1,
         planned_blocks=repetitions.get("blocks"),
-        ladder=tuple(name for name in json.loads(info.get("ladder", "[]")) if name in names),
         absent=frozenset((str(w), str(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))),
+        ladder=tuple(rung for rung in store.ladder() if rung.name in names),
     )
 
 
 def changes(store: RunStore, previous: str, environment: str) -> str:
-    """Give in words which settings an environment has that the previous one of the ladder has not.
+    """Give in words which settings an environment has that the one to which it adds a step has not.
 
     Where their kinds differ, most settings have no counterpart and the kinds say enough: "native → docker".
     """

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from weighbridge.model.ladder import Rung
 from weighbridge.model.study import Arm, Cell, Level
 from weighbridge.model.trial import Series, TrialRecord
 
@@ -30,6 +31,20 @@ class Value:
 def level_text(level: Level) -> str:
     """A level as the store's key: JSON of its factors, empty object where nothing is swept."""
     return json.dumps(dict(level), sort_keys=True)
+
+
+def ladder_text(ladder: Sequence[Rung]) -> str:
+    """A ladder as the store keeps it: a JSON list of names and bases."""
+    return json.dumps(ladder)
+
+
+def rungs_of(text: str) -> tuple[Rung, ...]:
+    """The ladder that is kept as ``text``. Older runs kept names alone, each of which adds to the one before it."""
+    found: list[Rung] = []
+    for entry in json.loads(text):
+        before = found[-1].name if found else None
+        found.append(Rung(entry, before) if isinstance(entry, str) else Rung(*entry))
+    return tuple(found)
 
 
 def arm_row(position: int, arm: Arm) -> Sequence[object]:

@@ -11,11 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.store.database import connect, connect_to_read, saving, transaction
-from weighbridge.store.rows import Value, arm_row, cell_row, level_text, series_of, series_rows, trial_row
+from weighbridge.store.rows import (
+    Value,
+    arm_row,
+    cell_row,
+    ladder_text,
+    level_text,
+    rungs_of,
+    series_of,
+    series_rows,
+    trial_row,
+)
 from weighbridge.store.schema import bring_up_to_date
 
 __all__ = ["DATABASE", "RunStore", "Value", "level_text"]
@@ -84,7 +95,7 @@ class RunStore:
             "equivalence": repr(study.file.equivalence),
             "seed": str(study.file.seed),
             "repetitions": study.file.repetitions.model_dump_json(),
-            **({"ladder": json.dumps(study.file.ladder)} if study.file.ladder else {}),
+            **({"ladder": ladder_text(study.file.ladder)} if study.file.ladder else {}),
             "created": repr(time.time()),
             **info,
         }
@@ -102,6 +113,16 @@ class RunStore:
     def info(self) -> dict[str, str]:
         """The run's keys: study, question, study_text, baseline, seed, run_id, created (epoch seconds), ..."""
         return dict(self._read("SELECT key, value FROM run"))
+
+    def ladder(self) -> tuple[Rung, ...]:
+        """The ladder with which the run was begun; empty where the study has none.
+
+        Raises RunDirectoryError where it cannot be read.
+        """
+        try:
+            return rungs_of(self.info().get("ladder", "[]"))
+        except (ValueError, TypeError):
+            raise RunDirectoryError(f"{self.directory}: the ladder of this run cannot be read") from None
 
     def set_info(self, key: str, value: str) -> None:
         """Set one key of the run."""

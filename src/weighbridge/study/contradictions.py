@@ -1,8 +1,9 @@
 """What is wrong with a study although every key in it is right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from weighbridge import registry
+from weighbridge.model.ladder import Rung
 from weighbridge.model.plugin import Needs
 from weighbridge.model.study import Arm, Cell, StudyFile
 from weighbridge.study.source import Place, nearest
@@ -25,9 +26,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _unplaced(file)
     yield from _unreachable(file)
     yield from _mixed(arms, cells)
-    for name in file.ladder:
-        if name not in names:
-            yield ("ladder",), f"ladder: there is no environment '{name}'{nearest(name, names)}"
+    yield from _missteps(file.ladder, names)
     if set(file.placement.named) <= set(file.hosts):
         for arm in arms:
             yield from _cannot_be(arm, file, cells)
@@ -64,6 +63,29 @@ def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
             yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
     if len(set(file.placement.clients)) < len(file.placement.clients):
         yield ("placement", "client"), "placement: a host is listed twice for the client"
+
+
+def _missteps(ladder: Sequence[Rung], names: Sequence[str]) -> Iterator[tuple[Place, str]]:
+    """Steps of a ladder that lead nowhere. Each adds to one above it, so that none adds to itself in a circle."""
+    above: list[str] = []
+    for number, (name, base) in enumerate(ladder):
+        place: Place = ("ladder", number)
+        if name not in names:
+            if any(each.startswith(f"{name}[") for each in names):
+                yield place, f"ladder: '{name}' is swept: each step is one environment"
+            else:
+                yield place, f"ladder: there is no environment '{name}'{nearest(name, names)}"
+        elif name in above:
+            yield place, f"ladder: '{name}' stands twice: an environment adds one step to one other"
+        elif base == name:
+            yield place, f"ladder: '{name}' adds to itself: name another environment that stands above it"
+        elif base is not None and base not in above:
+            below = any(base == rung.name for rung in ladder[number:])
+            why = (
+                "stands below it: list it above" if below else f"is not in the ladder above it{nearest(base, above)}"
+            )
+            yield place, f"ladder: '{name}' adds to '{base}', which {why}"
+        above.append(name)
 
 
 def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
