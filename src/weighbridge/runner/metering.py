@@ -1,5 +1,6 @@
 """The meters of one trial: begun before its first program, ended after its measured one. They never fail it."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -26,10 +27,14 @@ class Metering:
     flags: list[str] = field(default_factory=list)
     measured: tuple[float, float] | None = None
     """When the measured process ran, in seconds since the trial began."""
+    own_cpu_s: float = 0.0
+    """CPU seconds that all meters took while the measured process ran: that share of what they took in all."""
     _begun: list[str] = field(default_factory=list)
+    _begun_at: float = 0.0
 
     def begin(self) -> None:
         """Begin to read; each meter has read once when this returns."""
+        self._begun_at = time.monotonic()
         for name, meter in self.meters.items():
             try:
                 meter.begin({role: site.scope() for role, site in self.sites.items() if self.hosts.get(role) == name})
@@ -41,6 +46,8 @@ class Metering:
     def end(self) -> None:
         """Read for the last time. Ending twice is harmless."""
         begun, self._begun = self._begun, []
+        begun_at, lasted_s = self._begun_at - self.since, time.monotonic() - self._begun_at
+        share = (self.measured[1] - max(begun_at, self.measured[0])) / lasted_s if self.measured else 0.0
         for name in begun:
             try:
                 taken = self.meters[name].end(self.since)
@@ -50,6 +57,7 @@ class Metering:
             self.series += taken.series
             if taken.own_cpu_s is not None:
                 self.samples.append((host_place(name), "meter_cpu_s", taken.own_cpu_s))
+                self.own_cpu_s += share * taken.own_cpu_s
 
     def window(self, begun: float, lasted_s: float) -> None:
         """Mark the time in which the measured process ran, in seconds since the trial began."""

@@ -12,12 +12,14 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.path import NetworkPath, probe, reached
 from weighbridge.hosts.kernel import cpus_in, cpus_online
+from weighbridge.meters.machines import Idle, Read
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, Limits, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.runner.hosts import open_hosts
+from weighbridge.runner.machine_use import MachineUse, machine_of, reader_of
 from weighbridge.runner.trial import Machine, Stage
 
 OUTSIDE = "outside"
@@ -25,6 +27,8 @@ OUTSIDE = "outside"
 _ALLOWED = "ulimit -n; cat /proc/sys/net/core/somaxconn"
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
+STARTS = 5
+"""How many processes that do nothing are started in a site, to know what a start takes."""
 Found = TypeVar("Found")
 
 
@@ -56,6 +60,7 @@ class Sites:
     _paths: dict[str, NetworkPath] = field(default_factory=dict)
     _ports: dict[str, dict[str, int]] = field(default_factory=dict)
     _start_cpu_s: dict[tuple[str, Role], float] = field(default_factory=dict)
+    _machine_start_cpu_s: dict[tuple[str, Role], float] = field(default_factory=dict)
     _awake: set[tuple[str, Role]] = field(default_factory=set)
     _prepared: dict[tuple[str, Role], set[tuple[str, ...]]] = field(default_factory=dict)
 
@@ -148,7 +153,9 @@ class Sites:
         starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
         prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())
         cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
-        return Stage(sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared, cpus)
+        whole = {role: self._machine_start_cpu_s.get(key, 0.0) for role, key in keys.items()}
+        at, machines = self._endpoint(arm, cell, sites), _machines(sites)
+        return Stage(sites, at, machines, hosts, meters, starts, prepared, cpus, whole)
 
     def _cpus(self, role: Role, site: Site) -> int:
         cpuset = limits_of(self.study, role, site.host).cpuset
@@ -208,19 +215,34 @@ class Sites:
         }
         return {place: durability for place, durability in found.items() if durability is not None}
 
-    def facts(self) -> dict[str, dict[str, str]]:
-        """What is in force in each site, by "environment/role"; the package database is compared between them."""
+    def readers(self) -> dict[str, Read]:
+        """Who reads the files of each machine that sites are on."""
+        return {machine_of(site.host): reader_of(site.host) for site in self._open.values()}
+
+    def rest(self) -> None:
+        """Freeze every site."""
+        for key in self._awake:
+            self._open[key].freeze()
+        self._awake = set()
+
+    def facts(self, idle: Mapping[str, Idle]) -> dict[str, dict[str, str]]:
+        """What is in force in each site, by "environment/role"; the package database is compared between them.
+
+        ``idle``: what each machine does while no site runs, as far as that is known.
+        """
         found = {}
         for (place, role), site in self._open.items():
             site.thaw()
             done = site.run(Command(("sha256sum", "/var/lib/dpkg/status")))
             packages = " ".join(done.text.split()[:1]) if done.returncode == 0 else f"unreadable: {done.last_words}"
-            start_s = self._start_cpu_s[place, role] = _start_cpu_s(site)
+            start_s, whole_s = _start_cpu_s(site, idle.get(machine_of(site.host)))
+            self._start_cpu_s[place, role], self._machine_start_cpu_s[place, role] = start_s, whole_s
             asked = site.run(Command(("sh", "-c", _ALLOWED))).text.split()
             files, backlog = asked if len(asked) == 2 else ("unknown", "unknown")
             own = {
                 "packages": packages,
                 "CPU time of a start": f"{start_s * 1000:.1f} ms",
+                **({"CPU time of a start, engine included": f"{whole_s * 1000:.1f} ms"} if idle else {}),
                 "open files of a process": files,
                 "backlog of a listener": f"{backlog} (net.core.somaxconn)",
             }
@@ -234,22 +256,28 @@ def _machines(sites: Mapping[Role, Site]) -> dict[str, Machine]:
     """The machines that sites are on; those of testbed hosts are this one."""
     found: dict[str, Machine] = {}
     for role, site in sites.items():
-        away = site.host.kind == "ssh"
-        name = f"host {site.host.name}" if away else "host"
+        away, name = site.host.kind == "ssh", machine_of(site.host)
         cpus = len(site.host.cpus_online() if away else cpus_online())
         others = found[name].roles if name in found else ()
         found[name] = Machine(cpus, (*others, role), site.host.read if away else None)
     return found
 
 
-def _start_cpu_s(site: Site) -> float:
-    """CPU seconds that starting a process takes in a site: the median of a few that do nothing."""
-    costs = []
-    for _ in range(5):
+def _start_cpu_s(site: Site, idle: Idle | None) -> tuple[float, float]:
+    """CPU seconds of starting a process: in a site the median of a few that do nothing, of its machine the mean.
+
+    The machine's are those beyond its idle level and what this process uses; 0 where that level is not known.
+    """
+    machine, costs = machine_of(site.host), []
+    whole = MachineUse({machine: reader_of(site.host)} if idle else {}, {})
+    whole.begin()
+    for _ in range(STARTS):
         before = site.meters().get("cpu_s", 0.0)
         site.run(Command(("true",)))
         costs.append(max(0.0, site.meters().get("cpu_s", 0.0) - before))
-    return median(costs)
+    whole.end()
+    beyond_s = whole.beyond_s({machine: idle}) if idle else None
+    return median(costs), max(0.0, beyond_s or 0.0) / STARTS
 
 
 def _needs_data(cell: Cell) -> bool:
