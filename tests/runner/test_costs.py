@@ -10,7 +10,7 @@ from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Work
 from weighbridge.model.trial import Series
 from weighbridge.report.resources import is_resource_use
-from weighbridge.runner.costs import derived, usage, without_the_start
+from weighbridge.runner.costs import derived, usage, without_the_start, work_of
 
 MBIT = Metric("throughput", "Mbit/s", "higher")
 RATE = Metric("rate", "1/s", "higher")

@@ -20,11 +20,8 @@ def interrupt_time(config: str, command_line: str = "") -> InterruptTime:
     found = _OPTION.search(config)
     if found is None:
         return "charged to the interrupted task" if "\nCONFIG_TICK_CPU_ACCOUNTING=y\n" in config else "unknown"
-    off = any(
-        "noirqtime" in word.removeprefix("tsc=").split(",")
-        for word in command_line.split()
-        if word.startswith("tsc=")
-    )
+    clocks = [word.removeprefix("tsc=") for word in command_line.split() if word.startswith("tsc=")]
+    off = any("noirqtime" in clock.split(",") for clock in clocks)
     return "accounted apart" if found[1] and not off else "charged to the interrupted task"
 
 

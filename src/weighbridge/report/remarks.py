@@ -39,8 +39,7 @@ CODES = {
     "trial": "trials that were flagged when they ran (steal, throttling, pressure, saturation)",
     "readings": "the trials are so short that the meters read only a few times in each: means and peaks are chance",
     "packet-size": "measured with other packet sizes than the baseline: part of the cost may be theirs",
-    "interrupt-time": "the CPU time of one site, on a kernel that accounts interrupts apart, or may: the network stack's "
-    "are missing in it, and in 'cpu_all_per_*' they are not",
+    "interrupt-time": "a site's own CPU time leaves out the network stack's interrupts here: read cpu_all_per_*",
     "durability": "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
     "confounder": "something besides the isolation differs: versions, limits that could not be honoured",
 }

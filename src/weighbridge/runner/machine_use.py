@@ -148,13 +148,15 @@ class MachineUse:
 
 
 def all_who_worked(
-    use: MachineUse, idle: Mapping[str, Idle], not_work_s: float, work: Work | None
+    use: MachineUse | None, idle: Mapping[str, Idle], not_work_s: float, work: Work | None
 ) -> tuple[Measurement, ...]:
     """Give the CPU seconds and context switches beyond idle per unit of work, retransmits per unit, softirq's share.
 
     ``not_work_s``: CPU seconds of meters and of starting the measured process. A figure is absent, and never zero,
     where a machine has no reading or no idle level, or where the CPU time is below what the counters can tell.
     """
+    if use is None:
+        return ()
     return (*_per_work(use, idle, not_work_s, work), *(_softirq(use.uses) if use.complete else ()))
 
 

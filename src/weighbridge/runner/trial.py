@@ -27,7 +27,7 @@ from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner.breaking import why_broke
 from weighbridge.runner.costs import derived, usage, without_the_start, work_of
-from weighbridge.runner.machine_use import MachineUse, all_who_worked, networks_of, read_here, samples
+from weighbridge.runner.machine_use import all_who_worked
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.missing import missing
 
@@ -81,8 +81,6 @@ class _Course:
     busy_s: float | None = None
     measured_use: dict[str, Mapping[str, float]] = field(default_factory=dict)
     """What each site used while the measured process ran: not the warm-up, nor the start of the server."""
-    machines: MachineUse | None = None
-    """What whole machines did meanwhile; None where their idle level is not known."""
 
 
 def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> TrialRecord:
@@ -119,10 +117,8 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         _stop_server(course, quietly=True)
     course.metering.end()  # of a trial that failed
     wall, threads = time.monotonic() - start, workload.generator_threads(options)
-    used = {
-        name: host.used(readings, after)
-        for (name, readings), after in zip(before, _only(_meters(stage)), strict=True)
-    }
+    after = dict(_meters(stage))
+    used = {name: host.used(readings, after[name]) for name, readings in before}
     return TrialRecord(
         trial=trial,
         outcome=outcome,
@@ -135,7 +131,6 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         samples=(
             *((site, name, value) for site, readings in used.items() for name, value in readings.items()),
             *course.metering.samples,
-            *(samples(course.machines, stage.idle) if course.machines else ()),
         ),
         flags=(*_flags(used, wall, course, stage, threads), *course.metering.flags, *told),
         series=tuple(course.metering.series),
@@ -176,10 +171,8 @@ def _further(
     """What the trial cost in resources."""
     series, seconds = course.metering.series, workload.work_s(options) or course.measured_s
     work = workload.done(options, parsed, course.completed) or work_of(parsed, seconds)
-    everybody: tuple[Measurement, ...] = ()
-    if course.machines is not None and len(workload.roles) > 1:
-        not_work_s = course.metering.own_cpu_s + stage.machine_start_cpu_s.get(workload.roles[-1], 0.0)
-        everybody = all_who_worked(course.machines, stage.idle, not_work_s, work)
+    not_work_s = course.metering.own_cpu_s + stage.machine_start_cpu_s.get(workload.roles[-1], 0.0)
+    everybody = all_who_worked(course.metering.machines, stage.idle, not_work_s, work)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     whole = usage(series, host_place(host_name), course.metering.measured)
     return (*everybody, *derived(course.measured_use, series, work), *whole)
@@ -195,16 +188,12 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
         if completed.returncode != 0:
             raise _of_the_warm_up(workload, options, course, completed)
     command = workload.command(measured, options, stage.endpoint)
-    if stage.idle:
-        readers = {name: machine.read or read_here for name, machine in stage.machines.items()}
-        course.machines = MachineUse(readers, networks_of(stage.sites))
-        course.machines.begin()
+    if course.server is not None:  # what a program without a counterpart costs, its own site tells
+        course.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
     completed = _watched(site.start(command), command, course, measured)
-    if course.machines is not None:
-        course.machines.end()
-    course.measured_s = completed.duration_s
     course.metering.window(begun, completed.duration_s)
+    course.measured_s = completed.duration_s
     use: dict[str, Mapping[str, float]] = {
         role: host.used(before[role], each.meters()) for role, each in stage.sites.items()
     }
@@ -283,10 +272,6 @@ def _meters(stage: Stage) -> list[tuple[str, Mapping[str, float]]]:
     """Counters of each machine and of each site."""
     machines = [(name, host.read(file=machine.read)) for name, machine in stage.machines.items()]
     return [*machines, *((role, site.meters()) for role, site in stage.sites.items())]
-
-
-def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, float]]:
-    return [values for _, values in readings]
 
 
 def _flags(
