@@ -65,7 +65,7 @@ class Metering:
                 self.own_cpu_s += share * taken.own_cpu_s
 
     def watch(self, machines: Mapping[str, Read | None], idle: Mapping[str, Idle]) -> None:
-        """Read whole machines' counters, just before the measured process starts. None: a machine's files are here."""
+        """Read whole machines' counters, just before the measured process starts. None: the files are here."""
         if machines.keys() <= idle.keys():
             readers = {name: read or read_here for name, read in machines.items()}
             self.machines, self._idle = MachineUse(readers, networks_of(self.sites)), idle
