@@ -63,6 +63,11 @@ def test_without_meters_nobody_looks(world: World, looks: list[set[str]], tmp_pa
         assert not [sample for sample in store.samples() if sample["name"] in ("measured_busy_s", "idle_cpus")]
 
 
+def test_nobody_looks_for_programs_without_a_counterpart(world: World, looks: list[set[str]], tmp_path: Path):
+    run(tmp_path, metered(study("cpu: {kind: fake-solo}", blocks=1)))
+    assert looks == []
+
+
 def test_a_machine_that_tells_nothing_is_no_reason_to_fail(
     world: World, looks: list[set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -89,7 +89,7 @@ class Session:
             opened = self._stack.enter_context(meters(self.study.file.meters))
             self._sites = Sites(self.study, self.run, self.userland, opened)
             self._sites.open_all(self._stack)
-            if self.study.file.meters.source != "off":
+            if self.study.file.meters.source != "off" and self._has_servers():
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
                 self._idle.look()
             for place, facts in self._sites.facts(self._idle.levels).items():
@@ -119,6 +119,9 @@ class Session:
             self.progress.looked(self._blocks, precision.look(self._blocks))
             if not any(precision.arms_of(cell) for cell in self.study.cells):
                 return
+
+    def _has_servers(self) -> bool:
+        return any("server" in registry.workloads()[cell.kind].roles for cell in self.study.cells)
 
     def _look_at_idle_machines(self) -> None:
         if self._sites is not None and self._idle.readers and self._idle.due:
