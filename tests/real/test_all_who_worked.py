@@ -11,6 +11,8 @@ from .weighing import NATIVE, weighbridge, write_study
 
 pytestmark = pytest.mark.real
 PROXIED = "proxied: {kind: docker, network: bridge, publish: true, publish_on: loopback}"
+BUSY = 0.3
+"""CPUs that others may keep busy: what gives way to the trial is not seen as its work."""
 TCP = "tcp: {kind: iperf3, duration: 2s}"
 
 
@@ -25,9 +27,12 @@ def medians(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[st
     with RunStore(folder / "run") as store:
         for value in store.values():
             found.setdefault(value.environment, {}).setdefault(value.metric, []).append(value.value)
-        assert {key for scope, key, _, _ in store.facts() if scope == "idle"} == {
-            "host: CPUs busy", "host: context switches per second"
-        }  # fmt: skip
+        levels = {key: float(value) for scope, key, value, _ in store.facts() if scope == "idle"}
+    assert set(levels) == {"host: CPUs busy", "host: context switches per second"}
+    if levels["host: CPUs busy"] > BUSY:
+        pytest.skip(
+            f"other programs keep {levels['host: CPUs busy']:.1f} CPUs busy: they give way to what is measured"
+        )
     return {name: {metric: median(values) for metric, values in each.items()} for name, each in found.items()}
 
 

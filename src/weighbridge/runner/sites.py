@@ -242,7 +242,7 @@ class Sites:
             own = {
                 "packages": packages,
                 "CPU time of a start": f"{start_s * 1000:.1f} ms",
-                **({"CPU time of a start, engine included": f"{whole_s * 1000:.1f} ms"} if idle else {}),
+                **({"CPU time of a start, engine included": f"{whole_s * 1000:.1f} ms"} if whole_s else {}),
                 "open files of a process": files,
                 "backlog of a listener": f"{backlog} (net.core.somaxconn)",
             }
