@@ -66,8 +66,9 @@ def test_a_generator_that_takes_most_of_full_cpus():
 
 
 def test_used_is_the_difference_of_counters_and_the_level_at_the_start():
-    assert used({"busy_s": 1.0, "load1": 3.0, "gone_s": 1.0}, {"busy_s": 1.5, "load1": 9.0, "new_s": 1.0}) == {
-        "busy_s": 0.5, "load1": 3.0}  # fmt: skip
+    before = {"busy_s": 1.0, "load1": 3.0, "gone_s": 1.0, "context_switches": 5.0}
+    after = {"busy_s": 1.5, "load1": 9.0, "new_s": 1.0, "context_switches": 7.0}
+    assert used(before, after) == {"busy_s": 0.5, "load1": 3.0, "context_switches": 2.0}
 
 
 def test_meters_are_read_from_proc(tmp_path: Path):
@@ -76,7 +77,8 @@ def test_meters_are_read_from_proc(tmp_path: Path):
     (tmp_path / "loadavg").write_text("1.25 0.5 0.1 1/200 999\n")
     (tmp_path / "pressure/io").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull total=9\n")
     found = read(tmp_path)
-    assert found == {"busy_s": 1.6, "steal_s": 0.4, "load1": 1.25, "psi_io_s": 1.5}
+    assert found == {"busy_s": 1.6, "irq_s": 0.05, "softirq_s": 0.05, "unused_s": 10.1, "steal_s": 0.4, "cpus": 1.0,
+                     "load1": 1.25, "psi_io_s": 1.5}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", "\n", "cpu", "cpu a b c d e f g h", "cpu 1 2 3", "some total=", "garbage"])

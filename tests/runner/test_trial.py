@@ -1,17 +1,21 @@
 """One trial: every way in which it can end is an outcome with a message, and nothing of it goes on running."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
 from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.meters import host
+from weighbridge.meters.machines import Idle
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Broke, Outcome, ServerDied, Unparseable
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.plugin import Endpoint, Work
 from weighbridge.model.trial import Series, Trial, TrialRecord
+from weighbridge.runner import metering
 from weighbridge.runner import trial as trials
 from weighbridge.runner.trial import Machine, Stage, run_trial
 
@@ -435,3 +439,46 @@ def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
     assert measure(world).histograms == {"speed": "HIST"}
     monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: (_ for _ in ()).throw(ValueError("cut short")))
     failed(measure(world), Outcome.UNPARSEABLE, "cut short")
+
+
+# -- all who worked --------------------------------------------------------------------------------
+
+
+def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: pytest.MonkeyPatch):
+    """A machine of 100 CPUs that are never idle, a meter and a start that took their part of it."""
+    monkeypatch.setattr(FakeWorkload, "done", lambda *_: Work(2.0, "gbit"))
+    switches = count(0, 500)
+
+    def read(path: str) -> bytes:
+        if path != "/proc/stat":
+            raise FileNotFoundError(path)
+        return b"cpu 0 0 0 7 0 0 0 0\n" + b"cpu0 0\n" * 100 + b"ctxt %d\n" % next(switches)
+
+    sites = {role: FakeSite(world, role, "one", role) for role in FakeWorkload.roles}
+    world.act = lambda site, command: Act(lasts=0.05) if command.argv[0] == "client" else usual(site, command)
+    stage = Stage(
+        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},
+        machine_start_cpu_s={"client": 1.0, "server": 9.0}, idle={"host b": Idle(10.0, 0.0)},
+    )  # fmt: skip
+    record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
+    found = {each.metric.name: each.value for each in record.measurements}
+    assert list(found) == [
+        "speed", "cpu_all_per_gbit", "context_switches_per_gbit", "softirq_share", "cpu_client_per_gbit",
+        "cpu_server_per_gbit",
+    ]  # fmt: skip
+    busy = next(value for place, name, value in record.samples if (place, name) == ("host b", "measured_busy_s"))
+    assert busy >= 100 * 0.05 and found["cpu_all_per_gbit"] == pytest.approx((0.9 * busy - 1.0) / 2)
+    assert found["context_switches_per_gbit"] == 500 / 2
+    unknown = run_trial(TRIAL, FakeWorkload(), Load(), replace(stage, idle={}))
+    assert not any(each.metric.name.startswith("cpu_all") for each in unknown.measurements)
+
+
+def test_only_the_meters_share_of_the_measured_time_is_taken_off(world: World, monkeypatch: pytest.MonkeyPatch):
+    clock = iter((10.0, 14.0))
+    monkeypatch.setattr(metering.time, "monotonic", lambda: next(clock))
+    meter = SimpleNamespace(begin=lambda scopes: None, end=lambda since: Taken((), 0.8))
+    made = metering.Metering({"a": meter}, {}, {}, since=9.0)
+    made.begin()
+    made.window(11.0, 2.0)
+    made.end()
+    assert made.own_cpu_s == pytest.approx(0.8 * 2 / 4)

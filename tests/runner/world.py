@@ -73,6 +73,10 @@ class Program:
         return self.stopped
 
 
+def _no_file(path: str) -> bytes:
+    raise FileNotFoundError(path)
+
+
 @dataclass
 class FakeSite:
     """Implements ``Site``; it refuses to run anything while it is frozen."""
@@ -86,7 +90,9 @@ class FakeSite:
     address: str = "198.51.100.1"
     listen: str = "0.0.0.0"
     host: object = field(
-        default_factory=lambda: SimpleNamespace(name="local", kind="local", cpuset=None, cpus_online=lambda: [0, 1])
+        default_factory=lambda: SimpleNamespace(
+            name="local", kind="local", cpuset=None, cpus_online=lambda: [0, 1], read=_no_file
+        )
     )
 
     def start(self, command: Command) -> Program:

@@ -17,8 +17,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> dict[str, float]:
     """Counters now, of this machine or of the one whose files ``file`` reads.
 
-    ``steal_s`` and ``busy_s`` over all CPUs, ``load1``, ``psi_cpu_s``, ``psi_memory_s``, ``psi_io_s``: seconds since
-    boot (proc(5), /proc/stat and /proc/pressure); what the kernel does not tell is absent.
+    Those of `stat`, ``load1``, ``psi_cpu_s``, ``psi_memory_s``, ``psi_io_s``: seconds since boot (proc(5), /proc/stat
+    and /proc/pressure); what the kernel does not tell is absent.
     """
 
     def text(path: Path) -> str:
@@ -26,10 +26,7 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
 
     readings: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = [int(field) for field in text(proc / "stat").split("\n", 1)[0].split()[1:]]
-        user, nice, system, _idle, _iowait, irq, softirq, steal = fields[:8]
-        readings["busy_s"] = (user + nice + system + irq + softirq) / _TICKS
-        readings["steal_s"] = steal / _TICKS
+        readings |= stat(text(proc / "stat"))
     with contextlib.suppress(OSError, ValueError, IndexError):
         readings["load1"] = float(text(proc / "loadavg").split()[0])
     for what in ("cpu", "memory", "io"):
@@ -39,10 +36,31 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
     return readings
 
 
+def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
+    """Counters in /proc/stat (proc(5)), in seconds over all CPUs, to 1/``ticks`` s.
+
+    ``busy_s``, ``irq_s``, ``softirq_s``, ``steal_s``, ``unused_s`` (idle, and waiting for disks),
+    ``context_switches`` and the number of ``cpus`` that are online. Raises ValueError where it is something else.
+    """
+    lines = text.splitlines()
+    fields = [int(field) for field in lines[0].split()[1:]] if lines else []
+    user, nice, system, idle, iowait, irq, softirq, steal = fields[:8]
+    readings = {
+        "busy_s": (user + nice + system + irq + softirq) / ticks,
+        "irq_s": irq / ticks,
+        "softirq_s": softirq / ticks,
+        "steal_s": steal / ticks,
+        "unused_s": (idle + iowait) / ticks,
+        "cpus": float(sum(line.startswith("cpu") for line in lines) - 1),
+    }
+    switches = [int(line.split()[1]) for line in lines if line.startswith("ctxt ")]
+    return readings | ({"context_switches": float(switches[0])} if switches else {})
+
+
 def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """The difference of each counter (names in ``_s`` or ``_kills``); a level (``load1``) as it was at the start."""
+    """The difference of each counter; a level (``load1``, ``cpus``) as it was at the start."""
     return {
-        name: after[name] - value if name.endswith(("_s", "_kills")) else value
+        name: after[name] - value if name.endswith(("_s", "_kills", "_switches")) else value
         for name, value in before.items()
         if name in after
     }

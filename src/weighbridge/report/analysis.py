@@ -8,7 +8,7 @@ from typing import cast
 from weighbridge.report import family, remarks
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
-from weighbridge.report.confounders import calibrated, confounders, different_paths, packet_sizes
+from weighbridge.report.confounders import calibrated, confounders, different_paths, interrupt_times, packet_sizes
 from weighbridge.report.content import Analysis, MetricReport, TrialRow
 from weighbridge.report.curves import load_sweeps
 from weighbridge.report.durability import differences, durabilities, durability_lines
@@ -40,7 +40,7 @@ def analyse(store: RunStore) -> Analysis:
     found += different_paths(paths, plan, labels)
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        packet_sizes(facts), kept, readings(store), broken, paths,
+        packet_sizes(facts), kept, readings(store), interrupt_times(facts), broken, paths,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)

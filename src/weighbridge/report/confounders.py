@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from weighbridge.model.interrupts import FACT
 from weighbridge.report.content import Remark
 from weighbridge.report.paths import Paths
 from weighbridge.report.plan import Plan, study_file
@@ -85,6 +86,14 @@ def _different(site: dict[str, str], reference: dict[str, str], baseline: str) -
 def packet_sizes(facts: Iterable[Fact]) -> dict[str, str]:
     """Give the facts of scope "packet sizes": "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B", perhaps "1472 B (probed)"."""
     return {key: value for scope, key, value, _ in facts if scope == PACKET_SIZES}
+
+
+def interrupt_times(facts: Iterable[Fact]) -> frozenset[str]:
+    """Give the `InterruptTime` of this machine and of the other hosts; empty for a run made before it was noted.
+
+    Where all roles were elsewhere this machine's is among them too.
+    """
+    return frozenset(value for scope, key, value, _ in facts if key == FACT and scope.partition(" ")[0] == "host")
 
 
 def bare(size: str) -> str:

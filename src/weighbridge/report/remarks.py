@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from weighbridge.model.interrupts import InterruptTime
 from weighbridge.report.confounders import OUTSIDE, bare
 from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
 from weighbridge.report.durability import unlike
@@ -12,7 +13,7 @@ from weighbridge.report.family import ALPHA, excludes_no_cost, failing, proves_n
 from weighbridge.report.numbers import difference_interval, floor_text, percent_interval, plain, share
 from weighbridge.report.paths import Paths
 from weighbridge.report.readings import Readings
-from weighbridge.report.resources import by_difference
+from weighbridge.report.resources import SITES_CPU, by_difference
 from weighbridge.report.sweep import Broke
 from weighbridge.report.trial_flags import about_flags
 from weighbridge.statistics import cost_percent, flags, next_look
@@ -41,6 +42,7 @@ CODES = {
     "packet-size": "measured with other packet sizes than the baseline: part of the cost may be theirs",
     "path": "its network path differs from the baseline's besides the isolation: part of the cost may be the path's",
     "no-path": "the network path of one of the two is not known: never different, never equivalent",
+    "interrupt-time": "a site's own CPU time leaves out the network stack's interrupts here: read cpu_all_per_*",
     "durability": "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
     "confounder": "something besides the isolation differs: versions, limits that could not be honoured",
 }
@@ -63,6 +65,8 @@ class Context:
     """By "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.report.durability.durabilities`."""
     readings: Readings | None = None
     """How often the meters read; None where no trial has readings."""
+    interrupts: Collection[str] = ()
+    """`InterruptTime` of each of the run's hosts, as far as the run has it."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
     paths: Paths = field(default_factory=Paths)
@@ -102,6 +106,7 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     found += _about_paths(report, row, context)
     if text := unlike(context.durability, report.label, row.environment, context.baseline):
         found.append(Remark("durability", text))
+    found += _about_interrupts(report, context.interrupts)
     found += _about_readings(report, here, context.readings)
     for environment in (context.baseline, row.environment):
         mine = [trial for trial in here if trial.environment == environment]
@@ -189,6 +194,16 @@ def _about_readings(report: MetricReport, trials: Sequence[TrialRow], readings: 
     """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
     advice = readings.advice([trial.id for trial in trials if trial.ok]) if readings else ""
     return [Remark("readings", advice)] if advice and by_difference(report.metric) else []
+
+
+def _about_interrupts(report: MetricReport, kinds: Collection[str]) -> list[Remark]:
+    charged: InterruptTime = "charged to the interrupted task"
+    apart: InterruptTime = "accounted apart"
+    if not report.metric.startswith(SITES_CPU) or set(kinds) <= {charged}:
+        return []
+    sure = apart in kinds
+    text = f"the network stack's interrupt time is {'not in this figure' if sure else 'perhaps not in this figure'}"
+    return [Remark("interrupt-time", f"{text}: read the CPU of all of the machine")]
 
 
 def _about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> list[Remark]:

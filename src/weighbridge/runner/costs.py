@@ -25,19 +25,14 @@ _MIB = 2**20
 
 
 def derived(
-    measurements: Sequence[Measurement],
-    used: Mapping[str, Mapping[str, float]],
-    measured_s: float,
-    series: Sequence[Series],
-    work: Work | None = None,
+    used: Mapping[str, Mapping[str, float]], series: Sequence[Series], work: Work | None
 ) -> tuple[Measurement, ...]:
     """Give the CPU seconds per unit of work and the memory beyond the baseline, for client and server.
 
     ``used``: what each role's site used while the measured process ran (`weighbridge.meters.host.used`). ``work``:
-    all that it did meanwhile, where its rate does not tell it. Absent where it could not be read, where nothing was
-    done, or for a workload without a counterpart.
+    all that was done meanwhile. Absent where it could not be read, where nothing was done, or for a workload without
+    a counterpart.
     """
-    work = work or work_of(measurements, measured_s)
     return (*(_cpu(work, used) if work else ()), *_memory(series))
 
 

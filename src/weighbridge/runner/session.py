@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from weighbridge import registry
@@ -14,6 +14,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext, Userland
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
@@ -60,6 +61,7 @@ class Session:
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
     _sites: Sites | None = None
+    _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
 
@@ -87,7 +89,10 @@ class Session:
             opened = self._stack.enter_context(meters(self.study.file.meters))
             self._sites = Sites(self.study, self.run, self.userland, opened)
             self._sites.open_all(self._stack)
-            for place, facts in self._sites.facts().items():
+            if self.study.file.meters.source != "off" and self._has_servers():
+                self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
+                self._idle.look()
+            for place, facts in self._sites.facts(self._idle.levels).items():
                 self.store.add_facts(place, facts)
             for scope, facts in about_hosts(self._sites.hosts).items():
                 self.store.add_facts(scope, facts)
@@ -106,6 +111,7 @@ class Session:
                 self._blocks += 1
                 self._asked[self._blocks] = {_key(cell): precision.arms_of(cell) for cell in self.study.cells}
                 self._run_all(self._block(self._blocks))
+                self._look_at_idle_machines()
                 if budget is not None and spent_before + time.monotonic() - begun > budget:
                     self.progress.say("the time budget is spent")
                     self._repeat()
@@ -114,6 +120,14 @@ class Session:
             self.progress.looked(self._blocks, precision.look(self._blocks))
             if not any(precision.arms_of(cell) for cell in self.study.cells):
                 return
+
+    def _has_servers(self) -> bool:
+        return any("server" in registry.workloads()[cell.kind].roles for cell in self.study.cells)
+
+    def _look_at_idle_machines(self) -> None:
+        if self._sites is not None and self._idle.readers and self._idle.due:
+            self._sites.rest()
+            self._idle.look()
 
     def _block(self, number: int, attempt: int = 0, cells: Iterable[Cell] | None = None) -> list[Trial]:
         asked = self._asked[number]
@@ -142,7 +156,7 @@ class Session:
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
         cell = next(c for c in self.study.cells if (c.workload, c.level) == (trial.workload, trial.level))
         try:
-            stage = sites.stage(arm, cell)
+            stage = replace(sites.stage(arm, cell), idle=self._idle.levels)
         except EnvironmentLost as lost:
             raise EnvironmentLost(
                 f"an environment was lost before {trial.workload} in {trial.environment}: {lost}. "

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from statistics import median
 from typing import TypeVar
 
 from weighbridge import registry
@@ -13,6 +12,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
 from weighbridge.hosts.kernel import cpus_in, cpus_online
+from weighbridge.meters.machines import Idle, Read
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.path import NetworkPath
@@ -21,6 +21,8 @@ from weighbridge.model.site import Host, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.runner.hosts import open_hosts
 from weighbridge.runner.limits import limits_of
+from weighbridge.runner.machine_use import machine_of, reader_of
+from weighbridge.runner.starts import start_cpu_s
 from weighbridge.runner.trial import Machine, Stage
 
 OUTSIDE = "outside"
@@ -48,6 +50,7 @@ class Sites:
     """By environment and host of the client, as the other one."""
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     _start_cpu_s: dict[Key, float] = field(default_factory=dict)
+    _machine_start_cpu_s: dict[Key, float] = field(default_factory=dict)
     _awake: set[Key] = field(default_factory=set)
     _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
 
@@ -161,7 +164,9 @@ class Sites:
         starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
         prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())
         cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
-        return Stage(sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared, cpus)
+        whole = {role: self._machine_start_cpu_s.get(key, 0.0) for role, key in keys.items()}
+        at, machines = self._endpoint(arm, cell, sites), _machines(sites)
+        return Stage(sites, at, machines, hosts, meters, starts, prepared, cpus, whole)
 
     def _cpus(self, role: Role, site: Site) -> int:
         cpuset = limits_of(self.study, role, site.host).cpuset
@@ -225,10 +230,20 @@ class Sites:
         }
         return {place: durability for place, durability in found.items() if durability is not None}
 
-    def facts(self) -> dict[str, dict[str, str]]:
+    def readers(self) -> dict[str, Read]:
+        """Who reads the files of each machine that sites are on."""
+        return {machine_of(site.host): reader_of(site.host) for site in self._open.values()}
+
+    def rest(self) -> None:
+        """Freeze every site."""
+        for key in self._awake:
+            self._open[key].freeze()
+        self._awake = set()
+
+    def facts(self, idle: Mapping[str, Idle]) -> dict[str, dict[str, str]]:
         """What is in force in each site, by "environment/role" ("environment/role@HOST" for the clients of a host).
 
-        The package database is compared between them.
+        The package database is compared between them. ``idle``: what each machine does while no site runs.
         """
         found = {}
         several = len({client for _, _, client in self._open}) > 1
@@ -236,12 +251,15 @@ class Sites:
             site.thaw()
             done = site.run(Command(("sha256sum", "/var/lib/dpkg/status")))
             packages = " ".join(done.text.split()[:1]) if done.returncode == 0 else f"unreadable: {done.last_words}"
-            start_s = self._start_cpu_s[place, role, client] = _start_cpu_s(site)
+            start_s, whole_s = start_cpu_s(site, idle.get(machine_of(site.host)))
+            key = place, role, client
+            self._start_cpu_s[key], self._machine_start_cpu_s[key] = start_s, whole_s
             asked = site.run(Command(("sh", "-c", _ALLOWED))).text.split()
             files, backlog = asked if len(asked) == 2 else ("unknown", "unknown")
             own = {
                 "packages": packages,
                 "CPU time of a start": f"{start_s * 1000:.1f} ms",
+                **({"CPU time of a start, engine included": f"{whole_s * 1000:.1f} ms"} if whole_s else {}),
                 "open files of a process": files,
                 "backlog of a listener": f"{backlog} (net.core.somaxconn)",
             }
@@ -255,22 +273,11 @@ def _machines(sites: Mapping[Role, Site]) -> dict[str, Machine]:
     """The machines that sites are on; those of testbed hosts are this one."""
     found: dict[str, Machine] = {}
     for role, site in sites.items():
-        away = site.host.kind == "ssh"
-        name = f"host {site.host.name}" if away else "host"
+        away, name = site.host.kind == "ssh", machine_of(site.host)
         cpus = len(site.host.cpus_online() if away else cpus_online())
         others = found[name].roles if name in found else ()
         found[name] = Machine(cpus, (*others, role), site.host.read if away else None)
     return found
-
-
-def _start_cpu_s(site: Site) -> float:
-    """CPU seconds that starting a process takes in a site: the median of a few that do nothing."""
-    costs = []
-    for _ in range(5):
-        before = site.meters().get("cpu_s", 0.0)
-        site.run(Command(("true",)))
-        costs.append(max(0.0, site.meters().get("cpu_s", 0.0) - before))
-    return median(costs)
 
 
 def _needs_data(cell: Cell) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters import host
+from weighbridge.meters.machines import Idle
 from weighbridge.meters.meter import Meter
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Command, Completed, Running
@@ -25,7 +26,8 @@ from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner.breaking import why_broke
-from weighbridge.runner.costs import derived, usage, without_the_start
+from weighbridge.runner.costs import derived, usage, without_the_start, work_of
+from weighbridge.runner.machine_use import all_who_worked
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.missing import missing
 
@@ -62,6 +64,10 @@ class Stage:
     """The commands that have made data in the server's site: added to by the first trial of each."""
     cpus: Mapping[str, int] = field(default_factory=dict)
     """The CPUs on which the processes of each site may run."""
+    machine_start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
+    """CPU seconds that the same start takes of the whole machine: the engine's too."""
+    idle: Mapping[str, Idle] = field(default_factory=dict)
+    """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
 
 
 @dataclass(slots=True)
@@ -111,10 +117,8 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         _stop_server(course, quietly=True)
     course.metering.end()  # of a trial that failed
     wall, threads = time.monotonic() - start, workload.generator_threads(options)
-    used = {
-        name: host.used(readings, after)
-        for (name, readings), after in zip(before, _only(_meters(stage)), strict=True)
-    }
+    after = dict(_meters(stage))
+    used = {name: host.used(readings, after[name]) for name, readings in before}
     return TrialRecord(
         trial=trial,
         outcome=outcome,
@@ -165,11 +169,13 @@ def _further(
     workload: Workload, options: Any, parsed: tuple[Measurement, ...], course: _Course, stage: Stage
 ) -> tuple[Measurement, ...]:
     """What the trial cost in resources."""
-    work, series = workload.done(options, parsed, course.completed), course.metering.series
-    seconds = workload.work_s(options) or course.measured_s
+    series, seconds = course.metering.series, workload.work_s(options) or course.measured_s
+    work = workload.done(options, parsed, course.completed) or work_of(parsed, seconds)
+    not_work_s = course.metering.own_cpu_s + stage.machine_start_cpu_s.get(workload.roles[-1], 0.0)
+    everybody = all_who_worked(course.metering.machines, stage.idle, not_work_s, work)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     whole = usage(series, host_place(host_name), course.metering.measured)
-    return (*derived(parsed, course.measured_use, seconds, series, work), *whole)
+    return (*everybody, *derived(course.measured_use, series, work), *whole)
 
 
 def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) -> None:
@@ -182,10 +188,12 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
         if completed.returncode != 0:
             raise _of_the_warm_up(workload, options, course, completed)
     command = workload.command(measured, options, stage.endpoint)
+    if course.server is not None:  # what a program without a counterpart costs, its own site tells
+        course.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
     completed = _watched(site.start(command), command, course, measured)
-    course.measured_s = completed.duration_s
     course.metering.window(begun, completed.duration_s)
+    course.measured_s = completed.duration_s
     use: dict[str, Mapping[str, float]] = {
         role: host.used(before[role], each.meters()) for role, each in stage.sites.items()
     }
@@ -264,10 +272,6 @@ def _meters(stage: Stage) -> list[tuple[str, Mapping[str, float]]]:
     """Counters of each machine and of each site."""
     machines = [(name, host.read(file=machine.read)) for name, machine in stage.machines.items()]
     return [*machines, *((role, site.meters()) for role, site in stage.sites.items())]
-
-
-def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, float]]:
-    return [values for _, values in readings]
 
 
 def _flags(
