@@ -6,6 +6,7 @@ security policy in the page forbids every connection.
 """
 
 import json
+import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,20 @@ def place(specs: dict[str, str], chart: Any) -> Drawn:
     name = f"chart-{len(specs) + 1}"
     specs[name] = _json(chart.to_dict(validate=False))
     return Drawn(name, int(chart.height) + 60)
+
+
+def write_page(page: str, path: Path, run: Path) -> None:
+    """Write a page to `path`; one in the run's directory `run` is made anew. Raises OSError.
+
+    The run may be somebody else's, and a link in the page's place must not lead to a file of this user.
+    """
+    if path.parent.resolve() == run.resolve():
+        path.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    else:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8", errors="replace") as file:
+        file.write(page)
 
 
 def render(template: str, specs: dict[str, str], **values: Any) -> str:
