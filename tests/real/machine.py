@@ -11,7 +11,7 @@ from pathlib import Path
 
 from weighbridge import cgroups
 from weighbridge.process import RUN_VARIABLE
-from weighbridge.runner import state
+from weighbridge.runner import living, state
 from weighbridge.userland.build import cache_folder
 
 PROGRAMS = {
@@ -52,7 +52,7 @@ class Machine:
 
 
 def _living() -> set[str]:
-    return {run for run in state.known_runs() if state.alive(run)}
+    return {run for run in state.known_runs() if living.alive(run)}
 
 
 def _of_others() -> set[str]:
