@@ -693,10 +693,14 @@ def test_export_needs_to_know_what(weighbridge: Weighbridge, run: Path):
 
 @pytest.mark.parametrize(("number", "code"), [(28, 7), (122, 7), (30, 1)])
 def test_a_disk_that_takes_nothing(weighbridge: Weighbridge, run: Path, monkeypatch, number: int, code: int):
-    def refuse(path: Path, *_, **__):
-        raise OSError(number, "it is full", str(path))
+    usual = Path.open
 
-    monkeypatch.setattr(Path, "write_text", refuse)
+    def refuse(path: Path, mode: str = "r", *arguments, **keywords):
+        if mode in ("w", "x"):
+            raise OSError(number, "it is full", str(path))
+        return usual(path, mode, *arguments, **keywords)
+
+    monkeypatch.setattr(Path, "open", refuse)
     one_sentence(weighbridge("report", run), code, "report.html", "it is full")
 
 

@@ -1,6 +1,6 @@
 """`kill -9` at random moments of a run: no trial is lost, `clean` makes the machine as it was, the run goes on.
 
-Three kills by default; `pytest tests/real/test_kill_anywhere.py --kills 100 --seed 7` makes many, the same each time.
+Two kills by default; `pytest tests/real/test_kill_anywhere.py --kills 100 --seed 7` makes many, the same each time.
 """
 
 import random

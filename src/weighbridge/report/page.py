@@ -6,7 +6,6 @@ security policy in the page forbids every connection.
 """
 
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,12 +39,10 @@ def write_page(page: str, path: Path, run: Path) -> None:
 
     The run may be somebody else's, and a link in the page's place must not lead to a file of this user.
     """
-    if path.parent.resolve() == run.resolve():
+    anew = path.parent.resolve() == run.resolve()
+    if anew:
         path.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    else:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    with os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8", errors="replace") as file:
+    with path.open("x" if anew else "w", encoding="utf-8", errors="replace") as file:
         file.write(page)
 
 
