@@ -25,7 +25,8 @@ from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner import machine
 from weighbridge.runner import run as running
-from weighbridge.runner.clean import Leftover
+from weighbridge.runner.clean import Found, Leftover
+from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
@@ -194,19 +195,25 @@ def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
 @pytest.mark.parametrize(("left", "code"), [([], 0), ([Leftover("0123456789ab", "container", "x")], 1)])
 @pytest.mark.parametrize("check", [["--check"], []])
 def test_clean_as_json(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, left, code, check):
-    monkeypatch.setattr(cleaning, "find", lambda: (left, set()))
-    monkeypatch.setattr(cleaning, "clean", lambda: left)
+    for name in ("find", "clean"):
+        monkeypatch.setattr(cleaning, name, lambda: Found(tuple(left), {}, ()))
     said = weighbridge("clean", "--json", *check)
     assert said.code == code
     assert len(json.loads(said.out)) == len(left)
     assert len(said.err.splitlines()) == code
 
 
-def test_clean_spares_the_living(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cleaning, "find", lambda: ([Leftover("0123456789ab", "container", "x")], {"0123456789ab"}))
-    said = weighbridge("clean", "--check")
-    assert (said.code, said.out) == (0, "nothing is left\n")
-    assert "0123456789ab is alive" in said.err
+@pytest.mark.parametrize("check", [(), ("--check",)])
+def test_clean_names_what_it_spares(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, check):
+    """A run that another user keeps alive, and what is ignored: then it is not said that nothing is left."""
+    ignored = Foreign(Path("/tmp/weighbridge-7/0123456789ab/lock"), Fault.KIND)
+    found = Found((), {"0123456789ab": Path("/tmp/weighbridge-8/0123456789ab")}, (ignored,))
+    for name in ("find", "clean"):
+        monkeypatch.setattr(cleaning, name, lambda: found)
+    said = weighbridge("clean", *check)
+    assert said.code == 0 and said.out != "nothing is left\n"
+    assert "0123456789ab is alive" in said.err and "/tmp/weighbridge-8/" in said.err
+    assert str(ignored.path) in said.err
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -686,10 +693,14 @@ def test_export_needs_to_know_what(weighbridge: Weighbridge, run: Path):
 
 @pytest.mark.parametrize(("number", "code"), [(28, 7), (122, 7), (30, 1)])
 def test_a_disk_that_takes_nothing(weighbridge: Weighbridge, run: Path, monkeypatch, number: int, code: int):
-    def refuse(path: Path, *_, **__):
-        raise OSError(number, "it is full", str(path))
+    usual = Path.open
 
-    monkeypatch.setattr(Path, "write_text", refuse)
+    def refuse(path: Path, mode: str = "r", *arguments, **keywords):
+        if mode in ("w", "x"):
+            raise OSError(number, "it is full", str(path))
+        return usual(path, mode, *arguments, **keywords)
+
+    monkeypatch.setattr(Path, "open", refuse)
     one_sentence(weighbridge("report", run), code, "report.html", "it is full")
 
 

@@ -253,6 +253,17 @@ def test_dockerd_killed_exits_with_8(machine: Machine, tmp_path: Path):
     assert len(trials(run)) >= 3
 
 
+def test_containerd_killed_while_sites_open_exits_with_8(machine: Machine, tmp_path: Path):
+    """And what it did, which the engine has it write to the folder for temporary files, goes with the engine."""
+    run = tmp_path / "run"
+    study = write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(REDIS,), blocks=1)
+    with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
+        going_on.await_text("importing the userland")
+        going_on.await_that(kill_once(run, ("containerd",), signal.SIGKILL))
+        done = going_on.end()
+    done.must_fail(8, "containerd no longer answers", "run again to continue")
+
+
 def test_two_runs_on_one_directory(machine: Machine, tmp_path: Path):
     run = tmp_path / "run"
     study = write_study(tmp_path, workloads=("cpu: {kind: sysbench-cpu, duration: 1s}",), blocks=3)

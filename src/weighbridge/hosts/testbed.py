@@ -24,17 +24,26 @@ from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
-# What is written below /etc and /run stays in the host. tini reaps what the engine leaves; cat ends with our pipe.
+# What is written below /run, /etc, /opt and /var/lib stays in the host: dockerd keeps files of overlay networks in
+# /var/lib/docker and containerd has /opt/containerd, whatever their data folders are. A cache in there is bound back.
+# tini reaps what the engine leaves; cat ends with our pipe.
 _INIT = """set -e
-init=$1 name=$2
+init=$1 name=$2 cache=$3
 mount -t proc proc /proc
 mount -t tmpfs -o mode=755 weighbridge /run
-mkdir /run/lock /run/cgroup /run/etc /run/etc-work
+mkdir /run/lock /run/cgroup /run/cache
 mount --rbind /sys/fs/cgroup /run/cgroup
 mount -t sysfs sysfs /sys
 mount --rbind /run/cgroup /sys/fs/cgroup
 umount -l /run/cgroup
-mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/etc-work weighbridge /etc
+mount --rbind "$cache" /run/cache
+for folder in etc opt var/lib; do
+    mkdir -p "/run/upper/$folder" "/run/work/$folder"
+    layers="lowerdir=/$folder,upperdir=/run/upper/$folder,workdir=/run/work/$folder"
+    if [ -d "/$folder" ]; then mount -t overlay -o "$layers" weighbridge "/$folder"; fi
+done
+case $cache/ in /etc/*|/opt/*|/var/lib/*) mount --rbind /run/cache "$cache";; esac
+umount -l /run/cache
 hostname "$name"
 echo "127.0.0.1 localhost $name" > /etc/hosts
 : > /etc/resolv.conf
@@ -216,7 +225,8 @@ def _pin(group: Cgroup, cpus: str | None) -> None:
 def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
     join = ("sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
     namespaces = ("--fork", "--kill-child", "--propagation", "private")
-    argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", init, f"wb-{name}")
+    own = (init, f"wb-{name}", str(run.cache.resolve()))
+    argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", *own)
     return hold(LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be made")
 
 

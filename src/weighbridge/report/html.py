@@ -10,7 +10,7 @@ from weighbridge.report.curve_sections import curve_sections
 from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.outputs import processes
 from weighbridge.report.overtime_sections import overtime_sections
-from weighbridge.report.page import place, render
+from weighbridge.report.page import place, render, write_page
 from weighbridge.report.remarks import CODES
 from weighbridge.report.sections import groups, ladders, sections, sweeps
 from weighbridge.report.sentences import (
@@ -42,7 +42,7 @@ def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) ->
     Raises OSError where the file cannot be written.
     """
     page = _render(store, analysis or analyse(store), path)
-    path.write_text(page, encoding="utf-8", errors="replace")
+    write_page(page, path, store.directory)
     return path
 
 

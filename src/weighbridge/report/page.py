@@ -34,6 +34,18 @@ def place(specs: dict[str, str], chart: Any) -> Drawn:
     return Drawn(name, int(chart.height) + 60)
 
 
+def write_page(page: str, path: Path, run: Path) -> None:
+    """Write a page to `path`; one in the run's directory `run` is made anew. Raises OSError.
+
+    The run may be somebody else's, and a link in the page's place must not lead to a file of this user.
+    """
+    anew = path.parent.resolve() == run.resolve()
+    if anew:
+        path.unlink(missing_ok=True)
+    with path.open("x" if anew else "w", encoding="utf-8", errors="replace") as file:
+        file.write(page)
+
+
 def render(template: str, specs: dict[str, str], **values: Any) -> str:
     """The page of a template with its charts, style and script."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined

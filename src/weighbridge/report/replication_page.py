@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weighbridge.report.numbers import plain, quantity
-from weighbridge.report.page import place, render
+from weighbridge.report.page import place, render, write_page
 from weighbridge.report.published_study import better_words, left_out, setup_rows, variant
 from weighbridge.report.replication import (
     DIRECTIONS,
@@ -59,7 +59,7 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
         noise=noise_sentence(analysis),
         exploratory=exploratory_sentence(analysis),
     )
-    path.write_text(page, encoding="utf-8", errors="replace")
+    write_page(page, path, store.directory)
     return path
 
 

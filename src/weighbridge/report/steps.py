@@ -5,7 +5,8 @@ from weighbridge.report.sentences import sentence, swept
 
 LADDER_INTRODUCTION = (
     "Each step is compared with the one that it adds to inside the same blocks: its cost is measured, never the"
-    " difference of two costs. The steps of all metrics are a family of their own in the correction for many comparisons (Holm)."
+    " difference of two costs. The steps of all metrics are a family of their own in the correction for many"
+    " comparisons (Holm)."
 )
 
 

@@ -152,11 +152,10 @@ class Session:
                 )
 
     def _run_one(self, trial: Trial) -> TrialRecord:
-        sites = self._opened()
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
         cell = next(c for c in self.study.cells if (c.workload, c.level) == (trial.workload, trial.level))
         try:
-            stage = replace(sites.stage(arm, cell), idle=self._idle.levels)
+            stage = replace(self._opened().stage(arm, cell), idle=self._idle.levels)
         except EnvironmentLost as lost:
             raise EnvironmentLost(
                 f"an environment was lost before {trial.workload} in {trial.environment}: {lost}. "
