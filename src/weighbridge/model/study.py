@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
+from weighbridge.model.cpus import CpuList
 from weighbridge.model.quantity import Duration, Rate, Share, Size
 
 Role = Literal["server", "client", "solo"]
@@ -23,9 +24,6 @@ Role = Literal["server", "client", "solo"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
 Level = tuple[tuple[str, str], ...]
 """The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
-
-
-CpuList = Annotated[str, Field(pattern=r"^\d+([,-]\d+)*$", examples=["0", "0-1"])]
 
 
 class Options(BaseModel):

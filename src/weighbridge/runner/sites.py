@@ -11,9 +11,10 @@ from typing import TypeVar
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.path import NetworkPath, probe, reached
-from weighbridge.hosts.kernel import cpus_in, cpus_online
+from weighbridge.hosts.kernel import cpus_online
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
+from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, Limits, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
@@ -36,7 +37,7 @@ def limits_of(study: Study, role: Role, host: Host) -> Limits:
         cpuset = str(online[(0 if role != "client" else 1) % len(online)])
     elif resources.pin is not None:
         cpuset = resources.pin.get("client" if role == "client" else "server", cpuset)
-    for cpu in cpus_in(cpuset or ""):
+    for cpu in cpus_in(cpuset) if cpuset else ():
         if cpu not in online:
             raise Unavailable(f"the study pins {role} to CPU {cpu}, but host {host.name} has only {online}")
     period_us = round((resources.cpu_period or 0.1) * 1e6)

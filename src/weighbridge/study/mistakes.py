@@ -42,8 +42,8 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
             text = f"unknown key '{key}'{hint}"
         case "missing":
             text, location = f"'{key}' is missing", location[:-1]
-        case kind if "pin" in location and item["loc"][-1] != "[key]":
-            text = _told_of_pin(kind, key, written, quoted)
+        case kind if _is_cpu_list(location) and item["loc"][-1] != "[key]":
+            text = _told_of_cpus(kind, key, written, quoted)
         case "union_tag_invalid":
             kind, kinds = plain(item["ctx"]["tag"], 60), item["ctx"]["expected_tags"].replace("'", "")
             text = f"{start}unknown kind '{kind}'{nearest(kind, kinds.split(', ')) or f'; known: {kinds}'}"
@@ -72,7 +72,11 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
     return (*place, *location), text
 
 
-def _told_of_pin(kind: str, key: str, written: str, quoted: str) -> str:
+def _is_cpu_list(location: Place) -> bool:
+    return "pin" in location or (location[:1] == ("hosts",) and location[-1] == "cpus")
+
+
+def _told_of_cpus(kind: str, key: str, written: str, quoted: str) -> str:
     if key == "pin":
         return f'pin: spread, or {{server: "0", client: "1"}}, not {quoted}{nearest(written, ["spread"])}'
     if kind == "string_type":
