@@ -165,6 +165,9 @@ class TestbedHost:
             "CPUs": options.cpus or "all of this machine",
         }
 
+    def clock(self) -> None:
+        """None: this machine's own."""
+
     def keep_offloads(self, pid: int) -> None:
         """Where the host has none, switch them off too on the interfaces of a container and on the host's ends."""
         if self.options.has_offloads:
