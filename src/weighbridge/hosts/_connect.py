@@ -82,7 +82,7 @@ class Connection:
         heard = (completed.stderr + b"\n" + said).decode(errors="replace")
         if not ended and not heard.strip():
             return f"it did not answer within {_READY_S:.0f} s"
-        return _failures.sentence(heard)
+        return _failures.sentence(heard, completed.returncode)
 
     def _why_lost(self) -> str:
         assert self._process is not None
