@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from weighbridge.model.quantity import RATE_UNITS, SHARE_UNITS, SIZE_UNITS, TIME_UNITS
-from weighbridge.model.study import LocalOptions, SshOptions, TestbedOptions
+from weighbridge.model.study import LocalOptions, Resources, SshOptions, TestbedOptions
 from weighbridge.study.source import Place, nearest, plain
 
 _HOSTS: tuple[type[BaseModel], ...] = (LocalOptions, TestbedOptions, SshOptions)
@@ -38,7 +38,7 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
     match item["type"]:
         case "extra_forbidden":
             known = _fields_at(model, location[:-1], _value_at(data, (*location[:-1], "kind")))
-            hint = nearest(key, known) or f"; known: {', '.join(known)}"
+            hint = _for_every_environment(place, location) or nearest(key, known) or f"; known: {', '.join(known)}"
             text = f"unknown key '{key}'{hint}"
         case "missing":
             text, location = f"'{key}' is missing", location[:-1]
@@ -66,10 +66,19 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
         case "model_type" if key == "repetitions" and isinstance(value, int) and not isinstance(value, bool):
             text = f"repetitions: write {{blocks: {written}}}"
         case "dict_type" | "model_type":
-            text = f"{key}: 'key: value' pairs are expected here, not '{written}'"
+            instead = "below it, indented further than it" if value is None else f"here, not '{written}'"
+            text = f"{key}: 'key: value' pairs are expected {instead}"
         case _:
             text = start + (_expected(item, value, quoted, sweepable=bool(place)) or _as_pydantic_says(item, written))
     return (*place, *location), text
+
+
+def _for_every_environment(place: Place, location: Place) -> str:
+    """Where limits are to be written that stand in an environment's or a workload's own options, or at the top."""
+    inside = (place or location)[0] in ("environments", "workloads") or len(location) == 1
+    if not inside or location[-1] not in Resources.model_fields:
+        return ""
+    return f": limits are the same for every environment, under 'resources: {{{location[-1]}: ...}}'"
 
 
 def _is_cpu_list(location: Place) -> bool:
