@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, Ty
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.measurement import Outcome, require_plausible
 
-Seconds = Annotated[float, Field(ge=0, le=1e11)]
+Seconds = Annotated[float, Field(ge=0, le=1e11), AfterValidator(require_plausible)]
 Number = Annotated[int, Field(ge=0, le=2**53)]
 Finite = Annotated[float, Field(ge=-1e200, le=1e200, allow_inf_nan=False)]
 Measured = Annotated[float, AfterValidator(require_plausible)]
