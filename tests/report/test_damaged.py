@@ -33,7 +33,12 @@ COMMANDS = {
 }
 TEXTS = [None, "", "x", "null", "[1]", "[NaN]", "9" * 5000, "[" * 100_000, b"\xff\xfe"]
 NUMBERS = [None, "x", -1, 1e308, -1e308, 5e-324, float("inf"), 2**63 - 1, b"\xff"]
-REPETITIONS = ["{'blocks': 'x'}", '{"target": 0.1, "min": 9, "max": 9999999999}', '{"target": "x"}']
+REPETITIONS = [
+    "{'blocks': 'x'}",
+    '{"target": 0.1, "min": 9, "max": 9999999999}',
+    '{"target": "x"}',
+    '{"target": 0.1, "min": 9, "max": 5}',
+]
 DAMAGE = [
     *(("run", f"value WHERE key = '{key}'", text) for key in ("loads", "ladder") for text in TEXTS),
     *(("run", "value WHERE key = 'repetitions'", text) for text in (*TEXTS, *REPETITIONS)),

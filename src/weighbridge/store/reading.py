@@ -8,21 +8,33 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    Json,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.measurement import Outcome, require_plausible
+from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
 
 Seconds = Annotated[float, Field(ge=0, le=1e11), AfterValidator(require_plausible)]
 Number = Annotated[int, Field(ge=0, le=2**53)]
-Finite = Annotated[float, Field(ge=-1e200, le=1e200, allow_inf_nan=False)]
+Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Measured = Annotated[float, AfterValidator(require_plausible)]
 AnyOutcome = Annotated[Outcome, BeforeValidator(Outcome)]
 Level = Json[dict[str, str]]
 
 
+_LEVEL: TypeAdapter[dict[str, str]] = TypeAdapter(Level)
+
+
 def _level(text: str) -> str:
-    TypeAdapter(Level).validate_python(text)
+    _LEVEL.validate_python(text)
     return text
 
 
@@ -36,6 +48,12 @@ class _Repetitions(BaseModel):
     target: Annotated[float, Field(gt=0, lt=1)] | None = None
     min: Annotated[int, Field(ge=2, le=1000)] = 10
     max: Annotated[int, Field(ge=2, le=1000)] = 60
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "_Repetitions":
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is more than max ({self.max})")
+        return self
 
 
 KEYS: TypeAdapter[list[tuple[str, str]]] = TypeAdapter(list[tuple[str, str]])
