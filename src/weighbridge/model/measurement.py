@@ -20,9 +20,14 @@ LARGEST, SMALLEST = 1e100, 1e-100
 """Beyond what any unit makes of anything; their ratios, squares and sums are finite."""
 
 
+def is_plausible(value: float) -> bool:
+    """Whether something can have been measured: a number that is not too large, nor too near to zero."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST
+
+
 def require_plausible(value: float) -> float:
-    """The value. ValueError where nothing that is measured is as large or as near to zero, or it is no number."""
-    if not (value == 0 or SMALLEST <= abs(value) <= LARGEST):
+    """The value. ValueError where it cannot have been measured."""
+    if not is_plausible(value):
         raise ValueError(f"nothing that is measured is {value}")
     return value
 
@@ -35,10 +40,8 @@ class Measurement:
     value: float
 
     def __post_init__(self) -> None:
-        try:
-            require_plausible(self.value)
-        except ValueError:
-            raise ValueError(f"{self.metric.name} is {self.value}: a measurement must be a finite number") from None
+        if not is_plausible(self.value):
+            raise ValueError(f"{self.metric.name} is {self.value}: a measurement must be a finite number")
 
 
 class Outcome(enum.StrEnum):
