@@ -1,6 +1,9 @@
+import csv
 import json
+from pathlib import Path
 
 import polars
+import pytest
 
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.machine import JSON_SCHEMA, report_json, write_csv
@@ -74,3 +77,15 @@ def test_csv_keeps_differences(run, tmp_path):
     _, costs = write_csv(run(costs={"bridge": 1.0}, workloads=[lossy]), tmp_path)
     first = polars.read_csv(costs).to_dicts()[0]
     assert first["scale"] == "difference" and first["typical"] is not None and first["geometric"] is None
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "\x1b[31m=1", "a\r\n=1"])
+def test_no_cell_is_a_formula_or_an_order(run, tmp_path: Path, text: str):
+    store = run(costs={text: 1.1}, blocks=2, failing={(1, text): Outcome.PROGRAM_FAILED}, message=text)
+    for path in write_csv(store, tmp_path):
+        names, *rows = csv.reader(path.open(newline=""))
+        cells = {row[names.index(name)] for row in rows for name in ("environment", "message") if name in names}
+        assert len(cells) > 1
+        for cell in filter(None, cells):
+            assert cell.isprintable()
+            assert cell.lstrip()[0] not in "=+-@"

@@ -7,7 +7,7 @@ from importlib import metadata
 import typer
 
 from weighbridge.cli import calibrate, clean, doctor, export, init, plan, replicate, report, run, schema, studies
-from weighbridge.cli.output import fail, reader_gone
+from weighbridge.cli.output import fail, reader_gone, take_any_character
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 
 app = typer.Typer(
@@ -40,6 +40,7 @@ def _options(
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    take_any_character()
     if sys.platform != "linux":
         fail("Weighbridge measures Linux isolation (control groups, namespaces, engines): it runs on Linux only", 4)
     try:

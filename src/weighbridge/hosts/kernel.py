@@ -80,12 +80,3 @@ def _address(hexadecimal: str) -> IPv4Address:
 def cpus_online() -> list[int]:
     """The CPUs on which this process may run."""
     return sorted(os.sched_getaffinity(0))
-
-
-def cpus_in(listed: str) -> list[int]:
-    """The CPUs in a list as the kernel writes it: "0-1,3" is [0, 1, 3]."""
-    found: list[int] = []
-    for part in listed.split(","):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1) if first else []
-    return found

@@ -81,3 +81,6 @@ class LocalHost:
     def facts(self) -> Mapping[str, str]:
         """Nothing: the fingerprint of the run is about this machine."""
         return {}
+
+    def clock(self) -> None:
+        """None: this machine's own."""

@@ -19,7 +19,7 @@ from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import Group, Host, RunContext, Userland
+from weighbridge.model.site import ClockOffset, Group, Host, RunContext, Userland
 from weighbridge.model.study import SshOptions
 
 _PIECE = 2**20
@@ -144,8 +144,7 @@ class SshHost:
         return self
 
     def facts(self) -> Mapping[str, str]:
-        """Its fingerprint as of this machine's, and how far its clock is from ours."""
-        ahead, within = clock_offset(self._channel)
+        """Its fingerprint as of this machine's."""
         found: dict[str, str] = self._channel.call("facts").fields["value"]
         return {
             **{key: value for key, value in found.items() if value},
@@ -153,8 +152,11 @@ class SshHost:
             "address": self.address,
             "network interface": self.interface,
             "python3": str(self._hello["python"]),
-            "clock": f"{1000 * ahead:+.3f} ms ahead of this machine's (± {1000 * within:.3f} ms)",
         }
+
+    def clock(self) -> ClockOffset:
+        """How far its clock is from this machine's."""
+        return clock_offset(self._channel)
 
     def forward(self, path: str) -> Path:
         """A socket of this machine that leads to the host's socket at ``path``, for as long as the host is open."""

@@ -15,6 +15,7 @@ from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import hold
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
+from weighbridge.model.cpus import cpus_in
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
@@ -127,7 +128,7 @@ class Switch:
                 self._must("tc", "qdisc", "add", "dev", port, *what)
                 self._anywhere(*inside, "tc", "qdisc", "add", "dev", "eth0", *what)
         if options.cpus:  # frames that arrive are worked on by the host's own CPUs
-            mask = _mask(kernel.cpus_in(options.cpus))
+            mask = _mask(cpus_in(options.cpus))
             write = ("sh", "-c", 'echo "$1" > /sys/class/net/eth0/queues/rx-0/rps_cpus', "write", mask)
             self._anywhere(*inside, *write)
 

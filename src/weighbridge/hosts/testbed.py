@@ -19,6 +19,7 @@ from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import OFF, Switch
 from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.cpus import cpus_in
 from weighbridge.model.site import Group, HostProcess, Limits, RunContext, Userland
 from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
@@ -143,7 +144,7 @@ class TestbedHost:
 
     def cpus_online(self) -> list[int]:
         """Its own CPUs, else all of this machine's."""
-        return kernel.cpus_in(self.cpuset) if self.cpuset else kernel.cpus_online()
+        return cpus_in(self.cpuset) if self.cpuset else kernel.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
         """A port that nobody on the host listens on, nor on the next one."""
@@ -173,6 +174,9 @@ class TestbedHost:
             "CPUs": options.cpus or "all of this machine",
         }
 
+    def clock(self) -> None:
+        """None: this machine's own."""
+
     def keep_offloads(self, pid: int) -> None:
         """Where the host has none, switch them off too on the interfaces of a container and on the host's ends."""
         if self.options.has_offloads:
@@ -200,7 +204,7 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
     init = init_program()
     if init is None:
         raise Unavailable("a testbed host needs tini as its first process: apt-get install tini")
-    if lacking := sorted({*kernel.cpus_in(options.cpus or "")} - {*kernel.cpus_online()}):
+    if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*kernel.cpus_online()})):
         raise Unavailable(
             f"host {name} is to have CPU {lacking[0]}, but this machine has only {kernel.cpus_online()}"
         )

@@ -52,6 +52,17 @@ class Userland:
     versions: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """By how many seconds another machine's clock is ahead of this one's, and within how many that is known."""
+
+    ahead_s: float
+    within_s: float
+
+    def __str__(self) -> str:
+        return f"{1000 * self.ahead_s:+.3f} ms ahead of this machine's (± {1000 * self.within_s:.3f} ms)"
+
+
 @dataclass(slots=True)
 class RunContext:
     """What every site of one run shares.
@@ -172,7 +183,10 @@ class Host(Protocol):
         """
 
     def facts(self) -> Mapping[str, str]:
-        """What is particular about it: link rate, MTU, offloads, versions, clock."""
+        """What is particular about it: link rate, MTU, offloads, versions."""
+
+    def clock(self) -> ClockOffset | None:
+        """How far its clock is from this machine's; None where it is the same one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from weighbridge.model.cpus import CpuList
 from weighbridge.model.ladder import Rung, rungs_as_written
 from weighbridge.model.monitoring import Prometheus
 from weighbridge.model.options import Name, Options
@@ -36,9 +37,6 @@ Role = Literal["server", "client", "solo"]
 
 Level = tuple[tuple[str, str], ...]
 """The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
-
-
-CpuList = Annotated[str, Field(pattern=r"^\d+([,-]\d+)*$", examples=["0", "0-1"])]
 
 
 class LocalOptions(Options):

@@ -19,6 +19,7 @@ from weighbridge.report.plan import Plan, plan_of
 from weighbridge.report.readings import readings
 from weighbridge.report.resources import is_resource_use, negligible
 from weighbridge.statistics import Better, Cost, compare
+from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
 
@@ -26,8 +27,9 @@ def analyse(store: RunStore) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
     `weighbridge.report.family` says how the noise floor, `trusted` and the verdicts come about. Raises
-    RunDirectoryError where the store cannot be read.
+    RunDirectoryError where the store cannot be read or is damaged.
     """
+    require_consistent(store)
     info, plan, facts = store.info(), plan_of(store), store.facts()
     read = store.values()
     trials = _trials(store, read)

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from weighbridge.model.text import printable
 from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
 from weighbridge.report.curve_json import curves_json
@@ -136,7 +137,8 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
 
     Measurements: one row per measurement, and one without a metric per trial that failed or broke; ``order`` is the
-    place in the session from 1, ``flags`` are joined by "; ". Costs: the keys of `report_json` beside ``scale``
+    place in the session from 1, ``flags`` are joined by "; ". Text is one line without control characters, and has
+    ``'`` before it where a spreadsheet would take it for a formula. Costs: the keys of `report_json` beside ``scale``
     (ratio, or difference in the unit), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are
     empty.
     """
@@ -197,5 +199,13 @@ def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
 def _write(path: Path, columns: dict[str, type], rows: list[dict[str, object]]) -> None:
     import polars
 
-    table = polars.DataFrame([{name: row.get(name) for name in columns} for row in rows], schema=columns)
-    table.write_csv(path)
+    cells = [{name: _cell(row.get(name)) for name in columns} for row in rows]
+    polars.DataFrame(cells, schema=columns).write_csv(path)
+
+
+def _cell(value: object) -> object:
+    """A cell of one line that no spreadsheet takes for a formula: text that begins like one begins with ``'``."""
+    if not isinstance(value, str):
+        return value
+    line = printable(" ".join(value.splitlines())).replace("\t", " ")
+    return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from weighbridge.report.sentences import printable
+from weighbridge.model.text import printable
 from weighbridge.store.run import RunStore
 
 EXCERPT_BYTES = 4096

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from weighbridge.model.text import printable
 from weighbridge.report.numbers import plain, quantity, share
-from weighbridge.report.sentences import printable
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.model.ladder import Rung
+from weighbridge.model.study import Meters
 from weighbridge.statistics import planned_looks
 from weighbridge.store.run import RunStore
+
+FASTEST_HZ = 10.0
+"""What a study may ask of the meters (`weighbridge.model.study.Meters`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +83,21 @@ def _word(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
+def meters_hz(store: RunStore) -> float:
+    """Give how often the meters read in a second, as the study asked for."""
+    hz = study_file(store.info().get("study_text", ""), "meters").get("hz")
+    if not isinstance(hz, int | float) or not 0 < hz <= FASTEST_HZ:
+        return Meters().hz
+    return float(hz)
+
+
 def study_file(text: str, key: str) -> dict[str, Any]:
     """Give what a study's text says under a key, as a mapping; empty where it says nothing or cannot be read."""
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
 
     try:
         found = YAML(typ="safe").load(text)
-    except YAMLError:
+    except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
         return {}
     part = found.get(key) if isinstance(found, dict) else None
     return part if isinstance(part, dict) else {}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weighbridge.model.text import printable
 from weighbridge.report.numbers import plain, quantity
 from weighbridge.report.page import place, render, write_page
 from weighbridge.report.published_study import better_words, left_out, setup_rows, variant
@@ -16,7 +17,7 @@ from weighbridge.report.replication import (
     measured_text,
     published_text,
 )
-from weighbridge.report.sentences import exploratory_sentence, noise_sentence, printable, trust_sentence
+from weighbridge.report.sentences import exploratory_sentence, noise_sentence, trust_sentence
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from unicodedata import category
 
+from weighbridge.model.text import printable
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.names import metric_words
@@ -31,12 +31,6 @@ MANY_LEVELS = 4
 """Levels of one workload from which one sentence speaks for all of them: a table has each."""
 
 NOTHING = "No trial has finished: there is nothing to compare yet."
-
-
-def printable(text: str) -> str:
-    """Give text from programs and files without control characters, which could steer a terminal."""
-    hidden = "\N{REPLACEMENT CHARACTER}"
-    return "".join(hidden if category(c).startswith("C") and c not in "\n\t" else c for c in text)
 
 
 def _blocks(count: int) -> str:

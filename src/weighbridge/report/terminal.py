@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from weighbridge.model.text import printable
 from weighbridge.report.broke import reason
 from weighbridge.report.content import Analysis, LatencyReport, MetricReport
 from weighbridge.report.curve_words import curve_sentences, curve_title
@@ -17,7 +18,6 @@ from weighbridge.report.sentences import (
     failed_sentences,
     imprecise,
     noise_sentence,
-    printable,
     remark_lines,
     trust_sentence,
     verdict_sentences,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.measurement import Measurement, Metric, is_plausible
 from weighbridge.model.plugin import Work
 from weighbridge.model.study import Role
 from weighbridge.model.trial import Series
@@ -55,7 +55,7 @@ def _cpu(work: Work, used: Mapping[str, Mapping[str, float]]) -> Iterator[Measur
         return
     for role in ROLES:
         cost = used.get(role, {}).get("cpu_s", -1.0) / work.amount
-        if math.isfinite(cost) and cost >= 0:
+        if is_plausible(cost) and cost >= 0:
             unit = "s/Gbit" if work.unit == "gbit" else "s/1000"
             yield Measurement(Metric(f"cpu_{role}_per_{work.unit}", unit, "lower"), cost)
 

@@ -11,10 +11,11 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
-from weighbridge.hosts.kernel import cpus_in, cpus_online
+from weighbridge.hosts.kernel import cpus_online
 from weighbridge.meters.machines import Idle, Read
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
+from weighbridge.model.cpus import cpus_in
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, RunContext, Site, SiteRequest, Userland

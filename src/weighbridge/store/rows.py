@@ -3,11 +3,10 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from weighbridge.model.ladder import Rung
 from weighbridge.model.study import Arm, Cell, Level
-from weighbridge.model.trial import Series, TrialRecord
+from weighbridge.model.trial import TrialRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,6 @@ def series_rows(number: int, record: TrialRecord) -> Iterator[Sequence[object]]:
     """The series of the trial with this id."""
     for each in record.series:
         yield number, each.place, each.name, _numbers(each.at_s), _numbers(each.values)
-
-
-def series_of(row: Sequence[Any]) -> tuple[int, Series]:
-    """The trial's id and the series in a row."""
-    number, place, name, at_s, values = row
-    return number, Series(place, name, tuple(json.loads(at_s)), tuple(json.loads(values)))
 
 
 def _numbers(values: Sequence[float]) -> str:

@@ -64,6 +64,8 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
             f"{where} was written by a newer Weighbridge (schema {version}, this one knows up to {VERSION}): "
             "upgrade Weighbridge to read it"
         )
+    if version < 0:
+        raise RunDirectoryError(f"{where} is not a run of Weighbridge: its database has the version {version}")
     if version == 0:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables or not create:

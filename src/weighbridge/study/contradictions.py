@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from weighbridge import registry
+from weighbridge.model.cpus import MOST_CPUS
 from weighbridge.model.ladder import Rung
 from weighbridge.model.plugin import Needs
 from weighbridge.model.study import Arm, Cell, StudyFile
@@ -10,7 +11,6 @@ from weighbridge.study.source import Place, nearest
 
 AA_SUFFIX = "-again"
 _LARGEST_SEED = 2**63 - 1
-_MOST_CPUS = 8192
 
 
 def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
@@ -146,17 +146,5 @@ def _out_of_range(file: StudyFile) -> Iterator[tuple[Place, str]]:
     """Numbers that no machine has and that what computes with them cannot take."""
     if file.seed > _LARGEST_SEED:
         yield ("seed",), f"seed: at most {_LARGEST_SEED}"
-    if file.resources.cpus is not None and not file.resources.cpus <= _MOST_CPUS:
+    if file.resources.cpus is not None and not file.resources.cpus <= MOST_CPUS:
         yield ("resources", "cpus"), f"cpus: {file.resources.cpus:g} is more CPUs than any machine has"
-    if isinstance(file.resources.pin, dict):
-        for role, cpus in file.resources.pin.items():
-            if not all(_is_cpu_range(part) for part in cpus.split(",")):
-                text = f"{role}: '{cpus}' is not a list of CPUs: write it like 0 or 0-1 or 0,2"
-                yield ("resources", "pin", role), text
-
-
-def _is_cpu_range(part: str) -> bool:
-    ends = part.split("-")
-    if len(ends) > 2 or not all(end.isascii() and end.isdigit() and len(end) <= 4 for end in ends):
-        return False
-    return int(ends[0]) <= int(ends[-1]) < _MOST_CPUS
