@@ -108,7 +108,7 @@ def _in_a_trial(going_on: Going, run: Path) -> None:
 def _while_closing(going_on: Going, run: Path) -> None:
     going_on.await_that(lambda: len(trials(run)) >= 2)
     going_on.process.send_signal(signal.SIGINT)
-    going_on.await_text("closing every site")
+    going_on.await_text("cleaning up")
 
 
 MOMENTS = [_at_engine_start, _at_dockerd, _at_import, _in_a_trial, _while_closing]

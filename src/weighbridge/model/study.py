@@ -1,6 +1,7 @@
 """A study as it is run: every sweep expanded, every quantity in its base unit."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -23,6 +24,15 @@ Role = Literal["server", "client", "solo"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
 Level = tuple[tuple[str, str], ...]
 """The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
+
+
+class Brings(StrEnum):
+    """What an option names that is no part of Weighbridge; in the option's annotation, so that ``plan`` shows it."""
+
+    FILE = "file"
+    SSH_CONFIGURATION = "ssh configuration"
+    MACHINE = "machine"
+    SERVER = "server"
 
 
 CpuList = Annotated[str, Field(pattern=r"^\d+([,-]\d+)*$", examples=["0", "0-1"])]
@@ -98,11 +108,15 @@ class SshOptions(Options):
     """
 
     kind: Literal["ssh"]
-    destination: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh")]
+    destination: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh"), Brings.MACHINE
+    ]
     address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
     interface: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")] = None
     sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
-    config: Annotated[str | None, Field(description="An OpenSSH configuration file other than the user's")] = None
+    config: Annotated[
+        str | None, Field(description="An OpenSSH configuration file other than the user's"), Brings.SSH_CONFIGURATION
+    ] = None
 
 
 HostOptions = Annotated[LocalOptions | TestbedOptions | SshOptions, Field(discriminator="kind")]
@@ -151,6 +165,7 @@ class Prometheus(Options):
         str,
         AfterValidator(_server_address),
         Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
+        Brings.SERVER,
     ]
     queries: dict[Name, Query] = Field(min_length=1, max_length=20)
     step: Annotated[Duration, Field(ge=0.1, le=3600)] = 1.0

@@ -35,9 +35,11 @@ def analyse(store: RunStore) -> Analysis:
     found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
     kept = durabilities(facts)
     found += differences(kept, plan.baseline)
+    changed = remarks.about_changes(plan.changes)
+    found += changed
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        packet_sizes(facts), kept, readings(store), broken,
+        packet_sizes(facts), kept, readings(store), broken, changed,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)

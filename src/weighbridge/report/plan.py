@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.statistics import planned_looks
+from weighbridge.store.extensions import Extension, extensions
 from weighbridge.store.run import RunStore
 
 
@@ -19,6 +20,8 @@ class Plan:
     target: float | None
     looks: int
     planned_blocks: int | None
+    changes: tuple[Extension, ...] = ()
+    """How the number of blocks was changed after the run had begun."""
     ladder: tuple[str, ...] = ()
     """Environments in the order in which each adds one step; empty where the study has no ladder."""
 
@@ -34,6 +37,9 @@ def plan_of(store: RunStore) -> Plan:
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
     target = repetitions.get("target")
+    changes = extensions(info)
+    fixed = repetitions.get("blocks")
+    looks = len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1
     names = tuple(name for name, *_ in arms)
     return Plan(
         baseline=info.get("baseline", ""),
@@ -41,8 +47,9 @@ def plan_of(store: RunStore) -> Plan:
         environments=names,
         equivalence=float(info["equivalence"]) if "equivalence" in info else None,
         target=target,
-        looks=len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1,
-        planned_blocks=repetitions.get("blocks"),
+        looks=looks + sum(change.looked for change in changes),
+        planned_blocks=changes[-1].blocks if changes and fixed else fixed,
+        changes=changes,
         ladder=tuple(name for name in json.loads(info.get("ladder", "[]")) if name in names),
     )
 

@@ -172,10 +172,17 @@ class RunStore:
 
     def finished(self) -> dict[Trial, Outcome]:
         """Every trial that ended, with its outcome."""
-        rows = self._read("SELECT block, attempt, workload, level, environment, outcome FROM trial")
+        return {trial: outcome for trial, (outcome, _) in self.endings().items()}
+
+    def endings(self) -> dict[Trial, tuple[Outcome, str]]:
+        """Every trial that ended, with its outcome and message."""
+        rows = self._read("SELECT block, attempt, workload, level, environment, outcome, message FROM trial")
         return {
-            Trial(block, attempt, workload, tuple(sorted(json.loads(level).items())), environment): Outcome(outcome)
-            for block, attempt, workload, level, environment, outcome in rows
+            Trial(block, attempt, workload, tuple(sorted(json.loads(level).items())), environment): (
+                Outcome(outcome),
+                message,
+            )
+            for block, attempt, workload, level, environment, outcome, message in rows
         }
 
     def values(self) -> list[Value]:
