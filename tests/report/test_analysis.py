@@ -19,6 +19,7 @@ from weighbridge.report.sentences import (
 )
 from weighbridge.statistics import compare
 from weighbridge.store.extensions import Extension
+from weighbridge.store.run import RunStore
 
 from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 
@@ -281,9 +282,11 @@ def test_adaptive_runs_use_the_wider_interval(run):
 
 def test_blocks_that_were_added_after_looking_are_a_further_look(run):
     planned, store = run(costs={"bridge": 1.25}, blocks=20), run(costs={"bridge": 1.25}, blocks=20)
-    store.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
-    store.set_info("extensions", json.dumps([asdict(Extension(10, 20, 10, 1e9))]))
-    before, after = analyse(planned), analyse(store)
+    with RunStore(store.directory, writable=True) as kept:
+        kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
+        kept.set_info("extensions", json.dumps([asdict(Extension(10, 20, 10, 1e9))]))
+    with RunStore(store.directory) as kept:
+        before, after = analyse(planned), analyse(kept)
     narrow, wide = row(before, "bridge"), row(after, "bridge")
     assert wide.cost.high - wide.cost.low > narrow.cost.high - narrow.cost.low
     assert wide.cost.p_value > narrow.cost.p_value and wide.adjusted_p > narrow.adjusted_p

@@ -124,10 +124,16 @@ HostOptions = Annotated[LocalOptions | TestbedOptions | SshOptions, Field(discri
 
 
 class Meters(Options):
-    """How resource use is read during a trial: ``hz`` readings a second, from the kernel's files or by sysstat."""
+    """How resource use is read during a trial: ``hz`` readings a second, from the kernel's files or by sysstat.
+
+    ``auto`` follows the expected length of the study's shortest trial.
+    """
 
     source: Literal["kernel", "sysstat", "off"] = "kernel"
-    hz: Annotated[float, Field(ge=0.1, le=10, description="Readings a second")] = 1.0
+    hz: Annotated[
+        Literal["auto"] | Annotated[float, Field(ge=0.1, le=10)],
+        Field(description="Readings a second; auto: enough for the study's shortest trial"),
+    ] = "auto"
 
 
 def _server_address(url: str) -> str:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.model.study import Meters
 from weighbridge.report.plan import study_file
+from weighbridge.report.readings import readings_a_second
 from weighbridge.store.run import RunStore
 
 
@@ -80,6 +80,6 @@ def hosts_of(store: RunStore) -> tuple[str, ...]:
 
 
 def every_s(store: RunStore) -> float:
-    """The seconds between two readings of the meters, as the study asked for."""
-    hz = float(study_file(store.info().get("study_text", ""), "meters").get("hz", Meters().hz))
+    """The seconds between two readings of the meters."""
+    hz = readings_a_second(store)
     return 1 / hz if hz > 0 else 0.0

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import cast
 
-from weighbridge.model.study import Meters
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.report.plan import study_file
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import METERS_HZ, RunStore
 
 ENOUGH = 5
 """Readings in the measured time of a trial below which a mean or a peak says little."""
@@ -47,5 +46,10 @@ def readings(store: RunStore) -> Readings | None:
     first = next(iter(measured), None)
     if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
         return None
-    hz = study_file(store.info().get("study_text", ""), "meters").get("hz", Meters().hz)
-    return Readings(float(hz), measured)
+    return Readings(readings_a_second(store), measured)
+
+
+def readings_a_second(store: RunStore) -> float:
+    """How many readings a second the meters of a run took; of a run of an older version as its study says, or 1."""
+    info = store.info()
+    return float(info.get(METERS_HZ) or study_file(info.get("study_text", ""), "meters").get("hz", 1.0))

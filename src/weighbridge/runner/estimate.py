@@ -1,5 +1,6 @@
 """How long a study takes."""
 
+import math
 from collections.abc import Mapping
 from statistics import mean, median
 
@@ -10,6 +11,8 @@ from weighbridge.model.trial import Trial
 _FIXED_S = {"native": (0.05, 0.3)}
 _FIXED_OTHER_S = (0.15, 0.8)
 _SITE_S = (0.1, 2.0)
+_READINGS = 20
+"""Readings in a trial of the expected length: a quick machine may need a quarter of that time."""
 
 TimedBy = tuple[str, Level, str]
 """What takes its own time: a workload at a level in an environment."""
@@ -53,6 +56,20 @@ class TimeLeft:
     def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
         """Seconds that so many trials of each take. Of each the median: what is made once for all takes part once."""
         return sum(count * median(self._seen[each]) for each, count in remaining.items())
+
+
+def meter_hz(study: Study) -> float:
+    """Readings a second of the study's meters: as it says, or enough for its shortest trial, from 1 to 10.
+
+    sysstat reads once a second at most.
+    """
+    asked = study.file.meters
+    if asked.hz != "auto":
+        return asked.hz
+    if asked.source == "sysstat":
+        return 1.0
+    shortest = min(registry.workloads()[cell.kind].expected_s(cell.options) for cell in study.cells)
+    return float(min(10, max(1, math.ceil(_READINGS / max(shortest, 0.001)))))
 
 
 def clock(duration_s: float) -> str:

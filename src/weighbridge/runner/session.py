@@ -15,13 +15,13 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext, Userland
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.runner.estimate import TimedBy, TimeLeft
+from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.trial import run_trial
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
 
 REPEATS = 2
@@ -91,7 +91,9 @@ class Session:
     def _opened(self) -> Sites:
         """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
         if self._sites is None:
-            opened = self._stack.enter_context(meters(self.study.file.meters))
+            hz = meter_hz(self.study)
+            self.store.set_info(METERS_HZ, repr(hz))
+            opened = self._stack.enter_context(meters(self.study.file.meters, hz))
             self._sites = Sites(self.study, self.run, self.userland, opened)
             self._sites.open_all(self._stack)
             for place, facts in self._sites.facts().items():

@@ -44,9 +44,9 @@ def extended(repetitions: Repetitions, changes: tuple[Extension, ...]) -> Repeti
         return repetitions
     blocks = changes[-1].blocks
     if repetitions.blocks is not None:
-        return Repetitions(blocks=blocks)
+        return repetitions.model_copy(update={"blocks": blocks})
     most = max(2, blocks)
-    return Repetitions(target=repetitions.target, min=min(repetitions.min, most), max=most)
+    return repetitions.model_copy(update={"min": min(repetitions.min, most), "max": most, "budget": None})
 
 
 def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:

@@ -18,9 +18,11 @@ from weighbridge.store.database import connect, connect_to_read, saving, transac
 from weighbridge.store.rows import Value, arm_row, cell_row, level_text, series_of, series_rows, trial_row
 from weighbridge.store.schema import bring_up_to_date
 
-__all__ = ["DATABASE", "RunStore", "Value", "level_text"]
+__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "level_text"]
 
 DATABASE = "run.sqlite"
+METERS_HZ = "meters_hz"
+"""The key of a run under which it keeps how many readings a second its meters took."""
 
 
 class RunStore:

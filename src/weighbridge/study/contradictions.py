@@ -34,7 +34,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     for arm in arms if set(file.placement.values()) <= set(file.hosts) else ():
         for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs):
             yield ("environments", arm.name.split("[")[0]), f"{arm.name}: {problem}"
-    if file.meters.source == "sysstat" and file.meters.hz > 1:
+    if file.meters.source == "sysstat" and file.meters.hz != "auto" and file.meters.hz > 1:
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
     yield from _out_of_range(file)
 
