@@ -53,7 +53,7 @@ def test_interrupted_in_the_middle(machine: Machine, study: Path, run: Path, tmp
         began = time.monotonic()
         done = going_on.end(number)
     assert time.monotonic() - began < 15
-    done.must_fail(128 + number, "interrupted", "Run the same command again")
+    done.must_fail(128 + number, "interrupted", f"to continue: weighbridge run --out {run}")
     assert "report: " in done.stdout
     machine.must_be_unchanged()
     before = trials(run)
