@@ -146,7 +146,9 @@ def test_a_host_goes_off_in_a_trial(machine: Machine, tmp_path: Path, sites: lis
 
     study = write(tmp_path, workloads=(WAITS,), blocks=3)
     with meanwhile(off):
-        fails(study, run, EnvironmentLost, "native was lost during w", "host b has gone", "Every finished trial is kept")
+        fails(
+            study, run, EnvironmentLost, "native was lost during w", "host b has gone", "Every finished trial is kept"
+        )
     machine.must_be_unchanged()
     assert [row["outcome"] for row in trials(run)] == ["ok", "environment lost"]
     run_study(None, run, Quiet(), lambda _: None)
