@@ -1,3 +1,6 @@
+import json
+from dataclasses import asdict
+
 import pytest
 
 from weighbridge.model.measurement import Outcome
@@ -15,6 +18,8 @@ from weighbridge.report.sentences import (
     verdict_sentences,
 )
 from weighbridge.statistics import compare
+from weighbridge.store.extensions import Extension
+from weighbridge.store.run import RunStore
 
 from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 
@@ -273,6 +278,20 @@ def test_adaptive_runs_use_the_wider_interval(run):
     adaptive = row(analyse(run(costs={"bridge": 1.25}, repetitions=Repetitions(target="2%"))), "bridge")
     assert adaptive.cost.high - adaptive.cost.low > fixed.cost.high - fixed.cost.low
     assert "incomplete" not in codes(adaptive)
+
+
+def test_blocks_that_were_added_after_looking_are_a_further_look(run):
+    planned, store = run(costs={"bridge": 1.25}, blocks=20), run(costs={"bridge": 1.25}, blocks=20)
+    with RunStore(store.directory, writable=True) as kept:
+        kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
+        kept.set_info("extensions", json.dumps([asdict(Extension(10, 20, 10, 1e9))]))
+    with RunStore(store.directory) as kept:
+        before, after = analyse(planned), analyse(kept)
+    narrow, wide = row(before, "bridge"), row(after, "bridge")
+    assert wide.cost.high - wide.cost.low > narrow.cost.high - narrow.cost.low
+    assert wide.cost.p_value > narrow.cost.p_value and wide.adjusted_p > narrow.adjusted_p
+    assert "extended" in codes(wide) and "extended" not in codes(narrow) and "incomplete" not in codes(wide)
+    assert [each.code for each in after.confounders] == ["extended"] and before.confounders == ()
 
 
 def test_trial_flags_are_counted_beside_the_number(run):

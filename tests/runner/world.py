@@ -296,14 +296,16 @@ class Told:
     begun: list[Trial] = field(default_factory=list)
     records: list[TrialRecord] = field(default_factory=list)
     counts: list[tuple[int, int]] = field(default_factory=list)
+    left: list[float] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
 
     def say(self, text: str) -> None:
         self.lines.append(text)
 
-    def begins(self, trial: Trial, done: int, total: int) -> None:
+    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         self.begun.append(trial)
         self.counts.append((done, total))
+        self.left.append(left_s)
         self.at_begin(trial)
 
     def ended(self, record: TrialRecord) -> None:

@@ -1,11 +1,13 @@
 """`weighbridge plan`."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import typer
 
 from weighbridge import registry
+from weighbridge.cli.approval import brought_lines
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
 from weighbridge.model.study import Study
 
@@ -17,15 +19,20 @@ def register(app: typer.Typer) -> None:
     def plan(
         study: str = typer.Argument(help="A bundled study's name or the path of a study file."),
         profile: str | None = ProfileOption,
+        blocks: int | None = typer.Option(
+            None, min=1, max=1000, help="So many blocks instead of the study's own repetitions."
+        ),
         as_json: bool = JsonFlag,
         trials: bool = typer.Option(
             False, "--trials", help="Also list every trial in the order in which it will run."
         ),
     ) -> None:
         """Show what a study will run, in which order, and how long it takes. Runs nothing."""
+        from weighbridge.study.loader import with_blocks
         from weighbridge.study.profiles import load
 
-        planned = describe(load(study, profile))
+        loaded = load(study, profile)
+        planned = describe(loaded if blocks is None else with_blocks(loaded, blocks))
         if as_json:
             print_json(planned)
         else:
@@ -37,6 +44,7 @@ def describe(study: Study) -> dict[str, Any]:
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.machine import userland_problem, warnings
     from weighbridge.runner.run import golang_of, maven_of, packages_of, readiness_of
+    from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
     ready = readiness_of(study)
@@ -70,6 +78,7 @@ def describe(study: Study) -> dict[str, Any]:
         ],
         "seconds": {"from": round(least), "to": round(most)},
         "seed": study.file.seed,
+        "brings": [asdict(each) for each in brought_by(study)],
         "warnings": [*warnings(study), *lacking],
     }  # fmt: skip
 
@@ -114,6 +123,7 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     from rich.table import Table
 
     from weighbridge.runner.estimate import clock
+    from weighbridge.study.brings import Brought
 
     out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
     table = Table("environment", "kind", "ready", box=None, pad_edge=False)
@@ -146,6 +156,8 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, and set-up the first time")
     if lacking := [arm["name"] for arm in planned["environments"] if not arm["ready"]]:
         out().print(f"weighbridge run will refuse this: {', '.join(lacking)} cannot be opened here", markup=False)
+    for line in brought_lines(Brought(**each) for each in planned["brings"]):
+        out().print(f"the study brings: {line}", markup=False, soft_wrap=True)
     for warning in planned["warnings"]:
         out().print(f"note: {warning}", markup=False, soft_wrap=True)
     if with_trials:

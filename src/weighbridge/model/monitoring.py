@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from weighbridge.model.options import Name, Options
+from weighbridge.model.options import Brings, Name, Options
 from weighbridge.model.quantity import Duration
 
 
@@ -44,6 +44,7 @@ class Prometheus(Options):
         str,
         AfterValidator(_server_address),
         Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
+        Brings.SERVER,
     ]
     queries: dict[Name, Query] = Field(min_length=1, max_length=20)
     step: Annotated[Duration, Field(ge=0.1, le=3600)] = 1.0

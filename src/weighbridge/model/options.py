@@ -1,12 +1,22 @@
 """What everything that a study file may say has in common."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
+
+
+class Brings(StrEnum):
+    """What an option names that is no part of Weighbridge; in the option's annotation, so that ``plan`` shows it."""
+
+    FILE = "file"
+    SSH_CONFIGURATION = "ssh configuration"
+    MACHINE = "machine"
+    SERVER = "server"
 
 
 class Options(BaseModel):

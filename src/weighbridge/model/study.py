@@ -7,12 +7,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.ladder import Rung, rungs_as_written
 from weighbridge.model.monitoring import Prometheus
-from weighbridge.model.options import Name, Options
+from weighbridge.model.options import Brings, Name, Options
 from weighbridge.model.quantity import Duration, Rate, Share, Size
 
 __all__ = [
     "CLIENT",
     "Arm",
+    "Brings",
     "Cell",
     "CpuList",
     "HostOptions",
@@ -88,11 +89,15 @@ class SshOptions(Options):
     """
 
     kind: Literal["ssh"]
-    destination: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh")]
+    destination: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh"), Brings.MACHINE
+    ]
     address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
     interface: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")] = None
     sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
-    config: Annotated[str | None, Field(description="An OpenSSH configuration file other than the user's")] = None
+    config: Annotated[
+        str | None, Field(description="An OpenSSH configuration file other than the user's"), Brings.SSH_CONFIGURATION
+    ] = None
 
 
 HostOptions = Annotated[LocalOptions | TestbedOptions | SshOptions, Field(discriminator="kind")]
@@ -100,10 +105,16 @@ HostOptions = Annotated[LocalOptions | TestbedOptions | SshOptions, Field(discri
 
 
 class Meters(Options):
-    """How resource use is read during a trial: ``hz`` readings a second, from the kernel's files or by sysstat."""
+    """How resource use is read during a trial: ``hz`` readings a second, from the kernel's files or by sysstat.
+
+    ``auto`` follows the expected length of the study's shortest trial.
+    """
 
     source: Literal["kernel", "sysstat", "off"] = "kernel"
-    hz: Annotated[float, Field(ge=0.1, le=10, description="Readings a second")] = 1.0
+    hz: Annotated[
+        Literal["auto"] | Annotated[float, Field(ge=0.1, le=10)],
+        Field(description="Readings a second; auto: enough for the study's shortest trial"),
+    ] = "auto"
 
 
 class Resources(Options):

@@ -40,9 +40,11 @@ def analyse(store: RunStore) -> Analysis:
     found += differences(kept, plan.baseline)
     paths = paths_of(facts, info.get("networked"))
     found += different_paths(paths, plan, labels)
+    changed = remarks.about_changes(plan.changes)
+    found += changed
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        packet_sizes(facts), kept, readings(store), interrupt_times(facts), broken, paths,
+        packet_sizes(facts), kept, readings(store), interrupt_times(facts), broken, paths, changed,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.model.ladder import Rung
-from weighbridge.model.study import Meters
 from weighbridge.statistics import planned_looks
-from weighbridge.store.run import RunStore
+from weighbridge.store.extensions import Extension, extensions
+from weighbridge.store.run import METERS_HZ, RunStore
 
 FASTEST_HZ = 10.0
 """What a study may ask of the meters (`weighbridge.model.study.Meters`)."""
@@ -34,6 +34,9 @@ class Plan:
         """The environments that are compared with the baseline on a workload at a level; the A/A arm is last."""
         return tuple(name for name in self.compared if (workload, level, name) not in self.absent)
 
+    changes: tuple[Extension, ...] = ()
+    """How the number of blocks was changed after the run had begun."""
+
     @property
     def compared(self) -> tuple[str, ...]:
         """The environments that are compared with the baseline, in the study's order; the A/A arm is last."""
@@ -46,6 +49,9 @@ def plan_of(store: RunStore) -> Plan:
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
     target = repetitions.get("target")
+    changes = extensions(info)
+    fixed = repetitions.get("blocks")
+    looks = len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1
     names = tuple(name for name, *_ in arms)
     return Plan(
         baseline=info.get("baseline", ""),
@@ -53,10 +59,11 @@ def plan_of(store: RunStore) -> Plan:
         environments=names,
         equivalence=float(info["equivalence"]) if "equivalence" in info else None,
         target=target,
-        looks=len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1,
-        planned_blocks=repetitions.get("blocks"),
         absent=frozenset((str(w), str(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))),
         ladder=tuple(rung for rung in store.ladder() if rung.name in names),
+        looks=looks + sum(change.looked for change in changes),
+        planned_blocks=changes[-1].blocks if changes and fixed else fixed,
+        changes=changes,
     )
 
 
@@ -84,11 +91,14 @@ def _word(value: object) -> str:
 
 
 def meters_hz(store: RunStore) -> float:
-    """Give how often the meters read in a second, as the study asked for."""
-    hz = study_file(store.info().get("study_text", ""), "meters").get("hz")
-    if not isinstance(hz, int | float) or not 0 < hz <= FASTEST_HZ:
-        return Meters().hz
-    return float(hz)
+    """Give how often the meters read in a second; of a run of an older version what its study asked for, or 1."""
+    info = store.info()
+    hz = info.get(METERS_HZ) or study_file(info.get("study_text", ""), "meters").get("hz")
+    try:
+        given = float(hz) if hz is not None else 1.0
+    except (TypeError, ValueError):
+        return 1.0
+    return given if 0 < given <= FASTEST_HZ else 1.0
 
 
 def study_file(text: str, key: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from weighbridge.report.resources import SITES_CPU, by_difference
 from weighbridge.report.sweep import Broke
 from weighbridge.report.trial_flags import about_flags
 from weighbridge.statistics import cost_percent, flags, next_look
+from weighbridge.store.extensions import Extension
 
 CODES = {
     "aa": "the row is the baseline measured a second time",
@@ -24,6 +25,7 @@ CODES = {
     "one-block": "a single block: no interval can be given",
     "exploratory": "fewer than ten blocks: the interval leans on normality",
     "incomplete": "fewer blocks than were planned or tried",
+    "extended": "the number of blocks was changed after looking: intervals and p-values are those of a further look",
     "target": "the precision that the study asked for was not reached",
     "difference": "the cost is a difference in the unit: a count, a share, beyond a baseline, or a value was zero",
     "holm": "the interval excludes no cost, but not after correction for the number of comparisons",
@@ -70,6 +72,8 @@ class Context:
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
     paths: Paths = field(default_factory=Paths)
+    extended: tuple[Remark, ...] = ()
+    """That the number of blocks was changed after the run had begun."""
 
     def failing(self) -> set[tuple[str, str, str]]:
         """Give each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
@@ -100,6 +104,7 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     here = [t for t in context.trials if (t.workload, t.level) == (report.workload, report.level)]
     found = [Remark("aa", f"this is {context.baseline} itself, measured a second time")] if row.aa else []
     found += _about_blocks(row, here, context)
+    found += context.extended
     found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
     found += _about_sizes(report, row, context)
@@ -115,6 +120,18 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     names = {context.baseline, row.environment, OUTSIDE}
     found += [each for each in context.confounders if each.code == "confounder" and each.text.split(":")[0] in names]
     return tuple(found)
+
+
+def about_changes(changes: Sequence[Extension]) -> tuple[Remark, ...]:
+    """Give the remark that the number of blocks was changed after results were there to be looked at."""
+    looked = [change for change in changes if change.looked]
+    if not looked:
+        return ()
+    first, last = looked[0], looked[-1]
+    how = "extended" if last.blocks > first.planned else "cut"
+    at = " and ".join(str(change.after) for change in looked)
+    text = f"{how} from {first.planned} to {last.blocks} blocks after looking at {at}: a further look at the data"
+    return (Remark("extended", text),)
 
 
 def _about_blocks(row: Comparison, trials: Sequence[TrialRow], context: Context) -> list[Remark]:

@@ -20,6 +20,7 @@ from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
+from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore, level_text
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -93,14 +94,20 @@ def study_of(store: RunStore) -> Study:
     return check(parse(store.info()["study_text"], f"{store.directory} (the study in this run)"))
 
 
-def run_study(study: Study | None, directory: Path, progress: Progress, after: Callable[[RunStore], None]) -> None:
+def run_study(
+    study: Study | None,
+    directory: Path,
+    progress: Progress,
+    after: Callable[[RunStore], None],
+    blocks: int | None = None,
+) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
-    ``study`` may be None to continue. ``after`` is called with the store at the end, also when the run failed
-    or was interrupted, so that a report shows what there is.
+    ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all. ``after`` is called
+    with the store at the end, also when the run failed or was interrupted, so that a report shows what there is.
     """
     with RunStore(directory, writable=True) as store:
-        study = _begin_or_continue(study, store, progress)
+        study = _begin_or_continue(study, store, progress, blocks)
         for note in require_ready(study):
             progress.say(note)
         run_id = store.info()["run_id"]
@@ -127,7 +134,7 @@ def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
         raise RunDirectoryError(told) from error
 
 
-def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress) -> Study:
+def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress, blocks: int | None) -> Study:
     info = store.info()
     if "study_text" not in info:
         if study is None:
@@ -140,6 +147,8 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress)
             f"{store.directory} holds a run of another study or of another version of it: choose a new --out, "
             "or leave the study out to continue that run"
         )
+    if blocks is not None:
+        extend(store, frozen.file.repetitions, blocks)
     progress.say(f"continuing the run in {store.directory}: {len(store.finished())} trials are finished")
     return frozen
 

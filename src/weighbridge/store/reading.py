@@ -70,7 +70,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None]])
 CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, Json[dict[str, Any]]]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
-FINISHED = TypeAdapter(list[tuple[Number, Number, str, Level, str, AnyOutcome]])
+FINISHED = TypeAdapter(list[tuple[Number, Number, str, Level, str, AnyOutcome, str]])
 VALUES = TypeAdapter(
     list[
         tuple[

@@ -31,10 +31,12 @@ from weighbridge.store.rows import (
 )
 from weighbridge.store.schema import bring_up_to_date
 
-__all__ = ["DATABASE", "RunStore", "Value", "level_text"]
+__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "level_text"]
 
 DATABASE = "run.sqlite"
 Row = TypeVar("Row", bound=tuple[object, ...])
+METERS_HZ = "meters_hz"
+"""The key of a run under which it keeps how many readings a second its meters took."""
 
 
 class RunStore:
@@ -196,11 +198,15 @@ class RunStore:
 
     def finished(self) -> dict[Trial, Outcome]:
         """Every trial that ended, with its outcome."""
-        query = "SELECT block, attempt, workload, level, environment, outcome FROM trial"
+        return {trial: outcome for trial, (outcome, _) in self.endings().items()}
+
+    def endings(self) -> dict[Trial, tuple[Outcome, str]]:
+        """Every trial that ended, with its outcome and message."""
+        query = "SELECT block, attempt, workload, level, environment, outcome, message FROM trial"
         rows = self._read(reading.FINISHED, "trials", query)
         return {
-            Trial(block, attempt, workload, tuple(sorted(level.items())), environment): outcome
-            for block, attempt, workload, level, environment, outcome in rows
+            Trial(block, attempt, workload, tuple(sorted(level.items())), environment): (outcome, message)
+            for block, attempt, workload, level, environment, outcome, message in rows
         }
 
     def values(self) -> list[Value]:

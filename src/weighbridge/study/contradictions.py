@@ -30,7 +30,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     if set(file.placement.named) <= set(file.hosts):
         for arm in arms:
             yield from _cannot_be(arm, file, cells)
-    if file.meters.source == "sysstat" and file.meters.hz > 1:
+    if file.meters.source == "sysstat" and file.meters.hz != "auto" and file.meters.hz > 1:
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
     yield from _out_of_range(file)
 

@@ -49,10 +49,15 @@ def bundled() -> dict[str, str]:
     return {file.name.removesuffix(".yaml"): file.read_text() for file in sorted(files, key=lambda f: f.name)}
 
 
+def is_bundled(study: str) -> bool:
+    """Whether a name means a bundled study: a file of this name hides it, a run directory does not."""
+    return study in bundled() and not Path(study).is_file()
+
+
 def read(study: str) -> Source:
     """The source of a bundled study by its name, or of a file by its path. StudyError says what is wrong."""
     path, known = Path(study), bundled()
-    if study in known and not path.is_file():  # a run directory of this name does not hide it
+    if is_bundled(study):
         return parse(known[study], f"{study} (bundled)")
     if not path.suffix and not _exists(path):
         raise StudyError(

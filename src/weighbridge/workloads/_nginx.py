@@ -16,7 +16,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import ServerDied, ServerNotReady
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.quantity import Duration, Size
-from weighbridge.model.study import Options
+from weighbridge.model.study import Brings, Options
 
 PACKAGES = ("nginx",)
 """What holds the server; nginx-light and nginx-core are this and modules that are not used here."""
@@ -79,6 +79,7 @@ class NginxOptions(Options):
     picture: Annotated[
         Annotated[str, AfterValidator(_readable)] | None,
         Field(description="A picture of one's own, relative to where weighbridge is called; else one is generated"),
+        Brings.FILE,
     ] = None
     picture_size: Annotated[
         Size, Field(ge=1000, le=_LARGEST_PICTURE, description="Bytes of the generated picture, which no one can pack")
