@@ -9,6 +9,7 @@ from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.meters import host
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, Outcome, ServerDied, Unparseable
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.trial import Series, Trial, TrialRecord
@@ -16,6 +17,8 @@ from weighbridge.runner import trial as trials
 from weighbridge.runner.trial import Machine, Stage, run_trial
 
 from .world import Act, FakeSite, FakeSolo, FakeWorkload, Load, World, usual
+
+LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
 TRIAL = Trial(1, 0, "net", (), "one")
 SERVER = Act(stdout=b"", hangs=True)
@@ -185,8 +188,8 @@ def test_flags_stand_beside_the_number(world: World, monkeypatch: pytest.MonkeyP
     readings = iter([{"cpu_s": 0.0, "throttled_s": 0.0}] * 4 + [{"cpu_s": 100.0, "throttled_s": 50.0}] * 4)
     monkeypatch.setattr(FakeSite, "meters", lambda _: next(readings))
     record = measure(world, client=Act(lasts=0.01))
-    assert "generator saturated" in record.flags
-    assert any(flag.startswith("server throttled") for flag in record.flags)
+    assert Flag(FlagCode.GENERATOR_SATURATED) in record.flags
+    assert any((flag.code, flag.where) == (FlagCode.THROTTLED, "server") for flag in record.flags)
     assert ("client", "cpu_s", 100.0) in record.samples
 
 
@@ -212,7 +215,7 @@ def test_flags_of_another_machine_name_it(world: World):
 
     machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
     record = run_trial(TRIAL, FakeWorkload(), Load(), Stage(sites, Endpoint("", "", 5201), machines))
-    assert any(flag.startswith("host b: steal ") for flag in record.flags)
+    assert any((flag.code, flag.where) == (FlagCode.STEAL, "host b") for flag in record.flags)
     assert ("host b", "load1", 9.5) in record.samples
 
 
@@ -281,10 +284,12 @@ def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, mo
 
 
 def test_a_generator_that_rests_is_the_limit_by_what_it_clocked(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(host, "site_flags", lambda role, use, busy_s, threads: [f"{role} {busy_s:.1f}"])
+    monkeypatch.setattr(
+        host, "site_flags", lambda role, use, busy_s, threads: [Flag(role, figures={"s": round(busy_s, 1)})]
+    )
     monkeypatch.setattr(FakeWorkload, "busy_s", lambda *_: 0.1)
     record = measure(world, client=Act(lasts=0.3))
-    assert "client 0.1" in record.flags and record.measured_s >= 0.3
+    assert Flag("client", figures={"s": 0.1}) in record.flags and record.measured_s >= 0.3
 
 
 def test_a_server_whose_disk_is_full_has_not_broken(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -388,7 +393,7 @@ def test_meters_are_begun_before_the_server_and_ended_after_the_client(world: Wo
     lasted = samples["trial", "measured_to_s"] - samples["trial", "measured_from_s"]
     assert lasted == pytest.approx(record.measured_s)
     assert 0 < samples["trial", "measured_from_s"] < record.duration_s
-    assert not [flag for flag in record.flags if "readings" in flag]
+    assert not [flag for flag in record.flags if flag.code == FlagCode.NO_READINGS]
 
 
 def test_what_was_used_follows_the_headline(world: World):
@@ -401,7 +406,7 @@ def test_what_was_used_follows_the_headline(world: World):
 def test_a_meter_that_fails_never_fails_a_trial(world: World, when: str):
     record = measure(world, meters={"a": FakeMeter(world, "a", when), "b": FakeMeter(world, "b")})
     assert (record.outcome, [m.value for m in record.measurements][:1]) == (Outcome.OK, [42.0])
-    assert record.flags[-1] == f"no readings of host a: it broke at {when}"
+    assert record.flags[-1] == Flag(FlagCode.NO_READINGS, "host a", text=f"it broke at {when}")
     assert "host b" in {each.place for each in record.series}
 
 
@@ -409,7 +414,7 @@ def test_a_site_that_cannot_say_what_to_read_never_fails_a_trial(world: World, m
     monkeypatch.setattr(FakeSite, "scope", lambda _: (_ for _ in ()).throw(EnvironmentLost("no container")))
     record = measure(world, meters={"a": FakeMeter(world, "a")})
     assert record.outcome is Outcome.OK
-    assert record.flags[-1] == "no readings of host a: no container"
+    assert record.flags[-1] == Flag(FlagCode.NO_READINGS, "host a", text="no container")
 
 
 def test_a_failed_trial_keeps_its_readings(world: World):
@@ -424,10 +429,10 @@ def test_a_failed_trial_keeps_its_readings(world: World):
 
 
 def test_what_a_workload_says_of_its_generator_is_a_flag(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "flags", lambda *_: ("generator late 3.0 %",))
-    assert "generator late 3.0 %" in measure(world).flags
+    monkeypatch.setattr(FakeWorkload, "flags", lambda *_: (LATE,))
+    assert LATE in measure(world).flags
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (_ for _ in ()).throw(Unparseable("cut short")))
-    assert "generator late 3.0 %" not in measure(world).flags
+    assert LATE not in measure(world).flags
 
 
 def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
@@ -214,6 +215,6 @@ class Workload(Plugin):
         """
         return None
 
-    def flags(self, options: Any, completed: Mapping[str, Completed]) -> tuple[str, ...]:
+    def flags(self, options: Any, completed: Mapping[str, Completed]) -> tuple[Flag, ...]:
         """What a reader has to know about a trial that was parsed, such as that the program itself was the limit."""
         return ()

@@ -5,6 +5,7 @@ from dataclasses import replace
 from statistics import median
 from typing import cast
 
+from weighbridge.model.flag import Flag
 from weighbridge.report import family, remarks
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
@@ -84,7 +85,7 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
             message=str(row["message"]),
             started_at=cast(float, row["started_at"]),
             duration_s=cast(float, row["duration_s"]),
-            flags=tuple(cast(list[str], row["flags"])),
+            flags=cast(tuple[Flag, ...], row["flags"]),
             values=values.get(cast(int, row["id"]), {}),
         )
         for order, row in enumerate(rows, 1)

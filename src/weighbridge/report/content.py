@@ -2,11 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from weighbridge.model.flag import Flag
 from weighbridge.report.names import titled
 from weighbridge.report.resources import is_resource_use
 from weighbridge.report.sweep import Broke, LoadSweep
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+
+
+class FlagKind(NamedTuple):
+    """What flags of trials are about, without their figures; ``text`` only of flags without a code of their own."""
+
+    code: str
+    where: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +26,8 @@ class Remark:
     code: str
     """One of the codes that `weighbridge.report.remarks.CODES` explains."""
     text: str
+    flag: FlagKind | None = None
+    """The kind of flag that it counts, where it is about flags of trials."""
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"
@@ -38,7 +50,7 @@ class TrialRow:
     message: str
     started_at: float
     duration_s: float
-    flags: tuple[str, ...]
+    flags: tuple[Flag, ...]
     values: Mapping[str, float]
     """Metric -> value in the metric's unit; empty for a trial that failed."""
 

@@ -9,6 +9,7 @@ from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
 from weighbridge.report.curve_json import curves_json
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.trial_flags import stable_text
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
@@ -136,7 +137,8 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
 
     Measurements: one row per measurement, and one without a metric per trial that failed or broke; ``order`` is the
-    place in the session from 1, ``flags`` are joined by "; ". Costs: the keys of `report_json` beside ``scale``
+    place in the session from 1, ``flags`` are codes with their figures, joined by "; ":
+    ``throttled where=server share=0.2``. Costs: the keys of `report_json` beside ``scale``
     (ratio, or difference in the unit), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are
     empty.
     """
@@ -169,7 +171,7 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
             "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "order": trial.order,
             "environment": trial.environment, "workload": trial.workload, "level": trial.level,
             "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
-            "duration_s": trial.duration_s, "flags": "; ".join(trial.flags),
+            "duration_s": trial.duration_s, "flags": stable_text(trial.flags),
         }  # fmt: skip
         for metric, value in trial.values.items():
             unit, better = what[trial.workload, trial.level, metric]

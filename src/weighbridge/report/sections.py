@@ -6,7 +6,7 @@ from typing import Any
 
 from weighbridge.report import charts
 from weighbridge.report.broke import reason
-from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
+from weighbridge.report.content import Analysis, Comparison, FlagKind, Latency, LatencyReport, MetricReport, TrialRow
 from weighbridge.report.latency import PERCENTS
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantity
@@ -20,7 +20,7 @@ UNFOLDED = 4
 
 
 def sections(
-    analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage], kinds: Collection[str] = ()
+    analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage], kinds: Collection[FlagKind] = ()
 ) -> Iterator[dict[str, Any]]:
     """Per workload and level what the template shows: its metrics with rows and charts, latency, resource use.
 
@@ -54,7 +54,7 @@ def _plain_metric(
     report: MetricReport,
     seen: set[str],
     without: set[str],
-    kinds: Collection[str],
+    kinds: Collection[FlagKind],
 ) -> dict[str, Any]:
     """A metric as a table alone."""
     return {
@@ -74,7 +74,7 @@ def _metric(
     report: MetricReport,
     seen: set[str],
     without: set[str],
-    kinds: Collection[str],
+    kinds: Collection[FlagKind],
 ) -> dict[str, Any]:
     return {
         **_plain_metric(analysis, cell, report, seen, without, kinds),
@@ -146,7 +146,7 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
     return found
 
 
-def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[str] = ()) -> list[dict[str, Any]]:
+def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[FlagKind] = ()) -> list[dict[str, Any]]:
     """Each ladder's steps with their cost, and its waterfall."""
     found = []
     headlines = sum(ladder.report.headline for ladder in analysis.ladder)

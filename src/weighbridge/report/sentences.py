@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from unicodedata import category
 
-from weighbridge.report.content import Analysis, Comparison, MetricReport
+from weighbridge.report.content import Analysis, Comparison, FlagKind, MetricReport
 from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import (
@@ -216,7 +216,7 @@ def failed_sentences(analysis: Analysis) -> list[str]:
 
 
 def remark_lines(
-    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[str] = ()
+    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[FlagKind] = ()
 ) -> list[str]:
     """Give each remark about a metric once, with the environments that it is about unless it is about all.
 
@@ -226,14 +226,14 @@ def remark_lines(
     rows = [row for row in report.comparisons if not row.aa]
     about: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        for remark in (each for each in row.remarks if each.code not in without):
+        for remark in (each for each in without_kinds(row.remarks, kinds) if each.code not in without):
             text = CODES["difference"] if remark.code == "difference" else remark.text
             about.setdefault((remark.code, text), []).append(row.environment)
     lines = [
         text if code in NAMES_ITS_ENVIRONMENT or len(names) == len(rows) else f"{', '.join(names)}: {text}"
         for (code, text), names in about.items()
     ]
-    fresh = [line for line in without_kinds(lines, kinds) if line not in seen]
+    fresh = [line for line in lines if line not in seen]
     seen.update(fresh)
     return fresh
 

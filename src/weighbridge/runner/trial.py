@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost
@@ -10,6 +10,7 @@ from weighbridge.meters import host
 from weighbridge.meters.meter import Meter
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Command, Completed, Running
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import (
     DeadlineExceeded,
     Measurement,
@@ -83,7 +84,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     course = _Course({}, Metering(stage.meters, stage.sites, stage.hosts, start))
     outcome, message, measurements = Outcome.OK, "", tuple[Measurement, ...]()
     histograms: Mapping[str, str] = {}
-    told = tuple[str, ...]()
+    told = tuple[Flag, ...]()
     before = _meters(stage)
     try:
         _prepare(workload, options, stage)
@@ -272,13 +273,13 @@ def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, 
 
 def _flags(
     used: Mapping[str, Mapping[str, float]], wall_s: float, course: _Course, stage: Stage, threads: int
-) -> tuple[str, ...]:
-    found: list[str] = []
+) -> tuple[Flag, ...]:
+    found: list[Flag] = []
     for name, machine in stage.machines.items():
         flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
         if sum(stage.cpus.get(role, 0) for role in machine.roles) > machine.cpus:
             flags += host.shared_flags(course.measured_use, course.busy_s or course.measured_s, machine.cpus)
-        found += flags if machine.read is None else [f"{name}: {flag}" for flag in flags]
+        found += flags if machine.read is None else [replace(flag, where=name) for flag in flags]
     for role, use in course.measured_use.items():
         busy_s = course.busy_s if role == "client" and course.busy_s else course.measured_s
         found += host.site_flags(role, use, busy_s, min(threads, stage.cpus.get(role, threads)))

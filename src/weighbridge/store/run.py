@@ -15,6 +15,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.store.database import connect, connect_to_read, saving, transaction
+from weighbridge.store.flags import flags_of
 from weighbridge.store.rows import Value, arm_row, cell_row, level_text, series_of, series_rows, trial_row
 from weighbridge.store.schema import bring_up_to_date
 
@@ -185,12 +186,12 @@ class RunStore:
             " m.value, t.started_at, t.flags FROM measurement m JOIN trial t ON t.id = m.trial WHERE t.outcome = 'ok'"
             " ORDER BY t.started_at, t.id, m.rowid"
         )
-        return [Value(*[*row[:-1], tuple(json.loads(row[-1]))]) for row in rows]
+        return [Value(*[*row[:-1], flags_of(row[-1])]) for row in rows]
 
     def trials(self) -> list[dict[str, object]]:
-        """Every trial as a row of its columns (flags as a list), in the order in which they ran."""
+        """Every trial as a row of its columns (flags as a tuple of `Flag`), in the order in which they ran."""
         return [
-            {**row, "flags": json.loads(str(row["flags"]))} for row in self._rows("SELECT * FROM trial ORDER BY id")
+            {**row, "flags": flags_of(str(row["flags"]))} for row in self._rows("SELECT * FROM trial ORDER BY id")
         ]
 
     def processes(self) -> list[dict[str, object]]:

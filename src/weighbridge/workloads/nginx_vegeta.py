@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Endpoint, Work, Workload
 from weighbridge.model.quantity import Duration, Share
@@ -161,7 +162,7 @@ class NginxVegeta(Workload):
             return {}
         return {"latency": str(_vegeta.attack(completed["client"], float(options.rate or 0), "")["histogram"])}
 
-    def flags(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> tuple[str, ...]:
+    def flags(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> tuple[Flag, ...]:
         """Where the generator and not the server was the limit."""
         return _vegeta.flags(completed["client"])
 
