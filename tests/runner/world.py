@@ -12,7 +12,7 @@ from weighbridge.errors import EnvironmentLost
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.site import RunContext, SiteRequest, Userland
+from weighbridge.model.site import Link, RunContext, SiteRequest, Userland
 from weighbridge.model.study import Options, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.study.loader import check
@@ -85,8 +85,17 @@ class FakeSite:
     address: str = "198.51.100.1"
     listen: str = "0.0.0.0"
     host: object = field(
-        default_factory=lambda: SimpleNamespace(name="local", kind="local", cpuset=None, cpus_online=lambda: [0, 1])
+        default_factory=lambda: SimpleNamespace(
+            name="local",
+            kind="local",
+            cpuset=None,
+            cpus_online=lambda: [0, 1],
+            link=lambda: None,
+            set_link=lambda **_: None,
+        )
     )
+
+    links: tuple[Link, ...] = ()
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"

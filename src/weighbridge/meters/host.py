@@ -13,6 +13,8 @@ SATURATED = 0.93
 """Share of one CPU from which a generator counts as being the limit: it also starts, connects and ends."""
 FULL = 0.8
 """Share of CPUs from which those that the sites share count as full: the kernel's work for them is beside theirs."""
+THROTTLED = 0.05
+"""Share of the time in which a CPU limit may hold a role back without a flag."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -90,8 +92,10 @@ def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, 
     found = []
     measured_s = max(measured_s, 1e-9)
     throttled = used_by_site.get("throttled_s", 0.0) / measured_s
-    if throttled > 0.05:
+    if throttled > THROTTLED:
         found.append(Flag(FlagCode.THROTTLED, role, {"share": throttled}))
-    if role == "client" and (throttled > 0.05 or used_by_site.get("cpu_s", 0.0) > SATURATED * threads * measured_s):
+    if role == "client" and (
+        throttled > THROTTLED or used_by_site.get("cpu_s", 0.0) > SATURATED * threads * measured_s
+    ):
         found.append(Flag(FlagCode.GENERATOR_SATURATED))
     return found

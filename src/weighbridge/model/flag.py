@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class FlagCode(StrEnum):
@@ -42,8 +43,34 @@ class FlagCode(StrEnum):
     """The meters of a host (``where``) failed; ``text`` says how."""
     PROMETHEUS = "prometheus"
     """Samples of a query are missing or too many; ``text`` says of which and why."""
+    CABLE = "bottleneck-cable"
+    """A cable (``where``: its host, or the role that it belongs to) carried ``share`` of its ``rate`` in bit/s."""
+    ASKED_RATE = "bottleneck-asked-rate"
+    """The program was told a ``rate`` (``text``: its unit), and reached ``share`` of it."""
+    GENERATOR = "bottleneck-generator"
+    """The client, outside of the environment, used ``share`` of its CPU; the server had some left."""
+    CPU_QUOTA = "bottleneck-cpu-quota"
+    """The CPU limit of a role (``where``) held it back in ``share`` of the time."""
+    CPUS = "bottleneck-cpus"
+    """``share`` of the CPUs of a role (``where``), or of those that all roles share, was used."""
+    DISK = "bottleneck-disk"
+    """Programs waited for disks in ``share`` of the time."""
+    NO_BOTTLENECK = "bottleneck-none"
+    """None is known."""
     OTHER = "other"
     """Something that only ``text`` says: of a plug-in without a code for it, or of an older run."""
+
+
+BOTTLENECKS = frozenset(code for code in FlagCode if code.startswith("bottleneck-"))
+"""Exactly one of them is in the flags of each trial that gave measurements."""
+
+
+class FlagKind(NamedTuple):
+    """What flags are about, without their figures; ``text`` only of flags without a code of their own."""
+
+    code: str
+    where: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from weighbridge.model.flag import Flag
+from weighbridge.model.flag import Flag, FlagKind
+from weighbridge.report.bottleneck import Bottleneck
 from weighbridge.report.names import titled
 from weighbridge.report.resources import is_resource_use
 from weighbridge.report.sweep import Broke, LoadSweep
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
-
-
-class FlagKind(NamedTuple):
-    """What flags of trials are about, without their figures; ``text`` only of flags without a code of their own."""
-
-    code: str
-    where: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +80,8 @@ class Comparison:
     """Of the environment's trials of this workload and level; None where none broke."""
     baseline_broke: Broke | None = None
     """Of the baseline's."""
+    hidden: Bottleneck | None = None
+    """The limit that both sides met, where the verdict is "hidden"."""
 
     @property
     def blocks(self) -> int:
@@ -106,6 +100,8 @@ class Comparison:
             return "A/A arm"
         if self.instead:
             return "broke"
+        if self.hidden:
+            return f"hidden: {self.hidden.words}"
         return f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
 
     @property
@@ -258,6 +254,8 @@ class Analysis:
     """The workloads that name their load, with at least three levels of it."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
+    bottlenecks: Mapping[tuple[str, str, str], Mapping[str, int]] = field(default_factory=dict)
+    """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
     durability: Mapping[str, str] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged, in words."""
 

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
 from weighbridge.report.broke import reason
-from weighbridge.report.content import Analysis, Comparison, FlagKind, Latency, LatencyReport, MetricReport, TrialRow
+from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
 from weighbridge.report.latency import PERCENTS
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantity

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from unicodedata import category
 
-from weighbridge.report.content import Analysis, Comparison, FlagKind, MetricReport
+from weighbridge.model.flag import FlagKind
+from weighbridge.report.bottleneck import MEANING
+from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import (
@@ -102,7 +104,22 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
             what = _what(analysis, open_, many, lambda m, row: f"{m.title} {cost_text(row, m.unit)}")
             blocks = _range([row for _, row in open_])
             found.append(("inconclusive", f"{environment}: inconclusive in {what} ({blocks})"))
+    found += _hidden_sentences(analysis, rows, many)
     return found
+
+
+def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[tuple[str, str]]:
+    """What a limit hides in each environment, and once what that means."""
+    by_limit: dict[tuple[str, str], list[_Row]] = {}
+    for report, row in rows:
+        if row.hidden is not None:
+            by_limit.setdefault((row.environment, row.hidden.words), []).append((report, row))
+    found = [
+        f"{environment}: hidden in {_what(analysis, mine, many, lambda m, _: m.title)}: {words}"
+        f" ({_range([row for _, row in mine])})"
+        for (environment, words), mine in by_limit.items()
+    ]
+    return [("hidden", text) for text in (*found, *([MEANING] if found else []))]
 
 
 def _levels(analysis: Analysis, workload: str) -> int:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.report.content import FlagKind, Remark, TrialRow
+from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
+from weighbridge.report.content import Remark, TrialRow
 from weighbridge.report.numbers import plain
 
 FOREIGN = 0.75
@@ -81,6 +81,13 @@ WORDS: dict[str, Words] = {
     ),
     FlagCode.SEARCH_TO: Words("search ended by search_to", "no rate up to search_to missed the objective"),
     FlagCode.PROGRAM_ERRORS: Words("{} errors", "the program reported {} errors beside its result", "count"),
+    FlagCode.CABLE: _share("limited by the cable", "the cable carried {} % of its rate"),
+    FlagCode.ASKED_RATE: _share("limited by the asked rate", "{} % of the rate that was asked for was reached"),
+    FlagCode.GENERATOR: _share("limited by the generator", "the load generator used {} % of its CPU"),
+    FlagCode.CPU_QUOTA: _share("limited by the CPU quota", "was held back by its CPU quota in {} % of the time"),
+    FlagCode.CPUS: _share("limited by the CPUs", "{} % of the CPUs were used"),
+    FlagCode.DISK: _share("limited by the disk", "programs waited for disks in {} % of the time"),
+    FlagCode.NO_BOTTLENECK: Words("no bottleneck known", "no bottleneck is known"),
     FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
 }
 """Codes in words. A code of a plug-in's own is shown as it is, with its figures."""
@@ -179,8 +186,9 @@ def _many(concerned: int, of: int) -> bool:
 
 
 def _kinds(trials: Sequence[TrialRow]) -> Counter[FlagKind]:
-    """How many trials have each kind."""
-    return Counter(each for trial in trials for each in sorted({kind(flag) for flag in trial.flags}))
+    """How many trials have each kind. Of a bottleneck the verdicts tell, where it hides something."""
+    flags = ([flag for flag in trial.flags if flag.code not in BOTTLENECKS] for trial in trials)
+    return Counter(each for mine in flags for each in sorted({kind(flag) for flag in mine}))
 
 
 def _flags(trials: Sequence[TrialRow], about: FlagKind) -> list[Flag]:

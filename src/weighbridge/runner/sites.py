@@ -15,10 +15,10 @@ from weighbridge.hosts.kernel import cpus_in, cpus_online
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Host, Limits, RunContext, Site, SiteRequest, Userland
+from weighbridge.model.site import Host, Limits, Link, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.runner.hosts import open_hosts
-from weighbridge.runner.trial import Machine, Stage
+from weighbridge.runner.stage import Machine, Stage
 
 OUTSIDE = "outside"
 """Where the roles are that the study does not put inside the environments: natively on the host."""
@@ -148,7 +148,11 @@ class Sites:
         starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
         prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())
         cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
-        return Stage(sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared, cpus)
+        inside = frozenset(role for role, (place, _) in keys.items() if place != OUTSIDE)
+        return Stage(
+            sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared, cpus, inside,
+            _links(sites),
+        )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:
         cpuset = limits_of(self.study, role, site.host).cpuset
@@ -240,6 +244,13 @@ def _machines(sites: Mapping[Role, Site]) -> dict[str, Machine]:
         others = found[name].roles if name in found else ()
         found[name] = Machine(cpus, (*others, role), site.host.read if away else None)
     return found
+
+
+def _links(sites: Mapping[Role, Site]) -> tuple[Link, ...]:
+    """The cables with a rate: of the hosts, each once, and of the sites."""
+    hosts = {site.host.name: site.host for site in sites.values()}
+    of_hosts = [link for host in hosts.values() if (link := host.link()) is not None]
+    return (*of_hosts, *(link for site in sites.values() for link in site.links))
 
 
 def _start_cpu_s(site: Site) -> float:

@@ -128,6 +128,10 @@ class NginxVegeta(Workload):
         doublings = log2(max(2.0, min(options.search_to, 20_000) / options.search_from))
         return (doublings + 8) * (options.duration * 0.8 + _PAUSE_S)
 
+    def asked_rate(self, options: NginxVegetaOptions) -> Measurement | None:
+        """The requests per second; a search has none."""
+        return None if options.rate is None else Measurement(REQUESTS, float(options.rate))
+
     def work_s(self, options: NginxVegetaOptions) -> float | None:
         """A search works as long as it runs."""
         return None if options.objective is not None else options.duration
