@@ -244,6 +244,8 @@ class Cell(BaseModel):
     kind: str
     level: Level = ()
     options: Any
+    link: Literal["none"] | None = None
+    """``none``: while it is measured, the cables of testbed hosts have no rate limit."""
 
     @property
     def label(self) -> str:

@@ -143,6 +143,8 @@ class Sites:
             self._open[key].thaw()
         self._awake = wanted
         sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
+        for host in {site.host.name: site.host for site in sites.values()}.values():
+            host.set_link(limited=cell.link != "none")
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
         starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
@@ -202,6 +204,12 @@ class Sites:
                 if size is not None:
                     found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
         return found
+
+    def links(self) -> dict[str, str]:
+        """Workloads that are measured without the rate limit which the hosts' cables have."""
+        limited = any(getattr(options, "link", None) is not None for options in self.study.file.hosts.values())
+        without = [cell.workload for cell in self.study.cells if limited and cell.link == "none"]
+        return {f"link of {name}": "no rate limit while it is measured" for name in without}
 
     def durabilities(self) -> dict[str, str]:
         """What a power cut leaves of each workload's data in each environment, by "ENVIRONMENT/WORKLOAD"."""
