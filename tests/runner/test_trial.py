@@ -9,15 +9,16 @@ from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.meters import host
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command
-from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.measurement import Broke, Outcome, ServerDied, Unparseable
+from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
+from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
 from weighbridge.model.plugin import Endpoint
+from weighbridge.model.site import Link
 from weighbridge.model.trial import Series, Trial, TrialRecord
 from weighbridge.runner import trial as trials
 from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.trial import run_trial
 
-from .world import Act, FakeSite, FakeSolo, FakeWorkload, Load, World, usual
+from .world import SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, World, usual
 
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
@@ -39,8 +40,9 @@ def world() -> World:
 
 
 def measure(
-    world: World, *, warm: bool = False, solo: bool = False, meters: Mapping[str, object] | None = None, **acts: Act
-) -> TrialRecord:
+    world: World, *, warm: bool = False, solo: bool = False, meters: Mapping[str, object] | None = None,
+    links: tuple[Link, ...] = (), **acts: Act,
+) -> TrialRecord:  # fmt: skip
     """One trial in which the roles act as said."""
     if acts:
         usually = world.act
@@ -50,8 +52,9 @@ def measure(
     sites = {site.role: site for site in world.sites}
     hosts = {"server": "a", "client": "b", "solo": "a"}
     stage = Stage(
-        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host": Machine(2, tuple(sites))}, hosts, meters or {}
-    )
+        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host": Machine(2, tuple(sites))}, hosts, meters or {},
+        links=links,
+    )  # fmt: skip
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
     return record
@@ -441,3 +444,25 @@ def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
     assert measure(world).histograms == {"speed": "HIST"}
     monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: (_ for _ in ()).throw(ValueError("cut short")))
     failed(measure(world), Outcome.UNPARSEABLE, "cut short")
+
+
+def test_a_cable_is_read_before_and_after_the_measured_process(world: World):
+    """Twice, and not for the warm-up."""
+    readings = iter([{"out": 7e6}, {"out": 7e6 + 1e9}])
+    link = Link("host a", 100e6, lambda: next(readings))
+    record = measure(world, warm=True, links=(link,), client=Act(lasts=0.05))
+    (flag,) = [flag for flag in record.flags if flag.code in BOTTLENECKS]
+    assert flag.code == FlagCode.CABLE or (flag.code == FlagCode.NO_BOTTLENECK and record.measured_s > 0.053)
+    assert list(readings) == []
+
+
+def test_every_trial_with_measurements_names_one_bottleneck(world: World):
+    good, bad = measure(world), measure(world, client=Act(returncode=1))
+    assert [flag.code for flag in good.flags if flag.code in BOTTLENECKS] == [FlagCode.NO_BOTTLENECK]
+    assert [flag for flag in bad.flags if flag.code in BOTTLENECKS] == []
+
+
+def test_a_rate_that_the_workload_was_told_and_met(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "asked_rate", lambda *_: Measurement(SPEED, 42.0))
+    (flag,) = [flag for flag in measure(world).flags if flag.code in BOTTLENECKS]
+    assert (flag.code, flag.text, dict(flag.figures)) == (FlagCode.ASKED_RATE, "x/s", {"share": 1.0, "rate": 42.0})

@@ -91,11 +91,13 @@ class FakeSite:
             cpuset=None,
             cpus_online=lambda: [0, 1],
             link=lambda: None,
-            set_link=lambda **_: None,
         )
     )
 
     links: tuple[Link, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.host.set_link = lambda *, limited: self.world.limited.append(limited)  # type: ignore[attr-defined]
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"
@@ -228,6 +230,8 @@ class World:
     requests: list[SiteRequest] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)
     started: list[tuple[str, tuple[str, ...], set[str]]] = field(default_factory=list)
+    limited: list[bool] = field(default_factory=list)
+    """Whether the host's cable was to be limited, at each stage."""
     port_in_use: bool = False
     reached: bool = True
     ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
