@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from .between import NATIVE, write
-from .weighing import PATIENCE_S, facts, trials, weighbridge
+from .weighing import facts, trials, weighbridge
 
 HOSTS = ('a: {kind: testbed, link: 20mbit, cpus: "0"}', 'b: {kind: testbed, link: 20mbit, cpus: "1"}')
 BRIDGE = "bridge: {kind: docker, network: bridge, attach: interface}"
@@ -55,7 +55,6 @@ def cost(report: dict[str, Any], environment: str, workload: str, metric: str) -
     return found
 
 
-@pytest.mark.timeout(2 * PATIENCE_S)
 @pytest.mark.parametrize("workload", ["capped", "tcp"])
 def test_a_full_cable_is_counted_on_the_wire(run: Path, workload: str):
     for flag in bottlenecks(run, workload):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from weighbridge.engines.client import bridge_prefix
 from weighbridge.errors import Unavailable
-from weighbridge.hosts._wire import carried_bits, show
+from weighbridge.hosts._wire import carried_bits, rate_words, show
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Environment, Needs, Readiness
@@ -63,6 +63,7 @@ class Netns(Environment):
             site.address = site.listen = address
             if options.rate is not None:
                 _limit(request.host, name, site.pid, options.rate)
+                site.notes["link"] = rate_words(options.rate)
                 site.links = (_shaped(request, name, site.pid, options.rate),)
             yield site
 

@@ -11,6 +11,11 @@ _WHOLE = 1514
 """Bytes of a whole frame. A card that splits large packets itself may count those: there were more frames."""
 
 
+def rate_words(rate: float) -> str:
+    """What a token bucket of this rate in bit/s is, as a fact of a run."""
+    return f"{rate / 1e6:g} Mbit/s of Ethernet, token bucket: caps the rate, adds no delay"
+
+
 def show(device: str) -> tuple[str, ...]:
     """The command whose output `carried_bits` reads."""
     return "tc", "-s", "-j", "qdisc", "show", "dev", device

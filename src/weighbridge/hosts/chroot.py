@@ -44,6 +44,8 @@ class ChrootSite:
         self.host = request.host
         self.address = self.listen = request.host.address if request.apart else "127.0.0.1"
         self.links: tuple[Link, ...] = ()
+        self.notes: dict[str, str] = {}
+        """Further facts."""
         self.pid = int(holder.output_so_far().split()[1])
         self._request = request
         self._holder = holder
@@ -120,7 +122,9 @@ class ChrootSite:
             "userland": self._request.userland.digest,
             "user": "root" if self.host.root else "unprivileged",
         }
-        return found | {f"not honoured: {sentence.split(':')[0]}": sentence for sentence in self._refused}
+        return (
+            found | self.notes | {f"not honoured: {sentence.split(':')[0]}": sentence for sentence in self._refused}
+        )
 
 
 class _InSite:

@@ -16,6 +16,7 @@ from weighbridge.cgroups import Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import JOIN, hold
+from weighbridge.hosts._wire import rate_words
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import OFF, Switch
 from weighbridge.model.command import Command, Completed, Transport
@@ -171,11 +172,10 @@ class TestbedHost:
     def facts(self) -> Mapping[str, str]:
         """Its cable and CPUs."""
         options = self.options
-        rate = f"{(options.link or 0) / 1e6:g} Mbit/s of Ethernet, token bucket: caps the rate, adds no delay"
         return {
             "kind": "testbed: namespaces on this machine, whose kernel, CPUs and memory all testbed hosts share",
             "address": self.address,
-            "link": rate if options.link else "no rate limit",
+            "link": rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
             "CPUs": options.cpus or "all of this machine",
