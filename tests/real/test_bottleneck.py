@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from .between import NATIVE, write
-from .weighing import facts, trials, weighbridge
+from .weighing import facts, trials, weighbridge, write_study
 
 HOSTS = ('a: {kind: testbed, link: 20mbit, cpus: "0"}', 'b: {kind: testbed, link: 20mbit, cpus: "1"}')
 BRIDGE = "bridge: {kind: docker, network: bridge, attach: interface}"
@@ -58,7 +58,7 @@ def cost(report: dict[str, Any], environment: str, workload: str, metric: str) -
 @pytest.mark.parametrize("workload", ["capped", "tcp"])
 def test_a_full_cable_is_counted_on_the_wire(run: Path, workload: str):
     for flag in bottlenecks(run, workload):
-        assert flag["code"] == "bottleneck-cable" and flag["where"] in ("host a", "host b"), flag
+        assert flag["code"] == "bottleneck-cable" and flag["where"].startswith(("host a", "host b")), flag
         assert flag["figures"]["rate"] == 20e6 and 0.9 < flag["figures"]["share"] <= 1.0
 
 
@@ -80,3 +80,14 @@ def test_latency_at_the_cap_is_hidden_and_without_it_shows_its_cost(report: dict
         assert cost(report, environment, "capped", "rate")["verdict"] != "equivalent"
         free = cost(report, environment, "free", "rate")
         assert free["baseline_value"] > 1.5 * CAP and free["typical"] < 1 and free["hidden"] is None
+
+
+def test_the_link_of_a_network_namespace_is_a_cable_too(tmp_path: Path):
+    slow = "slow: {kind: netns, rate: 20Mbit/s}"
+    tcp = "tcp: {kind: iperf3, duration: 1s}"
+    study = write_study(tmp_path, environments=("native: {kind: native}", slow), workloads=(tcp,), blocks=1)
+    done = weighbridge("run", study, "--out", tmp_path / "run")
+    assert done.code == 0, done
+    named = {trial["environment"]: json.loads(trial["flags"])[-1] for trial in trials(tmp_path / "run")}
+    assert (named["slow"]["code"], named["slow"]["where"]) == ("bottleneck-cable", "server"), named
+    assert named["native"]["code"] != "bottleneck-cable"
