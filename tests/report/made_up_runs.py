@@ -8,6 +8,7 @@ from pathlib import Path
 from hdrh.histogram import HdrHistogram
 from pydantic import BaseModel
 
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Arm, Cell, Level, Repetitions, Study, StudyFile
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
@@ -58,7 +59,7 @@ class Recipe:
     output: bytes = b'{"end": {"sum": 1}}\n'
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
     repetitions: Repetitions | None = None
-    flags: dict[tuple[int, str], tuple[str, ...]] = field(default_factory=dict)
+    flags: dict[tuple[int, str], tuple[Flag, ...]] = field(default_factory=dict)
     slowed: dict[tuple[int, str], float] = field(default_factory=dict)
     again: tuple[int, ...] = ()
     """Blocks that are run a second time at the end, with every value half as large."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Arm, Cell, Repetitions, Study, StudyFile
 from weighbridge.model.trial import PROMETHEUS, RoleRecord, Series, Trial, TrialRecord
@@ -91,7 +92,7 @@ def _record(sweep: Sweep, trial: Trial, level: int, clock: float, chance: random
         measurements=() if broke else values,
         roles=(RoleRecord("server", ("nginx", "-c", "/run/nginx.conf"), 0, 4.0, b"", b"ready\n"),
                RoleRecord("client", ("wrk", f"-c{level}", "http://10.0.0.1/"), 0, 3.2, b"Requests/sec: 1\n", b"")),
-        flags=("generator saturated",) if saturated else (),
+        flags=(Flag(FlagCode.GENERATOR_SATURATED),) if saturated else (),
         samples=(("trial", "measured_from_s", 0.5), ("trial", "measured_to_s", sweep.trial_s - 0.2)),
         series=tuple(_series(sweep, environment, load, cost, chance)),
     )  # fmt: skip

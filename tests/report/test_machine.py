@@ -12,7 +12,7 @@ from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 
 KEYS = {
     "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "typical", "low", "high",
-    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "flags",
+    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "hidden", "flags",
 }  # fmt: skip
 
 
@@ -20,7 +20,7 @@ def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
     assert list(document) == ["study", "run", "schema", "noise_floor", "trusted", "costs", "ladder", "percentiles",
-                              "curves", "broke"]  # fmt: skip
+                              "curves", "bottlenecks", "broke"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
     assert document["schema"] == JSON_SCHEMA and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
     assert all(set(cost) == KEYS for cost in document["costs"])

@@ -388,3 +388,11 @@ def test_pins(world: World):
         cpuset(study(more="resources: {pin: {client: '0,7'}}"), "client")
     spread = study(more="resources: {pin: spread}")
     assert cpuset(spread, "server", online=[3]) == cpuset(spread, "client", online=[3]) == "3"
+
+
+def test_the_cables_are_limited_unless_the_workload_says_otherwise(world: World, tmp_path: Path):
+    go(tmp_path, study("net: {kind: fake, link: none}", blocks=1))
+    assert set(world.limited) == {False}
+    world.limited.clear()
+    go(tmp_path / "again", study("net: {kind: fake}", blocks=1))
+    assert set(world.limited) == {True}

@@ -13,7 +13,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.site import RunContext, SiteRequest, Userland
+from weighbridge.model.site import Link, RunContext, SiteRequest, Userland
 from weighbridge.model.study import Options, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.study.loader import check
@@ -91,9 +91,19 @@ class FakeSite:
     listen: str = "0.0.0.0"
     host: object = field(
         default_factory=lambda: SimpleNamespace(
-            name="local", kind="local", cpuset=None, cpus_online=lambda: [0, 1], read=_no_file
+            name="local",
+            kind="local",
+            cpuset=None,
+            cpus_online=lambda: [0, 1],
+            read=_no_file,
+            link=lambda: None,
         )
     )
+
+    links: tuple[Link, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.host.set_link = lambda *, limited: self.world.limited.append(limited)  # type: ignore[attr-defined]
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"
@@ -226,6 +236,8 @@ class World:
     requests: list[SiteRequest] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)
     started: list[tuple[str, tuple[str, ...], set[str]]] = field(default_factory=list)
+    limited: list[bool] = field(default_factory=list)
+    """Whether the host's cable was to be limited, at each stage."""
     port_in_use: bool = False
     path: NetworkPath | None = field(default_factory=lambda: NetworkPath(transport="tcp", interfaces=()))
     ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)

@@ -16,7 +16,7 @@ from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore, level_text
 
-from .made import LEVEL, STUDY, TEXT, record
+from .made import FLAGS, LEVEL, STUDY, TEXT, record
 
 
 @pytest.fixture
@@ -60,12 +60,12 @@ def test_a_trial_comes_back_as_it_was(run: Path):
     with RunStore(run) as store:
         assert store.finished() == {record().trial: Outcome.OK}
         (trial,) = store.trials()
-        assert trial["flags"] == ["steal 3%", "generator saturated"]
+        assert trial["flags"] == FLAGS
         assert (trial["started_at"], trial["duration_s"], trial["measured_s"]) == (1001.0, 1.25, 1.0)
         assert [(v.metric, v.unit, v.better, v.value) for v in store.values()] == [
             ("throughput", "Mbit/s", "higher", 5.0), ("jitter", "ms", "lower", 0.0)]  # fmt: skip
         assert store.values()[0].level == level_text(LEVEL) == '{"clients": "10", "pipeline": "1"}'
-        assert store.values()[0].flags == ("steal 3%", "generator saturated")
+        assert store.values()[0].flags == FLAGS
         (process,) = store.processes()
         assert process["argv"] == ["iperf3", "-c", "ü x"]
         assert (run / str(process["stdout"])).read_bytes() == b"\x00out\xff"

@@ -64,7 +64,10 @@ def describe(study: Study) -> dict[str, Any]:
             for arm in study.arms
         ],
         "hosts": hosts_of(study),
-        "workloads": [{"label": cell.label, "kind": cell.kind, "level": dict(cell.level)} for cell in study.cells],
+        "workloads": [
+            {"label": cell.label, "kind": cell.kind, "level": dict(cell.level), "link": cell.link}
+            for cell in study.cells
+        ],
         "packages": packages,
         "blocks": blocks,
         "most_blocks": most_blocks,
@@ -135,7 +138,9 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     out().print(table)
     if line := hosts_line(planned["hosts"]):
         out().print(f"\n{escape(line)}")
-    names = ", ".join(cell["label"] for cell in planned["workloads"])
+    names = ", ".join(
+        cell["label"] + " (no rate limit on the cables)" * (cell["link"] == "none") for cell in planned["workloads"]
+    )
     arms, cells = len(planned["environments"]), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
     each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"

@@ -10,7 +10,7 @@ from weighbridge.cgroups import Cgroup
 from weighbridge.hosts import kernel
 from weighbridge.hosts._claim import Claim
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import Group, Host, Userland
+from weighbridge.model.site import Group, Host, Link, Userland
 
 
 class LocalHost:
@@ -77,6 +77,13 @@ class LocalHost:
         """This machine itself; Unavailable once it is changed for another purpose."""
         self._claim.take(purpose)
         return self
+
+    def link(self) -> Link | None:
+        """None: what is measured on one machine uses no cable."""
+        return None
+
+    def set_link(self, *, limited: bool) -> None:
+        """Nothing: it has no cable with a limit of ours."""
 
     def facts(self) -> Mapping[str, str]:
         """Nothing: the fingerprint of the run is about this machine."""

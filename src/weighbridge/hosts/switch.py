@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import hold
+from weighbridge.hosts._wire import carried_bits, show
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
 from weighbridge.model.cpus import cpus_in
@@ -124,9 +125,7 @@ class Switch:
             self._must("ethtool", "-K", port, *OFF)
             self._anywhere(*inside, "ethtool", "-K", "eth0", *OFF)
         if options.link is not None:
-            for what in (("root", "handle", "1:", *bucket(options)), ("parent", "1:1", *queue(options))):
-                self._must("tc", "qdisc", "add", "dev", port, *what)
-                self._anywhere(*inside, "tc", "qdisc", "add", "dev", "eth0", *what)
+            self.limit(pid, address, options)
         if options.cpus:  # frames that arrive are worked on by the host's own CPUs
             mask = _mask(cpus_in(options.cpus))
             write = ("sh", "-c", 'echo "$1" > /sys/class/net/eth0/queues/rx-0/rps_cpus', "write", mask)
@@ -160,6 +159,25 @@ class Switch:
             with contextlib.suppress(EnvironmentLost, Unavailable):  # it may have gone with an engine's own links
                 self._must("ip", "link", "delete", port)
 
+    def limit(self, pid: int, address: str, options: TestbedOptions | None) -> None:
+        """Put a token bucket at each end of a host's cable; with None take it away."""
+        ways: list[tuple[str, ...]] = [("del", "root")]
+        if options is not None:
+            ways = [("add", "root", "handle", "1:", *bucket(options)), ("add", "parent", "1:1", *queue(options))]
+        for do, *what in ways:
+            self._must("tc", "qdisc", do, "dev", _port(address), *what)
+            self._anywhere(*_network(pid), "tc", "qdisc", do, "dev", "eth0", *what)
+
+    def carried(self, pid: int, address: str) -> dict[str, float]:
+        """Bits that the token buckets of a host's cable have let through, on the wire, by direction."""
+        ends = {"out": (pid, "eth0"), "in": (self._holder.pid, _port(address))}
+        told = {
+            way: self._local.run(Command((*_network(end), *show(device)), 10)).text
+            for way, (end, device) in ends.items()
+        }
+        counted = {way: carried_bits(text) for way, text in told.items()}
+        return {way: bits for way, bits in counted.items() if bits is not None}
+
     def plug(self, address: str, *, up: bool) -> None:
         """Plug in or pull the cable of the host with this address."""
         self._must("ip", "link", "set", _port(address), "up" if up else "down")
@@ -167,13 +185,17 @@ class Switch:
     def _must(self, *argv: str) -> None:
         if self._holder.poll() is not None:
             raise EnvironmentLost("the switch of the testbed has gone")
-        self._anywhere("nsenter", "--target", str(self._holder.pid), "--net", "--", *argv)
+        self._anywhere(*_network(self._holder.pid), *argv)
 
     def _anywhere(self, *argv: str) -> None:
         done = self._local.run(Command(argv, 10))
         if done.returncode != 0:
             what = " ".join(argv[argv.index("--") + 1 :])
             raise Unavailable(f"the testbed cannot be set up: {what}: {done.last_words}")
+
+
+def _network(pid: int) -> tuple[str, ...]:
+    return "nsenter", "--target", str(pid), "--net", "--"
 
 
 def _port(address: str) -> str:

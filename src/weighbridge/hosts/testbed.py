@@ -16,11 +16,12 @@ from weighbridge.cgroups import Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import JOIN, hold
+from weighbridge.hosts._wire import rate_words
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import OFF, Switch
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.site import Group, HostProcess, Limits, RunContext, Userland
+from weighbridge.model.site import Group, HostProcess, Limits, Link, RunContext, Userland
 from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
 
@@ -85,6 +86,8 @@ class TestbedHost:
         self.cpuset = options.cpus
         self.address, self.mac = switch.next_host()
         self.switch = switch
+        self.limited = options.link is not None
+        """Whether its cable's rate limit is in force."""
         self._run = run
         self._local = LocalHost(run.id)
         self._holder = holder
@@ -162,13 +165,27 @@ class TestbedHost:
             lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run),
         )
 
+    def link(self) -> Link | None:
+        """Its cable while its rate limit is in force."""
+        if self.options.link is None or not self.limited:
+            return None
+        return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.pid, self.address))
+
+    def set_link(self, *, limited: bool) -> None:
+        """Put the token buckets at both ends of its cable, or take them away."""
+        wanted = limited and self.options.link is not None
+        if wanted != self.limited:
+            self._alive()
+            self.switch.limit(self.pid, self.address, self.options if wanted else None)
+            self.limited = wanted
+
     def facts(self) -> Mapping[str, str]:
         """Its cable and CPUs."""
         options = self.options
         return {
             "kind": "testbed: namespaces on this machine, whose kernel, CPUs and memory all testbed hosts share",
             "address": self.address,
-            "link": f"{options.link / 1e6:g} Mbit/s of Ethernet, token bucket" if options.link else "no rate limit",
+            "link": rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
             "CPUs": options.cpus or "all of this machine",

@@ -235,6 +235,8 @@ class Cell(BaseModel):
     level: Level = ()
     options: Any
     client: str = ""
+    link: Literal["none"] | None = None
+    """``none``: while it is measured, the cables of testbed hosts have no rate limit."""
 
     @property
     def label(self) -> str:

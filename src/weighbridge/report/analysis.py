@@ -5,7 +5,9 @@ from dataclasses import replace
 from statistics import median
 from typing import cast
 
+from weighbridge.model.flag import Flag
 from weighbridge.report import family, remarks
+from weighbridge.report.bottleneck import counts, limit_of
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
 from weighbridge.report.confounders import calibrated, confounders, different_paths, interrupt_times, packet_sizes
@@ -42,9 +44,10 @@ def analyse(store: RunStore) -> Analysis:
     found += different_paths(paths, plan, labels)
     changed = remarks.about_changes(plan.changes)
     found += changed
+    limits = _limits(trials)
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        packet_sizes(facts), kept, readings(store), interrupt_times(facts), broken, paths, changed,
+        packet_sizes(facts), kept, readings(store), interrupt_times(facts), limits, broken, paths, changed,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -67,6 +70,7 @@ def analyse(store: RunStore) -> Analysis:
         latencies=latencies(store, plan, labels, trials),
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
+        bottlenecks={where: counts(mine) for where, mine in limits.items()},
         durability=durability_lines(kept),
         paths=paths,
     )
@@ -92,11 +96,19 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
             message=str(row["message"]),
             started_at=cast(float, row["started_at"]),
             duration_s=cast(float, row["duration_s"]),
-            flags=tuple(cast(list[str], row["flags"])),
+            flags=cast(tuple[Flag, ...], row["flags"]),
             values=values.get(cast(int, row["id"]), {}),
         )
         for order, row in enumerate(rows, 1)
     )
+
+
+def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, str, str], list[Flag | None]]:
+    """The bottleneck of each good trial, by workload, level and environment."""
+    found: dict[tuple[str, str, str], list[Flag | None]] = {}
+    for trial in (each for each in trials if each.ok):
+        found.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
+    return found
 
 
 _Check = tuple[str, Cost, float]
@@ -160,14 +172,13 @@ def _judged(
             never = context.never_equivalent(report, each.environment, failing)
             unknown = context.paths.missing(report.workload, report.level, plan.baseline, each.environment)
             nothing = each.cost is not None and negligible(report.metric, each.cost.typical)
+            limit = context.hidden(report, each.environment)
             verdict = family.verdict(
-                each.cost,
-                p_value,
-                None if each.aa else aa,
-                never_equivalent=never or unknown,
-                never_different=nothing or unknown,
-            )
-            rows.append(replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict))
+                each.cost, p_value, None if each.aa else aa, never_equivalent=never or unknown,
+                never_different=nothing or unknown, hidden=limit is not None,
+            )  # fmt: skip
+            row = replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict)
+            rows.append(replace(row, hidden=limit if verdict == "hidden" else None))
         whole = replace(report, comparisons=tuple(rows))
         told = tuple(replace(each, remarks=remarks.about(whole, each, context)) for each in rows)
         judged.append(replace(whole, comparisons=told))

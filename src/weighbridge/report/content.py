@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from weighbridge.model.flag import Flag, FlagKind
+from weighbridge.report.bottleneck import Bottleneck
 from weighbridge.report.names import titled
 from weighbridge.report.paths import Paths
 from weighbridge.report.resources import is_resource_use
@@ -17,6 +19,8 @@ class Remark:
     code: str
     """One of the codes that `weighbridge.report.remarks.CODES` explains."""
     text: str
+    flag: FlagKind | None = None
+    """The kind of flag that it counts, where it is about flags of trials."""
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"
@@ -39,7 +43,7 @@ class TrialRow:
     message: str
     started_at: float
     duration_s: float
-    flags: tuple[str, ...]
+    flags: tuple[Flag, ...]
     values: Mapping[str, float]
     """Metric -> value in the metric's unit; empty for a trial that failed."""
 
@@ -77,6 +81,8 @@ class Comparison:
     """Of the environment's trials of this workload and level; None where none broke."""
     baseline_broke: Broke | None = None
     """Of the baseline's."""
+    hidden: Bottleneck | None = None
+    """The limit that both sides met, where the verdict is "hidden"."""
 
     @property
     def blocks(self) -> int:
@@ -95,6 +101,8 @@ class Comparison:
             return "A/A arm"
         if self.instead:
             return "broke"
+        if self.hidden:
+            return f"hidden: {self.hidden.words}"
         return f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
 
     @property
@@ -248,6 +256,8 @@ class Analysis:
     """The workloads that name their load, with at least three levels of it."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
+    bottlenecks: Mapping[tuple[str, str, str], Mapping[str, int]] = field(default_factory=dict)
+    """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
     durability: Mapping[str, str] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged, in words."""
     paths: Paths = field(default_factory=Paths)

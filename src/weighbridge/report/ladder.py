@@ -60,8 +60,10 @@ def climb(
             p_value = next(after_holm)
             against = contexts[step.previous, step.row.environment]
             never = against.never_equivalent(report, step.row.environment, failing)
-            verdict = family.verdict(step.row.cost, p_value, aa, never_equivalent=never)
+            limit = against.hidden(report, step.row.environment)
+            verdict = family.verdict(step.row.cost, p_value, aa, never_equivalent=never, hidden=limit is not None)
             row = replace(against.with_breaks(report, step.row), adjusted_p=p_value, verdict=verdict, aa=False)
+            row = replace(row, hidden=limit if verdict == "hidden" else None)
             about = remarks.about(report, row, against)
             told.append(replace(step, row=replace(row, remarks=about)))
         judged.append(replace(ladder, steps=tuple(told)))

@@ -7,9 +7,11 @@ from typing import Any
 
 from weighbridge.model.text import printable
 from weighbridge.report.analysis import analyse
+from weighbridge.report.bottleneck import Bottleneck
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
 from weighbridge.report.curve_json import curves_json
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.trial_flags import stable_text
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
@@ -40,7 +42,10 @@ def report_json(store: RunStore) -> dict[str, Any]:
       - ``resource_use``: true for what the meters add (CPU per Gbit, memory beyond the baseline), false for what the
         workload measures.
       - ``verdict``: "different" (after Holm across the report, resource use apart; never below 1 MiB of memory),
-        "equivalent" or "inconclusive"; with ``exploratory`` true it is only a hint.
+        "equivalent", "inconclusive" or "hidden"; with ``exploratory`` true it is only a hint.
+      - ``hidden``: with the verdict "hidden" the limit that both sides met: ``by`` ("cable", "asked-rate",
+        "generator"), ``share`` (median share of it that was used), ``rate`` and ``unit`` (where it is a rate, else
+        null), ``trials`` and ``of`` (trials of both sides); else null.
       - ``flags``: strings ``code: words``; `weighbridge.report.remarks.CODES` lists the codes.
     - ``ladder``: one object per step and metric where the study has a ladder, else empty: the keys of ``costs`` with
       every number against the previous environment of the ladder, which ``against`` names. ``baseline_value`` is that
@@ -56,6 +61,8 @@ def report_json(store: RunStore) -> dict[str, Any]:
       ``peak``: the ratio of its highest value in a block to the baseline's (``typical``, ``low``, ``high``,
       ``blocks``), null for the baseline and without such a block; ``errors_from``: the lowest level with errors in
       some block, as written, or null.
+    - ``bottlenecks``: one object per workload, level and environment: ``environment``, ``workload``, ``level``, and
+      ``trials``: kind ("cable", "asked-rate", "generator", "cpu-quota", "cpus", "disk", "none") -> how many had it.
     - ``broke``: one object per workload, level and environment in which trials broke under their load:
       ``environment``, ``workload``, ``level``, ``broke`` and ``of`` (trials), ``reason``.
     """
@@ -74,6 +81,10 @@ def report_json(store: RunStore) -> dict[str, Any]:
         ],
         "percentiles": [_percentiles(report, row) for report in analysis.latencies for row in report.rows],
         "curves": curves_json(analysis.sweeps),
+        "bottlenecks": [
+            {"environment": name, "workload": workload, "level": json.loads(level), "trials": dict(each)}
+            for (workload, level, name), each in analysis.bottlenecks.items()
+        ],
         "broke": [
             {"environment": name, "workload": workload, "level": json.loads(level), "broke": each.trials,
              "of": each.of, "reason": each.reason}
@@ -98,6 +109,16 @@ def _percentiles(report: LatencyReport, row: Latency) -> dict[str, Any]:
         "requests": row.requests,
         "percentiles": found,
     }
+
+
+def hidden_json(limit: Bottleneck | None) -> dict[str, Any] | None:
+    """The limit that hides a difference, for machines."""
+    if limit is None:
+        return None
+    return {
+        "by": limit.kind, "share": limit.share, "rate": limit.rate, "unit": limit.unit or None,
+        "trials": limit.trials, "of": limit.of,
+    }  # fmt: skip
 
 
 def _finite(value: float | None) -> float | None:
@@ -129,6 +150,7 @@ def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
         "exploratory": row.blocks < 10,
         "resource_use": report.resource_use,
         "verdict": row.verdict,
+        "hidden": hidden_json(row.hidden),
         "flags": [str(remark) for remark in row.remarks],
     }
 
@@ -137,8 +159,9 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
 
     Measurements: one row per measurement, and one without a metric per trial that failed or broke; ``order`` is the
-    place in the session from 1, ``flags`` are joined by "; ". Text is one line without control characters, and has
-    ``'`` before it where a spreadsheet would take it for a formula. Costs: the keys of `report_json` beside ``scale``
+    place in the session from 1, ``flags`` are codes with their figures, joined by "; ":
+    ``throttled where=server share=0.2``. Text is one line without control characters, and has ``'`` before it where a
+    spreadsheet would take it for a formula. Costs: the keys of `report_json` beside ``scale``
     (ratio, or difference in the unit), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are
     empty.
     """
@@ -159,7 +182,7 @@ COST_COLUMNS = {
     "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
     "baseline_value": float, "value": float, "scale": str, "typical": float, "low": float, "high": float,
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
-    "noise_floor": float, "aa": bool, "flags": str,
+    "noise_floor": float, "aa": bool, "flags": str, "hidden_by": str, "hidden_share": float, "hidden_rate": float,
 }  # fmt: skip
 
 
@@ -171,7 +194,7 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
             "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "order": trial.order,
             "environment": trial.environment, "workload": trial.workload, "level": trial.level,
             "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
-            "duration_s": trial.duration_s, "flags": "; ".join(trial.flags),
+            "duration_s": trial.duration_s, "flags": stable_text(trial.flags),
         }  # fmt: skip
         for metric, value in trial.values.items():
             unit, better = what[trial.workload, trial.level, metric]
@@ -190,6 +213,9 @@ def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
             "geometric": _finite(cost.geometric.estimate) if cost.geometric else None,
             "arithmetic": _finite(cost.arithmetic.estimate),
         }  # fmt: skip
+    limit = row.hidden
+    if limit is not None:
+        numbers |= {"hidden_by": limit.kind, "hidden_share": limit.share, "hidden_rate": limit.rate}
     return {
         **_cost(report, row), **numbers, "level": report.level, "value": row.value, "adjusted_p": row.adjusted_p,
         "noise_floor": report.noise_floor, "aa": row.aa, "flags": "; ".join(str(remark) for remark in row.remarks),

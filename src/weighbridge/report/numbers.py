@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from weighbridge.report.content import Comparison
 from weighbridge.statistics import Cost, Interval
+
+if TYPE_CHECKING:
+    from weighbridge.report.content import Comparison
 
 SPACE = "\u00a0"
 """Between thousands and before a unit: a space at which no line is broken."""
@@ -135,7 +138,7 @@ def cost_of(cost: Cost | None) -> str:
     return percent_text(percent, cost.blocks) if cost is not None and percent is not None else "–"
 
 
-def cost_text(comparison: Comparison, unit: str) -> str:
+def cost_text(comparison: "Comparison", unit: str) -> str:
     """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit.
 
     A single block has no interval: the estimate stands alone and says so. Where a side broke in every block that

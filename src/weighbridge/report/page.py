@@ -13,6 +13,7 @@ from typing import Any
 
 from weighbridge.model.text import printable
 from weighbridge.report.numbers import plain, quantity, share
+from weighbridge.report.trial_flags import flag_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -55,7 +56,7 @@ def render(template: str, specs: dict[str, str], **values: Any) -> str:
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(quantity=quantity, plain=plain, share=share, clean=printable)
+    environment.filters.update(quantity=quantity, plain=plain, share=share, clean=printable, flag_text=flag_text)
     return environment.get_template(template).render(
         **values,
         specs={name: Markup(spec) for name, spec in specs.items()},  # noqa: S704 - made safe by _json

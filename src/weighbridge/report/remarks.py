@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from weighbridge.model.flag import Flag
 from weighbridge.model.interrupts import InterruptTime
+from weighbridge.report.bottleneck import Bottleneck, shared_limit
 from weighbridge.report.confounders import OUTSIDE, bare
 from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
 from weighbridge.report.durability import unlike
@@ -69,6 +71,8 @@ class Context:
     """How often the meters read; None where no trial has readings."""
     interrupts: Collection[str] = ()
     """`InterruptTime` of each of the run's hosts, as far as the run has it."""
+    limits: Mapping[tuple[str, str, str], Sequence[Flag | None]] = field(default_factory=dict)
+    """The bottleneck of each good trial, by workload, level and environment."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
     paths: Paths = field(default_factory=Paths)
@@ -90,6 +94,13 @@ class Context:
         return any(arm in failing for arm in arms) or bool(
             unlike(self.durability, report.label, environment, self.baseline)
         )
+
+    def hidden(self, report: MetricReport, environment: str) -> Bottleneck | None:
+        """What hides a difference between an environment and the baseline; nothing hides resource use."""
+        if report.resource_use:
+            return None
+        sides = [self.limits.get((report.workload, report.level, name), ()) for name in (self.baseline, environment)]
+        return shared_limit(sides[0], sides[1], report.unit)
 
     def with_breaks(self, report: MetricReport, row: Comparison) -> Comparison:
         """Give a comparison that knows which of its sides broke."""

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
 from weighbridge.report.broke import reason
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
@@ -20,7 +21,7 @@ UNFOLDED = 4
 
 
 def sections(
-    analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage], kinds: Collection[str] = ()
+    analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage], kinds: Collection[FlagKind] = ()
 ) -> Iterator[dict[str, Any]]:
     """Per workload and level what the template shows: its metrics with rows and charts, latency, resource use.
 
@@ -54,7 +55,7 @@ def _plain_metric(
     report: MetricReport,
     seen: set[str],
     without: set[str],
-    kinds: Collection[str],
+    kinds: Collection[FlagKind],
 ) -> dict[str, Any]:
     """A metric as a table alone."""
     return {
@@ -74,7 +75,7 @@ def _metric(
     report: MetricReport,
     seen: set[str],
     without: set[str],
-    kinds: Collection[str],
+    kinds: Collection[FlagKind],
 ) -> dict[str, Any]:
     return {
         **_plain_metric(analysis, cell, report, seen, without, kinds),
@@ -146,7 +147,7 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
     return found
 
 
-def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[str] = ()) -> list[dict[str, Any]]:
+def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[FlagKind] = ()) -> list[dict[str, Any]]:
     """Each ladder's steps with their cost, and its waterfall."""
     found = []
     headlines = sum(ladder.report.headline for ladder in analysis.ladder)

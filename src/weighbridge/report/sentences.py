@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
+from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
+from weighbridge.report.bottleneck import MEANING
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.names import metric_words
@@ -96,7 +98,22 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
             what = _what(analysis, open_, many, lambda m, row: f"{m.title} {cost_text(row, m.unit)}")
             blocks = _range([row for _, row in open_])
             found.append(("inconclusive", f"{environment}: inconclusive in {what} ({blocks})"))
+    found += _hidden_sentences(analysis, rows, many)
     return found
+
+
+def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[tuple[str, str]]:
+    """What a limit hides in each environment, and once what that means."""
+    by_limit: dict[tuple[str, str], list[_Row]] = {}
+    for report, row in rows:
+        if row.hidden is not None:
+            by_limit.setdefault((row.environment, row.hidden.words), []).append((report, row))
+    found = [
+        f"{environment}: hidden in {_what(analysis, mine, many, lambda m, _: m.title)}: {words}"
+        f" ({_range([row for _, row in mine])})"
+        for (environment, words), mine in by_limit.items()
+    ]
+    return [("hidden", text) for text in (*found, *([MEANING] if found else []))]
 
 
 def _levels(analysis: Analysis, workload: str) -> int:
@@ -210,7 +227,7 @@ def failed_sentences(analysis: Analysis) -> list[str]:
 
 
 def remark_lines(
-    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[str] = ()
+    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[FlagKind] = ()
 ) -> list[str]:
     """Give each remark about a metric once, with the environments that it is about unless it is about all.
 
@@ -220,14 +237,14 @@ def remark_lines(
     rows = [row for row in report.comparisons if not row.aa]
     about: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        for remark in (each for each in row.remarks if each.code not in without):
+        for remark in (each for each in without_kinds(row.remarks, kinds) if each.code not in without):
             text = CODES["difference"] if remark.code == "difference" else remark.text
             about.setdefault((remark.code, text), []).append(row.environment)
     lines = [
         text if code in NAMES_ITS_ENVIRONMENT or len(names) == len(rows) else f"{', '.join(names)}: {text}"
         for (code, text), names in about.items()
     ]
-    fresh = [line for line in without_kinds(lines, kinds) if line not in seen]
+    fresh = [line for line in lines if line not in seen]
     seen.update(fresh)
     return fresh
 

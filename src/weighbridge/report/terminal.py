@@ -28,7 +28,13 @@ from weighbridge.report.trial_flags import said_once
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-STYLES = {"different": "bold yellow", "broke": "yellow", "equivalent": "green", "inconclusive": "dim"}
+STYLES = {
+    "different": "bold yellow",
+    "broke": "yellow",
+    "equivalent": "green",
+    "inconclusive": "dim",
+    "hidden": "magenta",
+}
 SHOWN_FAILURES = 10
 WIDE = 100
 """Columns from which the environments' own medians are shown too."""
@@ -85,7 +91,7 @@ def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") ->
         out.print(_text(f"\n{title}", "bold"))
     lines: dict[str, list[str]] = {}
     for name in names:
-        by_verdict: dict[str, list[str]] = {"different": [], "equivalent": [], "inconclusive": []}
+        by_verdict: dict[str, list[str]] = {"different": [], "equivalent": [], "inconclusive": [], "hidden": []}
         for report in reports:
             for row in (each for each in report.comparisons if each.environment == name):
                 cost = f" {cost_text(row, report.unit)}" if row.verdict == "different" else ""

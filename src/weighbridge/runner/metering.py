@@ -8,6 +8,7 @@ from weighbridge.errors import EnvironmentLost
 from weighbridge.meters.machines import Idle, Read
 from weighbridge.meters.meter import Meter, MeterFailed
 from weighbridge.meters.scopes import host_place
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.trial import Series
@@ -26,7 +27,7 @@ class Metering:
     since: float
     series: list[Series] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
     measured: tuple[float, float] | None = None
     """When the measured process ran, in seconds since the trial began."""
     machines: MachineUse | None = None
@@ -83,4 +84,4 @@ class Metering:
         ]
 
     def _failed(self, name: str, failure: Exception) -> None:
-        self.flags.append(f"no readings of host {name}: {failure}")
+        self.flags.append(Flag(FlagCode.NO_READINGS, f"host {name}", text=str(failure)))

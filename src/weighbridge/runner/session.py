@@ -108,6 +108,7 @@ class Session:
             self.store.add_facts("path", self._sites.paths())
             self.store.add_facts("packet sizes", self._sites.sizes())
             self.store.add_facts("durability", self._sites.durabilities())
+            self.store.add_facts("links", self._sites.links())
             self.store.add_facts("during", self.look_around())
         return self._sites
 

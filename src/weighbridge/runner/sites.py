@@ -18,13 +18,13 @@ from weighbridge.model.command import Command, Transport
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Host, RunContext, Site, SiteRequest, Userland
+from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.runner.hosts import open_hosts
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import machine_of, reader_of
+from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.starts import start_cpu_s
-from weighbridge.runner.trial import Machine, Stage
 
 OUTSIDE = "outside"
 """Where the roles are that the study does not put inside the environments: natively on the host."""
@@ -160,14 +160,19 @@ class Sites:
             self._open[key].thaw()
         self._awake = wanted
         sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
+        for host in {site.host.name: site.host for site in sites.values()}.values():
+            host.set_link(limited=cell.link != "none")
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
         starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
         prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())
         cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
         whole = {role: self._machine_start_cpu_s.get(key, 0.0) for role, key in keys.items()}
-        at, machines = self._endpoint(arm, cell, sites), _machines(sites)
-        return Stage(sites, at, machines, hosts, meters, starts, prepared, cpus, whole)
+        inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
+        return Stage(
+            sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared, cpus, inside,
+            _links(sites), whole,
+        )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:
         cpuset = limits_of(self.study, role, site.host).cpuset
@@ -221,6 +226,12 @@ class Sites:
                 if size is not None:
                     found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
         return found
+
+    def links(self) -> dict[str, str]:
+        """Workloads that are measured without the rate limit which the hosts' cables have."""
+        limited = any(getattr(options, "link", None) is not None for options in self.study.file.hosts.values())
+        without = [cell.workload for cell in self.study.cells if limited and cell.link == "none"]
+        return {f"link of {name}": "no rate limit while it is measured" for name in without}
 
     def durabilities(self) -> dict[str, str]:
         """What a power cut leaves of each workload's data in each environment, by "ENVIRONMENT/WORKLOAD"."""
@@ -279,6 +290,13 @@ def _machines(sites: Mapping[Role, Site]) -> dict[str, Machine]:
         others = found[name].roles if name in found else ()
         found[name] = Machine(cpus, (*others, role), site.host.read if away else None)
     return found
+
+
+def _links(sites: Mapping[Role, Site]) -> tuple[Link, ...]:
+    """The cables with a rate: of the hosts, each once, and of the sites."""
+    hosts = {site.host.name: site.host for site in sites.values()}
+    of_hosts = [link for host in hosts.values() if (link := host.link()) is not None]
+    return (*of_hosts, *(link for site in sites.values() for link in site.links))
 
 
 def _needs_data(cell: Cell) -> bool:

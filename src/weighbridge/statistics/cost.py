@@ -10,8 +10,10 @@ Better = Literal["higher", "lower"]
 Scale = Literal["ratio", "difference"]
 """Whether a cost is other/baseline (1 is no cost) or other - baseline in the metric's unit (0 is no cost)."""
 
-Verdict = Literal["different", "equivalent", "inconclusive"]
-"""What may be claimed. ``inconclusive`` is never "no difference"."""
+Verdict = Literal["different", "equivalent", "inconclusive", "hidden"]
+"""What may be claimed. ``inconclusive`` is never "no difference".
+
+``hidden``, which only a report gives: both sides met the same limit, which gives both the same result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,16 @@ from pydantic import (
     BeforeValidator,
     Field,
     Json,
+    PlainValidator,
     TypeAdapter,
     ValidationError,
     model_validator,
 )
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
+from weighbridge.store.flags import flags_of
 
 Seconds = Annotated[float, Field(ge=0, le=1e11), AfterValidator(require_plausible)]
 Number = Annotated[int, Field(ge=0, le=2**53)]
@@ -39,6 +42,7 @@ def _level(text: str) -> str:
 
 
 LevelText = Annotated[str, AfterValidator(_level)]
+Flags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
 
 
 class _Repetitions(BaseModel):
@@ -75,7 +79,7 @@ VALUES = TypeAdapter(
     list[
         tuple[
             Number, Number, Number, str, str, LevelText, str, str, Literal["higher", "lower"], Measured, Seconds,
-            Json[tuple[str, ...]],
+            Flags,
         ]
     ]
 )  # fmt: skip
@@ -83,11 +87,7 @@ TRIAL = ("id", "block", "attempt", "workload", "level", "environment", "outcome"
          "duration_s", "measured_s", "flags")  # fmt: skip
 """The columns of a trial; those of `TRIALS`."""
 TRIALS = TypeAdapter(
-    list[
-        tuple[
-            Number, Number, Number, str, LevelText, str, AnyOutcome, str, Seconds, Seconds, Seconds, Json[list[str]]
-        ]
-    ]
+    list[tuple[Number, Number, Number, str, LevelText, str, AnyOutcome, str, Seconds, Seconds, Seconds, Flags]]
 )
 PROCESS = ("trial", "role", "argv", "returncode", "duration_s", "stdout", "stderr")
 PROCESSES = TypeAdapter(list[tuple[Number, str, Json[list[str]], int, Seconds, str, str]])

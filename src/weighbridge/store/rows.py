@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from weighbridge.model.flag import Flag
 from weighbridge.model.ladder import Rung
 from weighbridge.model.study import Arm, Cell, Level
 from weighbridge.model.trial import TrialRecord
+from weighbridge.store.flags import flags_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Value:
     better: str
     value: float
     started_at: float
-    flags: tuple[str, ...]
+    flags: tuple[Flag, ...]
 
 
 def level_text(level: Level) -> str:
@@ -61,7 +63,7 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
     trial = record.trial
     return (
         trial.block, trial.attempt, trial.workload, level_text(trial.level), trial.environment, str(record.outcome),
-        record.message, record.started_at, record.duration_s, record.measured_s, json.dumps(record.flags),
+        record.message, record.started_at, record.duration_s, record.measured_s, flags_json(record.flags),
     )  # fmt: skip
 
 

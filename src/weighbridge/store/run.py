@@ -219,7 +219,7 @@ class RunStore:
         return [Value(*row) for row in self._read(reading.VALUES, "measurements", query)]
 
     def trials(self) -> list[dict[str, object]]:
-        """Every trial as a row of its columns (flags as a list), in the order in which they ran."""
+        """Every trial as a row of its columns (flags as a tuple of `Flag`), in the order in which they ran."""
         return self._rows(reading.TRIALS, reading.TRIAL, "trials", "FROM trial ORDER BY id")
 
     def processes(self) -> list[dict[str, object]]:

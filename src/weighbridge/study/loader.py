@@ -50,7 +50,9 @@ def check(source: Source) -> Study:
     cells: list[Cell] = []
     if file is not None:
         for name, level, kind, options in _expand("workloads", source, file, registry.workloads(), problems):
-            cells += _placed(file, Cell(workload=name, kind=kind, level=level, options=options))
+            link = _link(source.data["workloads"][name])
+            cells += _placed(file, Cell(workload=name, kind=kind, level=level, options=options, link=link))
+        problems += _wrong_links(source.data, file)
         own = {name: own_options(name, source, cells, problems) for name in file.environments}
         for name, level, kind, options in _expand("environments", source, file, registry.environments(), problems):
             clients = _clients(name, source, problems)
@@ -107,6 +109,8 @@ def _expand(
         if section == "environments":
             for key in ("workloads", "clients"):
                 entry.pop(key, None)  # of every environment, whatever its kind: read elsewhere
+        else:
+            entry.pop("link", None)  # it is about the hosts' cables: _link reads it
         if kind is None:
             problems.append((place, f"'{name}' needs a kind (known: {', '.join(plugins)})"))
             continue
@@ -160,11 +164,30 @@ def own_options(
             swept = {factor: value for factor, value in cell.level if (factor, value) != (CLIENT, cell.client)}
             whole = {**source.data["workloads"][name], **swept, **changed}
             whole.pop("kind", None)
+            whole.pop("link", None)
             options = _validate(model, whole, (*place, name), problems)
             if options is None:
                 break
             found[cell.workload, cell.level] = options
     return found
+
+
+def _link(entry: Mapping[str, Any]) -> Literal["none"] | None:
+    return "none" if entry.get("link") == "none" else None
+
+
+def _wrong_links(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
+    """Cables of a workload that say anything else than ``none``, or that are of one environment only."""
+    for name, entry in file.workloads.items():
+        if entry.get("link", "none") != "none":
+            told = "link: of a workload it is 'none' (no rate limit on testbed cables); the rate is the host's"
+            yield ("workloads", name, "link"), told
+    for name, environment in file.environments.items():
+        own = environment.get("workloads")
+        for workload, changed in own.items() if isinstance(own, Mapping) else ():
+            if isinstance(changed, Mapping) and "link" in changed:
+                told = "link: it is the workload's own, the same in every environment"
+                yield ("environments", name, "workloads", workload, "link"), told
 
 
 def _levels(entry: dict[str, Any], model: type[BaseModel]) -> Iterator[tuple[Level, dict[str, Any]]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 STEP_PX = 34
-FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45}
+FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45, "hidden": 0.45}
 """How strongly a bar is filled: only what is proven stands out."""
 
 
