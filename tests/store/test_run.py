@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import DiskFull, RunDirectoryError
+from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm
 from weighbridge.model.trial import Series
@@ -336,3 +337,21 @@ def test_an_interruption_rolls_a_half_saved_trial_back(run: Path, monkeypatch: p
             store.save(record(block=2))
         assert len(store.finished()) == 1
         store.save(record(block=2))
+
+
+def test_a_ladder_comes_back_and_so_does_that_of_an_older_run(tmp_path: Path):
+    ladder = (Rung("native", None), Rung("host", "native"), Rung("again", "native"))
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(STUDY.model_copy(update={"file": STUDY.file.model_copy(update={"ladder": ladder})}), {})
+        assert store.ladder() == ladder
+        store.set_info("ladder", '["native", "host", "again"]')
+        assert store.ladder() == (*ladder[:2], Rung("again", "host"))
+        for damaged in ("[", "7", "[[]]", "[7]"):
+            store.set_info("ladder", damaged)
+            with pytest.raises(RunDirectoryError):
+                store.ladder()
+
+
+def test_a_study_without_a_ladder_has_none(run: Path):
+    with RunStore(run) as store:
+        assert store.ladder() == ()

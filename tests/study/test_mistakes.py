@@ -280,6 +280,13 @@ def test_the_line_is_that_of_the_key_itself():
     ]
 
 
+def test_the_line_of_a_wrong_step_is_its_own():
+    text = changed("inside: [server]", "ladder:\n- native\n- bridge: nativ\n- 7")
+    assert [line for line, _ in told(text)] == [line_of(text, "- 7")]
+    text = text.replace("- 7", "- brigde")
+    assert [line for line, _ in told(text)] == [line_of(text, "bridge: nativ"), line_of(text, "- brigde")]
+
+
 def test_every_mistake_is_told_at_once():
     text = LINES.replace("kind: iperf3", "kind: iperv").replace("clients: 20", "clients: many").replace("3%", "3")
     text = text.replace("equivalence", "equivalenc")

@@ -112,10 +112,11 @@ def difference_interval(interval: Interval, unit: str) -> str:
     estimate, low, high = (_fixed(value, places) for value in numbers)
     sign = "+" if interval.estimate > 0 else ""
     limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else f" {NO_INTERVAL}"
-    return f"{sign}{estimate}{SPACE}{_points(shown)}{limits}"
+    return f"{sign}{estimate}{SPACE}{points(shown)}{limits}"
 
 
-def _points(unit: str) -> str:
+def points(unit: str) -> str:
+    """Give the unit of a difference of values in `unit`: percentages differ by points."""
     return "points" if unit == "%" else unit
 
 

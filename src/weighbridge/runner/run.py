@@ -7,6 +7,7 @@ import resource
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
@@ -139,7 +140,8 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     if "study_text" not in info:
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run yet: name the study that is to be run")
-        store.begin(study, {"run_id": secrets.token_hex(6), **_about_workloads(study)})
+        made_by = {"run_id": secrets.token_hex(6), "version": metadata.version("weighbridge")}
+        store.begin(study, {**made_by, **_about_workloads(study)})
         return study
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:

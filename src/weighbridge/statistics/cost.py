@@ -44,6 +44,13 @@ def cost_percent(ratio: Interval, better: Better) -> Interval:
     return Interval(*(100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)))
 
 
+def cost_difference(difference: Interval, better: Better) -> Interval:
+    """Give the cost of a difference other - baseline, in its own unit, positive is worse and low <= high."""
+    if better == "higher":
+        return Interval(*(-value + 0.0 for value in (difference.estimate, difference.high, difference.low)))
+    return difference
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What one environment costs against the baseline, as `compare` found it.
@@ -106,6 +113,13 @@ class Cost:
     def percent(self) -> Interval | None:
         """The typical cost in percent, positive is worse; None on the difference scale."""
         return cost_percent(self.interval, self.better) if self.scale == "ratio" else None
+
+    @property
+    def worsening(self) -> Interval:
+        """The typical cost, positive is worse: in percent, or in the metric's unit on the difference scale."""
+        if self.scale == "ratio":
+            return cost_percent(self.interval, self.better)
+        return cost_difference(self.interval, self.better)
 
     @property
     def disagreement(self) -> float | None:
