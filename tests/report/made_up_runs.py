@@ -190,14 +190,14 @@ def _record(recipe, workload, block, environment, *, clock, shared, chance) -> T
 
 TOO_MANY = "too many connections"
 RISING = {50: 21_000, 200: 48_000, 500: 61_000, 1000: 60_000, 2000: 52_000, 5000: 41_000}
-"""Connections -> requests/s: the knee is at 500, and hardly higher than 1 000."""
+"""Connections -> requests/s: the peak is at 500, and hardly higher than 1 000."""
 ERRORS = (Metric("errors_connect", "count", "lower"), Metric("errors_timeout", "count", "lower"))
 P99 = Metric("latency_p99", "ms", "lower")
 TRANSFER = Metric("transfer", "MB/s", "higher")
 
 
 def rising_load(name: str = "web", factors: Level = (), **changes: object) -> dict[str, object]:
-    """A recipe's parts: native, host, bridge and the A/A arm over six loads, with a knee, errors and a break.
+    """A recipe's parts: native, host, bridge and the A/A arm over six loads, with a peak, errors and a break.
 
     The bridge has errors from 1 000 connections on, bends at 2 000, broke there in three of ten blocks and always at
     5 000; everything breaks but the host and native at 5 000.

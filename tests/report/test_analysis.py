@@ -14,7 +14,6 @@ from weighbridge.report.sentences import (
     disagreements,
     exploratory_sentence,
     imprecise,
-    noise_sentence,
     trust_sentence,
     verdict_sentences,
 )
@@ -108,12 +107,21 @@ def test_one_block_gives_no_interval(run):
     assert bridge.blocks == 1 and bridge.verdict == "inconclusive" and "one-block" in codes(bridge)
 
 
-def test_three_blocks_are_exploratory_and_still_see_a_large_cost(run):
-    analysis = analyse(run(costs={"bridge": 1.5}, blocks=3))
+def test_six_blocks_are_exploratory_and_still_see_a_large_cost(run):
+    analysis = analyse(run(costs={"bridge": 1.5}, blocks=6))
     bridge = row(analysis, "bridge")
     assert "exploratory" in codes(bridge) and bridge.verdict == "different"
-    assert analysis.exploratory and bridge.verdict_words == "different (exploratory)"
-    assert exploratory_sentence(analysis) == "Only 3 blocks: every verdict here is exploratory (10 are needed)"
+    assert analysis.exploratory and not analysis.few and bridge.verdict_words == "different (exploratory)"
+    assert exploratory_sentence(analysis) == "Only 6 blocks: every verdict here is exploratory (10 are needed)"
+
+
+def test_below_five_blocks_values_are_shown_and_no_verdict(run):
+    analysis = analyse(run(costs={"bridge": 1.5}, blocks=4))
+    bridge = row(analysis, "bridge")
+    assert analysis.few and bridge.few and bridge.shown_as == "few" and bridge.verdict_words == "too few to say"
+    assert analysis.trust.noise_floor is None and len(analysis.block_values(analysis.metrics[0], "bridge")) == 4
+    assert trust_sentence(analysis) == "" and exploratory_sentence(analysis).startswith("Quick test: 4 blocks")
+    assert verdict_sentences(analysis) == [] and bridge.verdict == "different"  # as report --json has it
 
 
 def test_ten_blocks_are_not_exploratory(run):
@@ -210,26 +218,26 @@ def test_a_repetition_does_not_replace_a_good_attempt(run):
 
 
 def test_a_session_that_sees_nothing_small_is_not_precise(run):
-    few = analyse(run(costs={"host": 1.0}, blocks=3))
+    few = analyse(run(costs={"host": 1.0}, blocks=6))
     assert few.trust.trusted is True and imprecise(few) and trust_sentence(few).startswith("Not precise: ")
     noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])]))
     assert noisy.trust.trusted is True and noisy.trust.noise_floor > 0.03
     text = trust_sentence(noisy).replace("\u00a0", " ")
-    start = "Not precise: the baseline against itself shows no false cost, but this session cannot see costs below ±"
-    assert text.startswith(start) and text.endswith(" % (the margin is ±3 %). More blocks would help.")
+    assert text.startswith("Not precise: differences below ") and "cannot be detected (noise floor" in text
+    assert text.endswith("the margin is ±3 %). The native-against-native control passed. More blocks would help.")
 
 
 def test_few_quiet_blocks_are_not_precise_either(run):
-    quiet = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.0)])], blocks=3))
+    quiet = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.0)])], blocks=6))
     assert quiet.trust.noise_floor < 1e-9 and quiet.trust.trusted is True
-    assert "3 blocks are too few to be sure of that (10 are needed)" in trust_sentence(quiet)
-    assert "below the metric's resolution" in noise_sentence(quiet)
+    assert "6 blocks are too few to be sure of that (10 are needed)" in trust_sentence(quiet)
+    assert "below the metric's resolution" in trust_sentence(quiet)
 
 
 def test_a_precise_session_is_trusted(run):
     analysis = analyse(run(costs={"host": 1.0}))
     assert not imprecise(analysis) and trust_sentence(analysis).startswith("Trusted: ")
-    assert "(A/A arm holds: the baseline against itself shows no false cost" in noise_sentence(analysis)
+    assert "the native-against-native control passed" in trust_sentence(analysis)
 
 
 def test_a_study_of_the_baseline_alone_compares_nothing(run):
@@ -367,6 +375,8 @@ def test_sentences_say_which_way(run):
     analysis = analyse(run(costs={"slow": 1.5, "fast": 0.6, "same": 1.0}, workloads=[both, TCP]))
     text = "\n".join(line for _, line in verdict_sentences(analysis)).replace("\u00a0", " ")
     assert "slow adds " in text and "to app p99 latency against native (10 blocks) - different" in text
-    assert "fast takes " in text and "off app p99 latency" in text
-    assert "slow costs " in text and "fast gains " in text
+    assert (
+        "fast is 40" in text and " lower than native in app p99 latency" in text and "-" not in text.split(" - ")[0]
+    )
+    assert "slow costs " in text and " faster than native in tcp throughput" in text
     assert "same is equivalent to native within ±3 % in " in text

@@ -17,11 +17,11 @@ from weighbridge.report.analysis import analyse
 from weighbridge.report.broke import breakages, reason, standing
 from weighbridge.report.content import TrialRow
 from weighbridge.report.curve_points import interval
-from weighbridge.report.curve_words import broke_sentences, broke_words, curve_sentences, knee_doubt, level_words
+from weighbridge.report.curve_words import broke_sentences, broke_words, curve_sentences, level_words, peak_doubt
 from weighbridge.report.curves import numbers
 from weighbridge.report.machine import report_json, write_csv
 from weighbridge.report.sentences import remark_lines, verdict_sentences
-from weighbridge.report.sweep import Broke, Knee, LoadLevel, drawn_curves
+from weighbridge.report.sweep import Broke, LoadLevel, Peak, drawn_curves
 
 from .made_up_runs import LATENCY, P99, REQUESTS, TOO_MANY, Recipe, Workload, make_run, rising_load
 from .test_html import check_links, page_of
@@ -75,25 +75,25 @@ def test_each_level_is_a_point_with_an_interval_around_the_median(analysis):
     assert [point.blocks for point in bridge] == [10, 10, 10, 10, 7, 0] and bridge[-1].value is None
 
 
-def test_the_knee_is_the_highest_median_and_says_how_sure_it_is(analysis):
-    knee = curve(analysis, "native").knee
-    assert knee.level.text == "500" and knee.edge == "" and knee.of == 10 and 5 <= knee.highest < 10
-    assert [level.text for level in knee.others] == ["1000"]
-    bridge = curve(analysis, "bridge").knee
+def test_the_peak_is_the_highest_median_and_says_how_sure_it_is(analysis):
+    peak = curve(analysis, "native").peak
+    assert peak.level.text == "500" and peak.edge == "" and peak.of == 10 and 5 <= peak.highest < 10
+    assert [level.text for level in peak.others] == ["1000"]
+    bridge = curve(analysis, "bridge").peak
     assert (bridge.level.text, bridge.highest, bridge.others) == ("500", 10, ())
     values = {point.level.text: point.value.estimate for point in curve(analysis, "bridge").points if point.value}
     assert bridge.value == max(values.values()) == values["500"]
 
 
-def test_a_latency_has_the_knee_of_its_throughput_and_a_count_has_none(analysis):
+def test_a_latency_has_the_peak_of_its_throughput_and_a_count_has_none(analysis):
     for name in ("native", "bridge"):
         latency = curve(analysis, name, 1)
-        assert latency.knee.level == curve(analysis, name).knee.level
-        assert latency.knee.value == next(p.value.estimate for p in latency.points if p.level == latency.knee.level)
-    assert curve(analysis, "native", 3).knee is None
+        assert latency.peak.level == curve(analysis, name).peak.level
+        assert latency.peak.value == next(p.value.estimate for p in latency.points if p.level == latency.peak.level)
+    assert curve(analysis, "native", 3).peak is None
 
 
-def test_an_open_loop_whose_first_metric_is_a_latency_has_a_knee_too(run):
+def test_an_open_loop_whose_first_metric_is_a_latency_has_a_peak_too(run):
     achieved = {100: 100.0, 200: 200.0, 400: 150.0}
     cells = [
         Workload("web", [(P99, 1e3 / rate, 0.0), (REQUESTS, rate, 0.0)], (("rate", str(load)),))
@@ -101,20 +101,20 @@ def test_an_open_loop_whose_first_metric_is_a_latency_has_a_knee_too(run):
     ]
     sweep = analyse(run(costs={"host": 1.0}, workloads=cells, loads={"web": "rate"}, blocks=2, aa=False)).sweeps[0]
     assert sweep.headline.metric == "latency_p99" and sweep.throughput.metric == "requests"
-    assert {each.knee.level.text for metric in sweep.metrics for each in metric.curves} == {"200"}
-    assert plain_text(curve_sentences(sweep, "native")[0]).startswith("native: highest 20")
+    assert {each.peak.level.text for metric in sweep.metrics for each in metric.curves} == {"200"}
+    assert plain_text(curve_sentences(sweep, "native")[0]).startswith("native: peak 20")
     assert " at 200 requests/s (highest in 2 of 2 blocks)" in plain_text(curve_sentences(sweep, "native")[0])
 
 
-def test_a_knee_that_no_single_block_has_says_so():
+def test_a_peak_that_no_single_block_has_says_so():
     first, second, third = (LoadLevel(load, str(load), "{}", "") for load in (100, 200, 400))
-    none = Knee(second, 1.0, 0, 3, (first, third), "")
-    assert plain_text(knee_doubt("threads", none)) == (
+    none = Peak(second, 1.0, 0, 3, (first, third), "")
+    assert plain_text(peak_doubt("threads", none)) == (
         "in none of 3 blocks, which were highest at 100 or 400 threads"
     )
     many = tuple(LoadLevel(load, str(load), "{}", "") for load in (1, 2, 3, 1000))
-    assert plain_text(knee_doubt("threads", Knee(second, 1.0, 1, 9, many, ""))).endswith("else at 1 to 1 000 threads")
-    assert knee_doubt("threads", Knee(second, 1.0, 0, 0, (), "")) == ""
+    assert plain_text(peak_doubt("threads", Peak(second, 1.0, 1, 9, many, ""))).endswith("else at 1 to 1 000 threads")
+    assert peak_doubt("threads", Peak(second, 1.0, 0, 0, (), "")) == ""
 
 
 def test_breaks_for_several_reasons_are_told_apart():
@@ -128,24 +128,24 @@ def test_breaks_for_several_reasons_are_told_apart():
     )
 
 
-def test_a_knee_at_the_last_level_may_lie_beyond(run):
+def test_a_peak_at_the_last_level_may_lie_beyond(run):
     rising = [
         Workload("web", [(REQUESTS, rate, 0.01)], level)
         for rate, level in zip((1e4, 2e4, 3e4), levels(1, 2, 3), strict=True)
     ]
     sweep = analyse(run(costs={"host": 1.0}, workloads=rising, loads={"web": "connections"})).sweeps[0]
-    assert {each.knee.edge for each in sweep.metrics[0].curves} == {"highest"}
-    assert "it may lie beyond" in curve_sentences(sweep, "native")[0]
+    assert {each.peak.edge for each in sweep.metrics[0].curves} == {"highest"}
+    assert "the peak may be higher" in curve_sentences(sweep, "native")[0]
     falling = [
         Workload("web", [(REQUESTS, 1 / rate, 0.01)], level)
         for rate, level in zip((1e-4, 1e-3, 1e-2), levels(1, 2, 3), strict=True)
     ]
     sweep = analyse(run(costs={}, workloads=falling, loads={"web": "connections"})).sweeps[0]
-    assert sweep.metrics[0].curves[0].knee.edge == "lowest"
-    assert "the first level: it may lie below" in curve_sentences(sweep, "native")[0]
+    assert sweep.metrics[0].curves[0].peak.edge == "lowest"
+    assert "lowest level tested; the peak may be lower" in curve_sentences(sweep, "native")[0]
 
 
-def test_a_knee_below_a_level_that_broke_everywhere_is_the_last_that_it_bears(run):
+def test_a_peak_below_a_level_that_broke_everywhere_is_the_last_that_it_bears(run):
     rising = [
         Workload("web", [(REQUESTS, rate, 0.01)], level)
         for rate, level in zip((1e4, 2e4, 3e4), levels(1, 2, 3), strict=True)
@@ -154,15 +154,15 @@ def test_a_knee_below_a_level_that_broke_everywhere_is_the_last_that_it_bears(ru
     recipe = {"costs": {"host": 1.0}, "workloads": rising, "loads": {"web": "connections"}, "blocks": 3}
     sweep = analyse(run(**recipe, breaking=breaking)).sweeps[0]
     told = {text.split(":")[0]: text for text in curve_sentences(sweep, "native")}
-    assert "the last level that it bears" in told["host"] and "beyond" not in told["host"]
-    assert "it may lie beyond" in told["native"]
+    assert "highest level within its capacity" in told["host"] and "may be higher" not in told["host"]
+    assert "the peak may be higher" in told["native"]
     partly = {place: why for place, why in breaking.items() if place[0] > 1}
     sweep = analyse(run(**recipe, breaking=partly)).sweeps[0]
-    assert "the last level that it bears in most trials" in curve_sentences(sweep, "native")[1]
+    assert "highest level within its capacity in most trials" in curve_sentences(sweep, "native")[1]
 
 
-def test_the_page_says_why_the_cost_of_the_peak_is_not_that_of_the_knees(store):
-    assert "so it may differ from the ratio of the two knees" in page_of(store).text
+def test_the_page_says_why_the_cost_of_the_peak_is_not_that_of_the_peaks(store):
+    assert "so it may differ from the ratio of the two peaks" in page_of(store).text
 
 
 def test_errors_begin_where_some_block_has_them(analysis, run):
@@ -190,9 +190,9 @@ def test_the_peak_is_paired_by_block_each_at_its_own_level(analysis):
             for name in ("native", "bridge")
         ]
         ratios.append(tops[1] / tops[0])
-    assert bridge.peaks.blocks == 10
-    assert bridge.peaks.geometric.estimate == pytest.approx(math.exp(sum(map(math.log, ratios)) / 10))
-    assert bridge.peaks.low < 0.8 < bridge.peaks.high and again.peaks.low < 1 < again.peaks.high
+    assert bridge.peak_cost.blocks == 10
+    assert bridge.peak_cost.geometric.estimate == pytest.approx(math.exp(sum(map(math.log, ratios)) / 10))
+    assert bridge.peak_cost.low < 0.8 < bridge.peak_cost.high and again.peak_cost.low < 1 < again.peak_cost.high
 
 
 def test_the_cost_over_all_levels_leaves_out_those_at_which_one_broke(analysis):
@@ -210,12 +210,14 @@ def test_counts_have_no_cost_over_the_curve_and_a_latency_no_peak(analysis):
     metrics = {each.metric: each for each in analysis.sweeps[0].metrics}
     assert metrics["errors_connect"].whole == ()
     latency = metrics["latency_p99"].whole
-    assert all(each.peaks is None and each.mean is not None for each in latency)
+    assert all(each.peak_cost is None and each.mean is not None for each in latency)
 
 
 def test_an_adaptive_run_widens_the_peaks_interval_too(analysis, run):
-    fixed = analysis.sweeps[0].metrics[0].whole[0].peaks
-    adaptive = analyse(run(**rising_load(repetitions=Repetitions(target="2%")))).sweeps[0].metrics[0].whole[0].peaks
+    fixed = analysis.sweeps[0].metrics[0].whole[0].peak_cost
+    adaptive = (
+        analyse(run(**rising_load(repetitions=Repetitions(target="2%")))).sweeps[0].metrics[0].whole[0].peak_cost
+    )
     assert adaptive.high - adaptive.low > fixed.high - fixed.low
 
 
@@ -330,7 +332,7 @@ def test_a_level_at_which_everything_broke_is_still_a_row(run):
     store = run(**rising_load(breaking=breaking, blocks=3))
     analysis = analyse(store)
     assert [point.value is None for point in curve(analysis, "native").points] == [False] * 4 + [True] * 2
-    assert curve(analysis, "native").knee.of == 3
+    assert curve(analysis, "native").peak.of == 3
     page = page_of(store)
     check_links(page, store.directory)
     text = plain_text(page.text)
@@ -409,7 +411,7 @@ def marks(chart):
     }
 
 
-def test_the_chart_marks_knees_errors_and_breaks(analysis):
+def test_the_chart_marks_peaks_errors_and_breaks(analysis):
     sweep = analysis.sweeps[0]
     chart = charts.load_curve(analysis, sweep, sweep.metrics[0])
     json.dumps(chart.to_dict(), allow_nan=False)
@@ -458,7 +460,7 @@ def test_runs_that_broke_are_triangles(analysis):
 def test_the_terminal_says_a_line_for_each_environment(store):
     told = shown(store, width=400)
     assert "web: requests over 6 levels of connections" in told
-    assert "  bridge: highest " in told and "the peak costs 20." in told and "against the peak of native" in told
+    assert "  bridge: peak " in told and "the peak costs 20." in told and "against the peak of native" in told
     assert "broke at 2 000 connections (3 of 10 trials) and 5 000 connections (10 of 10 trials): too many" in told
     assert "trials failed" not in told and "broke 10 of 10" in told
 
@@ -481,8 +483,8 @@ def test_machines_read_the_curves(store, tmp_path):
     document = report_json(store)
     json.dumps(document, allow_nan=False)
     bridge = next(each for each in document["curves"] if each["environment"] == "bridge")
-    assert bridge["knee"]["level"] == "500" and bridge["load"] == "connections" and bridge["errors_from"] == "2000"
-    assert bridge["peak"]["low"] < 0.8 < bridge["peak"]["high"] and bridge["peak"]["blocks"] == 10
+    assert bridge["peak"]["level"] == "500" and bridge["load"] == "connections" and bridge["errors_from"] == "2000"
+    assert bridge["peak_cost"]["low"] < 0.8 < bridge["peak_cost"]["high"] and bridge["peak_cost"]["blocks"] == 10
     assert {each["metric"] for each in document["curves"]} == {"requests", "transfer"}
     assert {"environment": "bridge", "workload": "web", "level": {"connections": "2000"}, "broke": 3, "of": 10,
             "reason": TOO_MANY} in document["broke"]  # fmt: skip

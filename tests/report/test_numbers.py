@@ -10,6 +10,7 @@ from weighbridge.report.numbers import (
     percent_interval,
     percent_text,
     plain,
+    quantities,
     quantity,
     share,
 )
@@ -56,7 +57,8 @@ def test_costs_in_percent():
 def test_differences_of_percentages_are_points():
     assert spaced(difference_interval(Interval(0.12, 0.10, 0.15), "%")) == "+0.120 points [0.100, 0.150]"
     assert spaced(difference_interval(Interval(0.0, 0.0, 0.0), "s")) == "0.000 s [0.000, 0.000]"
-    assert "no interval" in difference_interval(Interval(2.0, -math.inf, math.inf), "segments")
+    assert spaced(difference_interval(Interval(2.0, -math.inf, math.inf), "segments")) == "+2.000 segments"
+    assert spaced(difference_interval(Interval(12.0, 8.0, 15.0), "count")) == "+12.0 [8.0, 15.0]"
 
 
 def shown(baseline, other, unit="s"):
@@ -64,13 +66,16 @@ def shown(baseline, other, unit="s"):
     return spaced(cost_text(Comparison("bridge", False, cost, None, None, None, None, "inconclusive", ()), unit))
 
 
-def test_a_single_block_alone_has_no_interval():
-    assert shown([100.0], [127.0]) == "27 % (no interval)"
-    assert shown([100.0, 100.0], [125.0, 129.1]).startswith("27.0 % [")
-    assert shown([100.0] * 3, [126.0, 127.0, 128.0]).startswith("27.0 % [")
-    assert shown([0.0], [1.0], "ms") == "+1.000 ms (no interval)"
-    assert shown([0.0, 0.0], [1.0, 2.0], "ms").startswith("+1.5 ms [")
-    assert shown([1.0, 1.0, 1.0], [1.0, 2.0, 90.0]).endswith(", >9 999]")
+def test_below_five_blocks_there_is_no_cost():
+    assert shown([100.0], [127.0]) == shown([100.0] * 4, [126.0, 127.0, 128.0, 129.0]) == "too few to say"
+    assert shown([100.0] * 5, [126.0, 127.0, 127.0, 127.0, 128.0]).startswith("27.0 % [")
+    assert shown([0.0] * 4, [1.0] * 4, "ms") == "too few to say"
+    assert shown([0.0] * 5, [1.0, 2.0, 1.5, 1.4, 1.6], "ms").startswith("+1.50 ms [")
+
+
+def test_several_values_have_one_unit():
+    assert spaced(quantities((5.05e-6, 2.23e-5), "s")) == "5.05, 22.3 µs" and quantities((), "s") == "–"
+    assert spaced(quantities((0.0, 12.0), "count")) == "0, 12.0" and spaced(quantity(2140.0, "1/s")) == "2 140 /s"
 
 
 @pytest.mark.parametrize(("high", "end"), [(1026.0, "1 026]"), (1e9, ">9 999]"), (math.inf, "∞]")])

@@ -80,7 +80,7 @@ def test_what_was_not_measured_says_why(run):
         found_in(run(costs={"docker-bridge": 1.1}, workloads=[LATENCY, DATAGRAM], study="docker-networks"))
     )
     assert found["Table 13"]["docker-bridge"].why == "the workload coherence has no finished trial in this run"
-    assert found["Table 11"]["docker-bridge"].why == "datagram has no cpu usage in this run"
+    assert found["Table 11"]["docker-bridge"].why == "datagram has no CPU usage in this run"
     assert found["Table 8"]["docker-macvlan"].why == "docker-macvlan is not in this run"
     assert all(row.direction == "not measured" for row in found["Table 15"].values())
 

@@ -118,8 +118,8 @@ def test_a_bad_aa_arm_in_resource_use_alone_is_seen(run):
 def test_the_page_and_the_terminal_tell_it_apart(run):
     store = run(costs={"bridge": 1.25}, workloads=[METERED])
     page, text = page_of(store), shown(store, width=120, whole=True)
-    assert "more metrics: p99 latency" in page.text and "family of their own" in page.text
-    assert "cpu client per gbit" in page.text and "tcp, resource use" in text and "s/Gbit" in text
+    assert "resource use that differs" in page.text and "family of its own" in page.text
+    assert "CPU client per Gbit" in page.text and "tcp, resource use" in text and "s/Gbit" in text
     check_links(page, store.directory)
     flags = {cost["metric"]: cost["resource_use"] for cost in report_json(store)["costs"]}
     assert flags["cpu_client_per_gbit"] is True and flags["throughput"] is False
@@ -194,7 +194,7 @@ def test_the_page_draws_them_in_folds(run):
     page = page_of(store)
     assert "Of several network interfaces the busiest" in page.text and "not drawn: host a CPU, steal" in page.text
     specs = [json.loads(text) for attrs, text in page.scripts if attrs.get("type") == "application/json"]
-    assert len(specs) == 7 + 15 + 1  # the last: the time of a block
+    assert len(specs) == 4 + 15 + 1  # no costs of two blocks; the last: the time of a block
     assert (store.directory / "report.html").stat().st_size < 3_000_000
 
 

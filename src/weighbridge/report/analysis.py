@@ -14,6 +14,7 @@ from weighbridge.report.confounders import calibrated, confounders, different_pa
 from weighbridge.report.content import Analysis, MetricReport, TrialRow
 from weighbridge.report.curves import load_sweeps
 from weighbridge.report.durability import differences, durabilities, durability_lines
+from weighbridge.report.few import FEW_BLOCKS
 from weighbridge.report.ladder import climb
 from weighbridge.report.latency import latencies
 from weighbridge.report.paths import paths_of
@@ -136,7 +137,8 @@ def _compared(
         report = MetricReport(
             workload, level, labels.get((workload, level), workload), metric, here[0].unit,
             cast(Better, here[0].better), headline, median(baseline_values) if baseline_values else None,
-            family.noise_floor(aa), tuple(each for each, _ in made),
+            family.noise_floor(aa) if aa is not None and aa.blocks >= FEW_BLOCKS else None,
+            tuple(each for each, _ in made),
         )  # fmt: skip
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in made)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from weighbridge.model.flag import Flag, FlagKind
 from weighbridge.report.bottleneck import Bottleneck
-from weighbridge.report.names import titled
+from weighbridge.report.few import FEW_BLOCKS, TOO_FEW
+from weighbridge.report.names import metric_label, titled
 from weighbridge.report.paths import Paths
 from weighbridge.report.resources import is_resource_use
 from weighbridge.report.sweep import Broke, LoadSweep
@@ -90,17 +91,31 @@ class Comparison:
         return self.cost.blocks if self.cost else 0
 
     @property
+    def few(self) -> bool:
+        """Whether the cost is made of so few blocks that the values are shown instead of it."""
+        return self.cost is not None and self.cost.blocks < FEW_BLOCKS
+
+    @property
+    def shown_as(self) -> str:
+        """What colours and words go by: the verdict, or "aa", "broke", "few" where that says more."""
+        if self.aa:
+            return "aa"
+        return "broke" if self.instead else "few" if self.few else self.verdict
+
+    @property
     def exploratory(self) -> bool:
         """Whether the cost is made of fewer than ten blocks."""
         return self.cost is not None and self.cost.exploratory
 
     @property
     def verdict_words(self) -> str:
-        """The verdict as people read it: with "(exploratory)" below ten blocks."""
+        """The verdict as people read it: with "(exploratory)" below ten blocks, none below `FEW_BLOCKS`."""
         if self.aa:
             return "A/A arm"
         if self.instead:
             return "broke"
+        if self.few:
+            return TOO_FEW
         if self.hidden:
             return f"hidden: {self.hidden.words}"
         return f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
@@ -149,7 +164,17 @@ class MetricReport:
     @property
     def title(self) -> str:
         """Workload, level and metric, as people read them."""
-        return titled(self.workload, self.label, self.metric)
+        return titled(self.label, self.workload, self.metric, self.unit)
+
+    @property
+    def phrase(self) -> str:
+        """The same inside a sentence: ``tcp throughput``."""
+        return self.title.replace(" · ", " ")
+
+    @property
+    def name(self) -> str:
+        """The metric, where workload and level are said already."""
+        return metric_label(self.workload, self.metric, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +312,21 @@ class Analysis:
     def native_only(self) -> bool:
         """Whether the study has no environment beside the baseline and its A/A arm."""
         return set(self.environments) <= {self.baseline, self.aa_arm}
+
+    @property
+    def few(self) -> bool:
+        """Whether every comparison has so few blocks that the values are shown instead of a cost."""
+        return bool(self.compared) and all(row.few for row in self.compared)
+
+    def block_values(self, report: MetricReport, environment: str) -> tuple[float, ...]:
+        """Return an environment's values of a metric, in its unit: in each block the first good attempt's."""
+        found: dict[int, tuple[int, float]] = {}
+        for trial in self.trials:
+            here = (trial.workload, trial.level, trial.environment) == (report.workload, report.level, environment)
+            if here and report.metric in trial.values:
+                given = (trial.attempt, trial.values[report.metric])
+                found[trial.block] = min(found.get(trial.block, given), given)
+        return tuple(value for _, (_, value) in sorted(found.items()))
 
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""

@@ -21,14 +21,14 @@ def curves_json(sweeps: Iterable[LoadSweep]) -> list[dict[str, Any]]:
 
 def _curve(sweep: LoadSweep, metric: MetricCurve, curve: Curve) -> dict[str, Any]:
     whole = next((each for each in metric.whole if each.environment == curve.environment), None)
-    errors, knee = sweep.errors.get(curve.environment), curve.knee
+    errors, peak = sweep.errors.get(curve.environment), curve.peak
     found = None
-    if knee is not None:
-        found = {"level": knee.level.text, "value": knee.value, "highest": knee.highest, "of": knee.of}
+    if peak is not None:
+        found = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.of}
     return {
         "environment": curve.environment, "workload": sweep.workload, "metric": metric.metric, "unit": metric.unit,
-        "load": sweep.load, "fixed": sweep.fixed, "knee": found, "peak": _ratio(whole.peaks if whole else None),
-        "errors_from": errors.first.text if errors else None,
+        "load": sweep.load, "fixed": sweep.fixed, "peak": found,
+        "peak_cost": _ratio(whole.peak_cost if whole else None), "errors_from": errors.first.text if errors else None,
     }  # fmt: skip
 
 

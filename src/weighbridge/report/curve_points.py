@@ -1,4 +1,4 @@
-"""The numbers of a curve: points, knees, where errors begin, costs over the whole curve. Pure."""
+"""The numbers of a curve: points, peaks, where errors begin, costs over the whole curve. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from weighbridge.report.sweep import (
     Broke,
     Curve,
     ErrorsFrom,
-    Knee,
     LoadLevel,
+    Peak,
     Point,
     WholeCost,
     is_throughput,
@@ -57,7 +57,7 @@ class Results:
         return [row.values[metric] for row in rows if metric in row.values]
 
 
-# -- points and knees ------------------------------------------------------------------------------
+# -- points and peaks ------------------------------------------------------------------------------
 
 
 def curves_of(
@@ -69,11 +69,11 @@ def curves_of(
     throughput: bool,
     of: Sequence[Curve] = (),
 ) -> tuple[Curve, ...]:
-    """Give the curve of every environment that has a result. ``of``: the curves of which the knees are taken.
+    """Give the curve of every environment that has a result. ``of``: the curves of which the peaks are taken.
 
-    ``broken`` is by level and environment. A throughput has knees of its own.
+    ``broken`` is by level and environment. A throughput has peaks of its own.
     """
-    others = {each.environment: each.knee for each in of}
+    others = {each.environment: each.peak for each in of}
     found = []
     for name in environments:
         if not any(row.environment == name for row in results.trials):
@@ -84,8 +84,8 @@ def curves_of(
             band = interval(values) if values else None
             points.append(Point(level, len(values), band, broken.get((level.level, name))))
         curve = Curve(name, tuple(points), None)
-        knee = _knee(results, metric, curve) if throughput else _moved(others.get(name), curve)
-        found.append(replace(curve, knee=knee))
+        peak = _peak(results, metric, curve) if throughput else _moved(others.get(name), curve)
+        found.append(replace(curve, peak=peak))
     return tuple(found)
 
 
@@ -107,7 +107,7 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(middle, min(low, middle), max(high, middle))
 
 
-def _knee(results: Results, metric: str, curve: Curve) -> Knee | None:
+def _peak(results: Results, metric: str, curve: Curve) -> Peak | None:
     """The level with the highest median, of those at which it broke in less than half of the trials."""
     bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.of]
     known = [(each.value.estimate, each.level) for each in bearing if each.value is not None]
@@ -121,7 +121,7 @@ def _knee(results: Results, metric: str, curve: Curve) -> Knee | None:
     elif level == known[0][1]:
         edge = "lowest"
     others = sorted({top for top in tops if top != level}, key=lambda each: each.load)
-    return Knee(level, value, tops.count(level), len(tops), tuple(others), edge)
+    return Peak(level, value, tops.count(level), len(tops), tuple(others), edge)
 
 
 def _top(results: Results, metric: str, curve: Curve, block: int) -> LoadLevel | None:
@@ -138,10 +138,10 @@ def _top(results: Results, metric: str, curve: Curve, block: int) -> LoadLevel |
     return max(values, key=lambda each: each[0])[1] if values else None
 
 
-def _moved(knee: Knee | None, curve: Curve) -> Knee | None:
-    """Another metric's knee on this curve: its level with the value here."""
-    point = next((each for each in curve.points if knee is not None and each.level == knee.level), None)
-    return replace(knee, value=point.value.estimate) if knee and point and point.value else None
+def _moved(peak: Peak | None, curve: Curve) -> Peak | None:
+    """Another metric's peak on this curve: its level with the value here."""
+    point = next((each for each in curve.points if peak is not None and each.level == peak.level), None)
+    return replace(peak, value=point.value.estimate) if peak and point and point.value else None
 
 
 # -- errors ----------------------------------------------------------------------------------------

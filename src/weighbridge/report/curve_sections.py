@@ -8,16 +8,16 @@ from weighbridge.report import charts
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import (
     curve_title,
-    knee_doubt,
-    knee_words,
     level_number,
     level_words,
     load_words,
     next_broke,
+    peak_doubt,
+    peak_words,
 )
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_of, cost_text, quantity
-from weighbridge.report.page import place
+from weighbridge.report.page import FULL_PX, place
 from weighbridge.report.sweep import Broke, Curve, LoadLevel, LoadSweep, MetricCurve, Point
 from weighbridge.statistics import Cost
 
@@ -42,7 +42,7 @@ def curve_sections(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, 
             "durability": analysis.durability_of(sweep),
             "first": shown[0] if shown else _empty(analysis, sweep),
             "more": shown[1:],
-            "peaks": any(each.peaks for metric in sweep.metrics for each in metric.whole),
+            "peak_costs": any(each.peak_cost for metric in sweep.metrics for each in metric.whole),
             "nothing": ", ".join(metric_words(each.metric) for each in sweep.metrics if each.nothing),
         })  # fmt: skip
     return found
@@ -51,15 +51,16 @@ def curve_sections(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, 
 def _metric(analysis: Analysis, specs: dict[str, str], sweep: LoadSweep, metric: MetricCurve) -> dict[str, Any]:
     names = [curve.environment for curve in metric.curves]
     arms = [name for name in names if name != analysis.baseline]
+    width = FULL_PX if metric is sweep.headline else 0  # the others are folded
     rows = [_level(analysis, sweep, metric, level, arms) for level in sweep.levels]
     return {
         "name": metric_words(metric.metric),
         "better": metric.better,
-        "chart": place(specs, charts.load_curve(analysis, sweep, metric, legend=False)),
+        "chart": place(specs, charts.load_curve(analysis, sweep, metric, legend=False), static_px=width),
         "caption": charts.curve_caption(analysis, sweep, metric),
         "environments": [analysis.baseline, *arms],
         "rows": rows,
-        "whole": [*_knees(analysis, sweep, metric, arms), *_whole(sweep, metric, arms)],
+        "whole": [*_peaks(analysis, sweep, metric, arms), *_whole(sweep, metric, arms)],
     }
 
 
@@ -146,19 +147,19 @@ def _curve(metric: MetricCurve, name: str) -> Curve | None:
 # -- rows about the whole curve --------------------------------------------------------------------
 
 
-def _knees(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[dict[str, Any]]:
-    """The knee; of the headline also where errors begin."""
+def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[dict[str, Any]]:
+    """The peak; of the headline also where errors begin."""
     names = [analysis.baseline, *arms]
     found = []
     if metric.throughput:
-        knees = []
+        peaks = []
         for name in names:
             curve = _curve(metric, name)
-            knee = curve.knee if curve else None
-            note = knee_doubt(sweep.load, knee, next_broke(sweep, name, knee)) if knee else ""
-            cell = _said(knee_words(sweep.load, knee, metric.unit) if knee else "–", note)
-            knees.append(_linked(analysis, knee.level, name, cell) if knee else cell)
-        found.append({"text": "knee (highest median)", "cells": knees})
+            peak = curve.peak if curve else None
+            note = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak)) if peak else ""
+            cell = _said(peak_words(sweep.load, peak, metric.unit) if peak else "–", note)
+            peaks.append(_linked(analysis, peak.level, name, cell) if peak else cell)
+        found.append({"text": "peak (highest median)", "cells": peaks})
     if metric is sweep.headline and sweep.errors:
         errors = []
         for name in names:
@@ -179,8 +180,8 @@ def _whole(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[dict[
     """The costs over the whole curve."""
     whole = {each.environment: each for each in metric.whole}
     found = []
-    if any(each.peaks for each in metric.whole):
-        cells = [_ratio(whole[name].peaks if name in whole else None) for name in arms]
+    if any(each.peak_cost for each in metric.whole):
+        cells = [_ratio(whole[name].peak_cost if name in whole else None) for name in arms]
         found.append({"text": "cost of the peak (each at its own level)", "cells": [_said(""), *cells]})
     if any(each.mean for each in metric.whole):
         cells = []

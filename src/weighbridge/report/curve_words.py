@@ -7,7 +7,7 @@ from weighbridge.report.broke import without_figures
 from weighbridge.report.content import Analysis
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import SPACE, cost_of, quantity
-from weighbridge.report.sweep import Broke, Curve, ErrorsFrom, Knee, LoadLevel, LoadSweep, WholeCost
+from weighbridge.report.sweep import Broke, Curve, ErrorsFrom, LoadLevel, LoadSweep, Peak, WholeCost
 
 LONGEST = 160
 """Letters of a reason in a sentence: each trial has the whole."""
@@ -81,34 +81,34 @@ def broke_sentences(analysis: Analysis) -> list[str]:
     return [f"{', '.join(names)} {text}" for text, names in found.items()]
 
 
-def knee_words(load: str, knee: Knee, unit: str) -> str:
+def peak_words(load: str, peak: Peak, unit: str) -> str:
     """``61 500 requests/s at 400 connections``."""
-    return f"{quantity(knee.value, unit)} at {level_words(load, knee.level)}"
+    return f"{quantity(peak.value, unit)} at {level_words(load, peak.level)}"
 
 
-def next_broke(sweep: LoadSweep, environment: str, knee: Knee) -> Broke | None:
-    """How an environment broke at the level next above its knee; None where it did not, or there is none."""
-    above = next((level for level in sweep.levels if level.load > knee.level.load), None)
+def next_broke(sweep: LoadSweep, environment: str, peak: Peak) -> Broke | None:
+    """How an environment broke at the level next above its peak; None where it did not, or there is none."""
+    above = next((level for level in sweep.levels if level.load > peak.level.load), None)
     return next((each for level, each in sweep.broke.get(environment, ()) if level == above), None)
 
 
-def knee_doubt(load: str, knee: Knee, above: Broke | None = None) -> str:
-    """How sure a knee is: ``highest in 7 of 10 blocks, else at 200 or 800 connections; ...``.
+def peak_doubt(load: str, peak: Peak, above: Broke | None = None) -> str:
+    """How sure a peak is: ``highest in 7 of 10 blocks, else at 200 or 800 connections; ...``.
 
     `above`: how it broke at the next level (`next_broke`).
     """
     parts = []
-    if knee.of:
-        blocks = f"{knee.of} {'block' if knee.of == 1 else 'blocks'}"
-        told = f"highest in {knee.highest} of {blocks}{', else' if knee.others else ''}"
-        told = told if knee.highest else f"in none of {blocks}, which were highest"
-        parts.append(told + (f" at {_levels(load, knee.others)}" if knee.others else ""))
-    if knee.edge == "lowest":
-        parts.append("the first level: it may lie below")
-    elif knee.edge and above is not None:
-        parts.append(f"the last level that it bears{'' if above.always else ' in most trials'}")
-    elif knee.edge:
-        parts.append("the last level with values: it may lie beyond")
+    if peak.of:
+        blocks = f"{peak.of} {'block' if peak.of == 1 else 'blocks'}"
+        told = f"highest in {peak.highest} of {blocks}{', else' if peak.others else ''}"
+        told = told if peak.highest else f"in none of {blocks}, which were highest"
+        parts.append(told + (f" at {_levels(load, peak.others)}" if peak.others else ""))
+    if peak.edge == "lowest":
+        parts.append("lowest level tested; the peak may be lower")
+    elif peak.edge and above is not None:
+        parts.append(f"highest level within its capacity{'' if above.always else ' in most trials'}")
+    elif peak.edge:
+        parts.append("highest level with values; the peak may be higher")
     return "; ".join(parts)
 
 
@@ -129,9 +129,9 @@ def errors_words(load: str, errors: ErrorsFrom) -> str:
     return f"{text} (in {errors.blocks} of {errors.of} blocks{most})"
 
 
-def peak_words(whole: WholeCost) -> str:
+def peak_cost_words(whole: WholeCost) -> str:
     """The ratio of peaks as a cost: ``27.4 % [25.9, 28.8]``; a dash where there is none."""
-    return cost_of(whole.peaks)
+    return cost_of(whole.peak_cost)
 
 
 def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
@@ -140,12 +140,12 @@ def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
     curves: dict[str, Curve] = {each.environment: each for each in metric.curves} if metric else {}
     whole = {each.environment: each for each in metric.whole} if metric else {}
     for name in dict.fromkeys([*curves, *sweep.errors, *sweep.broke]):
-        parts, knee = [], curves[name].knee if name in curves else None
-        if metric is not None and knee is not None:
-            doubt = knee_doubt(sweep.load, knee, next_broke(sweep, name, knee))
-            parts.append(f"highest {knee_words(sweep.load, knee, metric.unit)}{f' ({doubt})' if doubt else ''}")
-        if name in whole and whole[name].peaks is not None:
-            parts.append(f"the peak costs {peak_words(whole[name])} against the peak of {baseline}")
+        parts, peak = [], curves[name].peak if name in curves else None
+        if metric is not None and peak is not None:
+            doubt = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak))
+            parts.append(f"peak {peak_words(sweep.load, peak, metric.unit)}{f' ({doubt})' if doubt else ''}")
+        if name in whole and whole[name].peak_cost is not None:
+            parts.append(f"the peak costs {peak_cost_words(whole[name])} against the peak of {baseline}")
         if name in sweep.errors:
             parts.append(errors_words(sweep.load, sweep.errors[name]))
         if name in sweep.broke:

@@ -4,7 +4,7 @@
 interval (below ten blocks Student's t), of the logarithms where all values are positive, as for costs. It spans what
 differs between blocks too, so that two bands may overlap where the paired cost is clear.
 
-**The knee** is the level with the highest median. The median has an uncertainty, and so has the knee: it is told in
+**The peak** is the level with the highest median. The median has an uncertainty, and so has the peak: it is told in
 how many blocks that level was the highest, and which other levels were the highest in some block.
 
 **The ratio of peaks** is paired by block: the environment's highest value in it against the baseline's, each at
@@ -100,7 +100,7 @@ def _swept(
 def _metrics(
     results: Results, reports: Sequence[MetricReport], plan: Plan, workload: str, broken: Mapping[Place, Broke]
 ) -> tuple[MetricCurve, ...]:
-    """Each metric's curves. A latency's knee is that of the throughput named before it, else of the first one."""
+    """Each metric's curves. A latency's peak is that of the throughput named before it, else of the first one."""
     units = {each.metric: (each.unit, each.better) for each in reports}
     breaks = {(level, name): each for (mine, level, name), each in broken.items() if mine == workload}
     rates = {
@@ -109,10 +109,10 @@ def _metrics(
         if is_throughput(*of)
     }
     found: list[MetricCurve] = []
-    knees: tuple[Curve, ...] = next(iter(rates.values()), ())
+    peaks: tuple[Curve, ...] = next(iter(rates.values()), ())
     for metric, (unit, better) in units.items():
-        knees = rates.get(metric, knees)
-        of = () if scale_of(unit) == "difference" else knees  # a count has no knee
+        peaks = rates.get(metric, peaks)
+        of = () if scale_of(unit) == "difference" else peaks  # a count has no peak
         curves = rates.get(metric) or curves_of(results, metric, plan.environments, breaks, throughput=False, of=of)
         whole = whole_costs(results, metric, unit, better, plan)
         found.append(MetricCurve(metric, unit, better, curves, whole))

@@ -9,9 +9,9 @@ DURABILITY = "durability"
 """Scope of the durability of each workload in each environment: "ENVIRONMENT/WORKLOAD LABEL" -> "synchronous"."""
 
 MEANING = {
-    "synchronous": "what is acknowledged is on the disk",
-    "asynchronous": "a power cut loses the last of what was acknowledged",
-    "none": "what is acknowledged is in memory alone",
+    "synchronous": "acknowledged writes are on the disk",
+    "asynchronous": "a power cut loses the last acknowledged writes",
+    "none": "acknowledged writes are in memory only",
 }
 
 
@@ -50,6 +50,6 @@ def durability_lines(found: Mapping[str, str]) -> dict[str, str]:
         told = []
         for kind, names in kinds.items():
             where = f" in {', '.join(names)}" if len(kinds) > 1 else ""
-            told.append(f"{kind}{where} ({MEANING.get(kind, 'unknown')})")
-        lines[label] = f"durability: {'; '.join(told)}"
+            told.append(f"{MEANING.get(kind, f'durability {kind}')}{where}")
+        lines[label] = "; ".join(told)
     return lines

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from weighbridge.report import charts
 from weighbridge.report.analysis import analyse
+from weighbridge.report.answer import answer
 from weighbridge.report.content import Analysis
 from weighbridge.report.curve_sections import curve_sections
 from weighbridge.report.curve_words import broke_sentences
+from weighbridge.report.matrix_section import matrix_section
 from weighbridge.report.outputs import processes
 from weighbridge.report.overtime_sections import overtime_sections
-from weighbridge.report.page import place, render, write_page
+from weighbridge.report.page import FULL_PX, place, render, write_page
 from weighbridge.report.remarks import CODES
 from weighbridge.report.sections import groups, ladders, sections, sweeps
 from weighbridge.report.sentences import (
@@ -18,7 +20,6 @@ from weighbridge.report.sentences import (
     disagreements,
     exploratory_sentence,
     imprecise,
-    noise_sentence,
     trust_sentence,
     verdict_sentences,
 )
@@ -50,30 +51,33 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
     specs: dict[str, str] = {}
     used = usage(store, analysis)
     once, kinds = said_once(analysis.trials)
+    folded = len(analysis.labels) >= FOLDED_FROM
     with charts.unchecked():
-        parts = list(sections(analysis, specs, used, kinds))
+        parts = list(sections(analysis, specs, used, kinds, folded=folded))
         steps = ladders(analysis, specs, kinds)
         curves = curve_sections(analysis, specs)
         watched = overtime_sections(store, analysis, specs)
-        top = place(specs, charts.overview(analysis, legend=False))
+        top = place(specs, charts.overview(analysis, legend=False), static_px=FULL_PX)
     facts = _facts(store)
     return render(
         "report.html.j2",
         specs,
         analysis=analysis,
         nothing=NOTHING,
+        answer=answer(analysis),
+        matrix=matrix_section(analysis),
+        path=[],  # what changes on the path: the table below the matrix
         top=top,
         colours=charts.colours(analysis),
         sentences=verdict_sentences(analysis),
         disagreements=disagreements(analysis),
-        noise=noise_sentence(analysis),
         exploratory=exploratory_sentence(analysis),
         trust=trust_sentence(analysis),
         banner=_banner(analysis),
         once=once,
         remark_codes=CODES,
         sections=parts,
-        folded=len(parts) >= FOLDED_FROM,
+        folded=folded,
         curves=curves,
         overtime=watched,
         broke=[trial for trial in analysis.trials if trial.broke],

@@ -27,13 +27,16 @@ def report_json(store: RunStore) -> dict[str, Any]:
     - ``study``: the study's name. ``run``: the run's id. ``format``: the version of this document, 2 (``schema``: the
       same number, under the name that it had in version 1). Since version 1: ``cost`` with its limits and unit in
       ``costs``, ``ladder`` and ``percentiles``, which differences have too; ``format``, ``date``, ``kernel``,
-      ``engine``, ``versions``, ``hosts``, ``paths``; a step of a ladder that branches is not against the row before.
+      ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves`` ``peak`` was ``knee``
+      and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row before.
     - ``date``: when the run began, ISO 8601 in UTC. ``kernel``: of the machine that Weighbridge ran on.
       ``engine``: environment -> engine and version, without environments that have none. ``versions``:
       ``weighbridge`` (null in older runs), ``host`` (program -> version), ``userland`` (Debian package -> version).
-      ``hosts``: name -> facts of the study's own hosts (``kernel`` of an ssh host, ...). ``paths``: the network path of
-      each environment, as it was found; {} where it was not looked at.
-    - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not known.
+      ``hosts``: name -> facts of the study's own hosts (``kernel`` of an ssh host, ...). ``paths``: the network path
+      of "ENVIRONMENT@HOST OF THE CLIENT" as it was probed: interfaces, ``mss``, ``routers``, ``translation``, netfilter
+      ``hooks`` and ``rules`` that it crosses; {} in runs from before paths were probed.
+    - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not
+      known, or below five blocks.
     - ``trusted``: false where the A/A arm shows a cost, true where no such false cost was seen (which says nothing
       about how small a cost the session sees: see ``noise_floor``); null without an A/A arm or with fewer than two
       blocks of it.
@@ -44,8 +47,8 @@ def report_json(store: RunStore) -> dict[str, Any]:
       - ``unit``: unit of ``baseline_value``. ``better``: "higher" or "lower".
       - ``baseline_value``: the baseline's median over the blocks compared (without any, over its own), in ``unit``;
         null where it has no value.
-      - ``cost``, ``cost_low``, ``cost_high``: the typical cost with its 95 % interval as sentences say it: positive is
-        worse, 0 is no cost, ``cost_low`` <= ``cost_high``. ``cost_unit``: "%" of the baseline's value, or ``unit``
+      - ``cost``, ``cost_low``, ``cost_high``: the typical cost with its 95 % interval as sentences say it: positive
+        is worse, 0 is no cost, ``cost_low`` <= ``cost_high``. ``cost_unit``: "%" of the baseline's value, or ``unit``
         where the cost is a difference ("points" where ``unit`` is "%"). All null without a complete block; with a
         single block there is no interval, and the limits are null.
       - ``typical``, ``low``, ``high``: the same cost as the ratio to the baseline, 1.0 is no cost; null where it is a
@@ -70,8 +73,8 @@ def report_json(store: RunStore) -> dict[str, Any]:
       for the baseline, and where a run has fewer than ten requests beyond).
     - ``curves``: one object per throughput and environment of a workload whose load is swept: ``environment``,
       ``workload``, ``metric``, ``unit``, ``load`` (the option) and ``fixed`` (the other factors in words);
-      ``knee``: ``level`` (as written), ``value`` (median, in ``unit``), ``highest`` and ``of`` (blocks), or null;
-      ``peak``: the ratio of its highest value in a block to the baseline's (``typical``, ``low``, ``high``,
+      ``peak``: ``level`` (as written), ``value`` (median, in ``unit``), ``highest`` and ``of`` (blocks), or null;
+      ``peak_cost``: the ratio of its highest value in a block to the baseline's (``typical``, ``low``, ``high``,
       ``blocks``), null for the baseline and without such a block; ``errors_from``: the lowest level with errors in
       some block, as written, or null.
     - ``bottlenecks``: one object per workload, level and environment: ``environment``, ``workload``, ``level``, and
@@ -191,8 +194,8 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     place in the session from 1, ``flags`` are codes with their figures, joined by "; ":
     ``throttled where=server share=0.2``. Text is one line without control characters, and has ``'`` before it where a
     spreadsheet would take it for a formula. Costs: the keys of `report_json` (``engine``: the
-    environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the means), ``adjusted_p``
-    (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
+    environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the means),
+    ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
     """
     analysis = analyse(store)
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,9 @@
 """Metrics as people read them."""
 
+import re
+
+from weighbridge.report.resources import is_resource_use
+
 DERIVED = {"one_way_latency": "derived: half of 1/rate"}
 """Metrics that no clock measured, and what they are computed from."""
 
@@ -7,15 +11,31 @@ ALL, ALL_WORDS = "cpu_all_per_", "cpu of all of the machine beyond idle per "
 """How the names of metrics begin that tell the CPU time of all who worked, and how they are read."""
 
 
+SPELLED = {"cpu": "CPU", "gbit": "Gbit"}
+"""Words that are not written in small letters."""
+
+
 def metric_words(metric: str) -> str:
-    """A metric's name in words: ``p99 latency``, ``one way latency (derived: half of 1/rate)``."""
-    words = metric.replace(ALL, ALL_WORDS).replace("_", " ")
+    """Return a metric's name in words: ``p99 latency``, ``one way latency (derived: half of 1/rate)``."""
+    words = " ".join(SPELLED.get(word, word) for word in metric.replace(ALL, ALL_WORDS).replace("_", " ").split(" "))
     return f"{words} ({DERIVED[metric]})" if metric in DERIVED else words
 
 
-def titled(workload: str, label: str, metric: str) -> str:
-    """Workload, level and metric in words: ``tcp throughput``; ``latency mean``, not ``latency latency mean``."""
-    words = metric_words(metric)
-    if words == workload or words.startswith(f"{workload} "):
-        return f"{words}{label.removeprefix(workload)}" if label.startswith(workload) else words
-    return f"{label} {words}"
+def metric_label(workload: str, metric: str, unit: str) -> str:
+    """Return a metric's label beside its workload's: the words that the workload has not, a rate by its unit.
+
+    ``requests/s`` for ``set_throughput`` of ``redis-set``, ``mean`` for ``latency_mean`` of ``latency``.
+    """
+    if is_resource_use(metric) or metric in DERIVED:
+        return metric_words(metric)
+    said = set(re.split(r"[-_ ]", workload))
+    kept = [word for word in metric.split("_") if word not in said]
+    words = metric_words("_".join(kept or [metric]))
+    counted = unit.removesuffix("/s")
+    return unit if counted in ("requests", "transactions") and words in ("throughput", counted) else words
+
+
+def titled(label: str, workload: str, metric: str, unit: str) -> str:
+    """Return a metric's title, its workload and level once: ``redis-set · requests/s``, ``jitter`` of ``jitter``."""
+    name = metric_label(workload, metric, unit)
+    return label if name == workload else f"{label} · {name}"

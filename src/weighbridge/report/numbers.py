@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from weighbridge.report.content import Comparison
+from weighbridge.report.few import FEW_BLOCKS, TOO_FEW
 from weighbridge.statistics import Cost, Interval
 
 if TYPE_CHECKING:
@@ -55,12 +57,30 @@ def plain(value: float, digits: int = 3) -> str:
     return f"{value:,.{places}f}".replace(",", SPACE)
 
 
+def _after(unit: str) -> str:
+    """A unit as it stands after a number: ``2 140 /s``, and nothing after a count."""
+    return {"1/s": "/s", "count": ""}.get(unit, unit)
+
+
 def quantity(value: float | None, unit: str) -> str:
     """Give a value with its unit: ``8 662 Mbit/s`` for 8.662e9 bit/s; a dash where there is none."""
     if value is None:
         return "–"
     shown, factor = readable_unit(value, unit)
-    return f"{plain(value * factor)}{SPACE}{shown}".strip()
+    return f"{plain(value * factor)}{SPACE}{_after(shown)}".strip()
+
+
+def quantities(values: Sequence[float], unit: str, between: str = ", ") -> str:
+    """Give several values in one unit: ``8 662, 8 713 Mbit/s``; a dash where there are none."""
+    if not values:
+        return "–"
+    shown, factor = readable_unit(max(values, key=abs), unit)
+    return f"{between.join(plain(value * factor) for value in values)}{SPACE}{_after(shown)}".strip()
+
+
+def percent_short(percent: float) -> str:
+    """Give a percentage in large figures, without its sign: ``42 %``, from 10 on without decimals."""
+    return f"{_fixed(abs(percent), 0 if abs(percent) >= 9.95 else 1)}{SPACE}%"
 
 
 def _places(spread: float, size: float) -> int:
@@ -111,8 +131,12 @@ def difference_interval(interval: Interval, unit: str) -> str:
     places = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
     estimate, low, high = (_fixed(value, places) for value in numbers)
     sign = "+" if interval.estimate > 0 else ""
-    limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else f" {NO_INTERVAL}"
-    return f"{sign}{estimate}{SPACE}{points(shown)}{limits}"
+    limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else ""
+    return f"{sign}{estimate}{SPACE}{_points(shown)}".strip() + limits
+
+
+def _points(unit: str) -> str:
+    return points(unit) if unit == "%" else _after(unit)
 
 
 def points(unit: str) -> str:
@@ -121,16 +145,14 @@ def points(unit: str) -> str:
 
 
 NO_INTERVAL = "(no interval)"
-"""Said of a single block; from two on there is one, marked exploratory below ten."""
+"""Said of the ratio of a single block."""
 FARTHEST = 9999.0
 """Limits further out, in percent, are written as beyond it: few blocks' reach 10^9 % and hide the estimate."""
 
 
 def percent_text(percent: Interval, blocks: int) -> str:
-    """Give a cost in percent with its interval; a single block has none, and says so."""
-    if blocks > 1:
-        return percent_interval(percent)
-    return f"{_fixed(percent.estimate, 0 if abs(percent.estimate) >= 10 else 1)}{SPACE}% {NO_INTERVAL}"
+    """Give a cost in percent with its interval; of few blocks only that they are."""
+    return percent_interval(percent) if blocks >= FEW_BLOCKS else TOO_FEW
 
 
 def cost_of(cost: Cost | None) -> str:
@@ -142,12 +164,13 @@ def cost_of(cost: Cost | None) -> str:
 def cost_text(comparison: "Comparison", unit: str) -> str:
     """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit.
 
-    A single block has no interval: the estimate stands alone and says so. Where a side broke in every block that
-    stands where the cost would.
+    Of few blocks it says only that they are. Where a side broke in every block that stands where the cost would.
     """
     cost = comparison.cost
     if cost is None:
         return comparison.instead or "–"
+    if comparison.few:
+        return TOO_FEW
     percent = cost.percent
     if percent is not None:
         return percent_text(percent, cost.blocks)
@@ -162,6 +185,11 @@ def share(fraction: float | None) -> str:
     if FARTHEST < percent < math.inf:
         return f"{_limit(percent, 0)}{SPACE}%"
     return f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}{SPACE}%"
+
+
+def unsigned(fraction: float) -> str:
+    """Give a fraction without a sign: ``33.6 %``."""
+    return share(fraction).removeprefix("±").removeprefix(">")
 
 
 def floor_text(fraction: float | None) -> str:

@@ -186,7 +186,7 @@ def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list
     if row.verdict == "inconclusive" and excludes_no_cost(cost) and not cost.equivalent and not row.aa:
         if row.adjusted_p is not None and row.adjusted_p > ALPHA:
             p_value = plain(row.adjusted_p, 2)
-            found.append(Remark("holm", f"does not stand after correction for all comparisons (Holm p = {p_value})"))
+            found.append(Remark("holm", f"not significant after Holm's correction (p = {p_value})"))
         aa = report.aa.cost if report.aa else None
         if within_noise(cost, aa):
             floor = "" if report.noise_floor is None else f" of {floor_text(report.noise_floor)}"

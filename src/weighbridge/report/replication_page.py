@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge.model.text import printable
 from weighbridge.report.numbers import plain, quantity
-from weighbridge.report.page import place, render, write_page
+from weighbridge.report.page import HALF_PX, place, render, write_page
 from weighbridge.report.published_study import better_words, left_out, setup_rows, variant
 from weighbridge.report.replication import (
     DIRECTIONS,
@@ -17,7 +17,7 @@ from weighbridge.report.replication import (
     measured_text,
     published_text,
 )
-from weighbridge.report.sentences import exploratory_sentence, noise_sentence, trust_sentence
+from weighbridge.report.sentences import exploratory_sentence, trust_sentence
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
@@ -44,7 +44,7 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
             {
                 "id": f"t{number}",
                 "table": table,
-                "chart": place(specs, chart(table)),
+                "chart": place(specs, chart(table), static_px=HALF_PX),
                 "rows": _rows(table, _parted(table)[0]),
                 "absent": _rows(table, _parted(table)[1]),
                 "better": better_words(found.study, table.compared),
@@ -57,7 +57,6 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
         directions=DIRECTIONS,
         left_out=left_out(found.study),
         trust=trust_sentence(analysis),
-        noise=noise_sentence(analysis),
         exploratory=exploratory_sentence(analysis),
     )
     write_page(page, path, store.directory)

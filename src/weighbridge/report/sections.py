@@ -9,10 +9,10 @@ from weighbridge.report import charts
 from weighbridge.report.broke import reason
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
 from weighbridge.report.latency import PERCENTS
-from weighbridge.report.names import metric_words
-from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantity
-from weighbridge.report.page import place
-from weighbridge.report.sentences import baseline_sentence, remark_lines
+from weighbridge.report.names import metric_label
+from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantities, quantity
+from weighbridge.report.page import HALF_PX, place
+from weighbridge.report.sentences import baseline_sentence, remark_lines, swept
 from weighbridge.report.usage import Usage
 from weighbridge.statistics import cost_percent
 
@@ -21,29 +21,44 @@ UNFOLDED = 4
 
 
 def sections(
-    analysis: Analysis, specs: dict[str, str], used: Mapping[str, Usage], kinds: Collection[FlagKind] = ()
+    analysis: Analysis,
+    specs: dict[str, str],
+    used: Mapping[str, Usage],
+    kinds: Collection[FlagKind] = (),
+    *,
+    folded: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Per workload and level what the template shows: its metrics with rows and charts, latency, resource use.
 
-    Flags of trials of these `kinds` are said elsewhere.
+    Flags of trials of these `kinds` are said elsewhere. The charts of what is `folded` need the page's script.
     """
     without = {"exploratory"} if analysis.exploratory else set()
     for cell, label in enumerate(analysis.labels):
         seen: set[str] = set()
         own = [each for each in analysis.of(label) if not each.resource_use]
-        shown = [_metric(analysis, specs, cell, report, seen, without, kinds) for report in own]
+        shown = [
+            _metric(analysis, specs, cell, report, seen, without, kinds, static=_static(report, folded=folded))
+            for report in own
+        ]
+        for number, each in enumerate(shown):
+            each["id"] = metric_id(cell, number)
+        resources = [
+            _plain_metric(analysis, cell, each, seen, without, kinds)
+            for each in analysis.of(label)
+            if each.resource_use
+        ]
+        others = [each for each in shown[1:] if not _differs(each["report"])]
         yield {
             "id": f"w{cell}",
             "label": label,
             "durability": analysis.durability.get(label, ""),
             "metrics": shown,
-            "more": ", ".join(each["name"] for each in shown[1:]),
+            "first": [each for each in shown if all(each is not other for other in others)],
+            "others": others,
+            "more": ", ".join(each["name"] for each in others),
             "latencies": [_latency(analysis, specs, each) for each in analysis.latencies if each.label == label],
-            "resources": [
-                _plain_metric(analysis, cell, each, seen, without, kinds)
-                for each in analysis.of(label)
-                if each.resource_use
-            ],
+            "resources": [each for each in resources if not _differs(each["report"])],
+            "different_resources": [each for each in resources if _differs(each["report"])],
             "usage": _usage(analysis, specs, used.get(label)),
             "broke": reason(t for t in analysis.trials if t.label == label and t.broke),
         }
@@ -60,8 +75,8 @@ def _plain_metric(
     """A metric as a table alone."""
     return {
         "report": report,
-        "name": metric_words(report.metric),
-        "baseline": baseline_sentence(report, analysis.baseline),
+        "name": report.name,
+        "baseline": _baseline(analysis, report),
         "baseline_link": group_id(analysis, cell, analysis.baseline),
         "remarks": remark_lines(report, seen, without, kinds),
         "rows": [_row(analysis, cell, report, row) for row in report.comparisons],
@@ -76,19 +91,23 @@ def _metric(
     seen: set[str],
     without: set[str],
     kinds: Collection[FlagKind],
+    *,
+    static: bool,
 ) -> dict[str, Any]:
+    """A metric with its charts: all of them drawn `static` for a headline, else the costs alone."""
+    every = static and report.headline
     return {
         **_plain_metric(analysis, cell, report, seen, without, kinds),
-        "forest": place(specs, charts.forest(analysis, report)),
+        "forest": place(specs, charts.forest(analysis, report), static_px=HALF_PX if static else 0),
         "caption": charts.caption(analysis, report),
-        "runs": place(specs, charts.runs(analysis, report, legend=False)),
-        "distribution": place(specs, charts.distribution(analysis, report)),
+        "runs": place(specs, charts.runs(analysis, report, legend=False), static_px=HALF_PX if every else 0),
+        "distribution": place(specs, charts.distribution(analysis, report), static_px=HALF_PX if every else 0),
     }
 
 
 def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport) -> dict[str, Any]:
     return {
-        "name": metric_words(report.metric),
+        "name": metric_label(report.workload, report.metric, "s"),
         "rows": [
             {
                 "row": row,
@@ -122,15 +141,16 @@ def _usage(analysis: Analysis, specs: dict[str, str], used: Usage | None) -> dic
 
 
 def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
-    """Per workload with several levels its headline metric's costs: a row for each level, a column for each arm.
+    """Per workload with many levels its headline metric's costs: a row for each level, a column for each arm.
 
-    Workloads under a rising load have curves instead.
+    Workloads under a rising load have curves instead; of fewer levels the matrix on top has each.
     """
+    many = swept(analysis)
     found, drawn = [], {sweep.workload for sweep in analysis.sweeps}
     cells = {label: number for number, label in enumerate(analysis.labels)}
     for workload in dict.fromkeys(each.workload for each in analysis.headlines):
         reports = [each for each in analysis.headlines if each.workload == workload]
-        if len(reports) < 2 or not reports[0].comparisons or workload in drawn:
+        if workload not in many or not reports[0].comparisons or workload in drawn:
             continue
         rows = [
             {
@@ -142,8 +162,8 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
             for report in reports
         ]
         names = [row.environment for row in reports[0].comparisons]
-        metric = metric_words(reports[0].metric)
-        found.append({"workload": workload, "metric": metric, "environments": names, "rows": rows})
+        about = {"id": levels_id(workload), "workload": workload, "metric": reports[0].name}
+        found.append({**about, "environments": names, "rows": rows})
     return found
 
 
@@ -154,18 +174,45 @@ def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[FlagKin
     for number, ladder in enumerate(analysis.ladder):
         report = ladder.report
         cell = analysis.labels.index(report.label)
+        unfolded = report.headline and number < (UNFOLDED if headlines <= UNFOLDED else 1)
         alone = replace(report, comparisons=tuple(step.row for step in ladder.steps))
         found.append({
             "report": report,
-            "unfolded": report.headline and number < (UNFOLDED if headlines <= UNFOLDED else 1),
+            "unfolded": unfolded,
             "steps": [
                 {"step": step, **_row(analysis, cell, report, step.row)} for step in ladder.steps
             ],
             "remarks": remark_lines(alone, set(), {"exploratory"}, kinds),
-            "chart": place(specs, charts.waterfall(analysis, ladder)),
+            "chart": place(specs, charts.waterfall(analysis, ladder), static_px=HALF_PX if unfolded else 0),
             "caption": charts.ladder_caption(analysis, ladder),
         })  # fmt: skip
     return found
+
+
+def levels_id(workload: str) -> str:
+    """Give the id of the table of a workload's levels, in the page."""
+    return f"levels-{workload}"
+
+
+def metric_id(cell: int, number: int) -> str:
+    """Give the id of a metric of a workload and level, in the page: the headline is number 0."""
+    return f"w{cell}m{number}"
+
+
+def _static(report: MetricReport, *, folded: bool) -> bool:
+    return not folded and (report.headline or _differs(report))
+
+
+def _differs(report: MetricReport) -> bool:
+    """Whether some environment differs: then the metric is seen without asking for it."""
+    return any(row.shown_as in ("different", "hidden") for row in report.comparisons)
+
+
+def _baseline(analysis: Analysis, report: MetricReport) -> str:
+    """The baseline's value and the noise floor; of few blocks every value."""
+    if any(row.few for row in report.comparisons):
+        return f"{analysis.baseline} {quantities(analysis.block_values(report, analysis.baseline), report.unit)}"
+    return baseline_sentence(report, analysis.baseline)
 
 
 # -- rows and trials -------------------------------------------------------------------------------
@@ -178,9 +225,10 @@ def group_id(analysis: Analysis, cell: int, environment: str) -> str:
 
 def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -> dict[str, Any]:
     tried = any(t.label == report.label and t.environment == row.environment for t in analysis.trials)
+    values = quantities(analysis.block_values(report, row.environment), report.unit) if row.few else ""
     return {
         "row": row,
-        "cost": cost_text(row, report.unit),
+        "cost": values or cost_text(row, report.unit),
         "broke": f"{row.broke.words}: {row.broke.reason}" if row.broke and row.cost else "",
         "verdict": row.verdict_words,
         "link": group_id(analysis, cell, row.environment) if tried else "",

@@ -1,68 +1,72 @@
 """A run in sentences, as the top of the design has them. Shared by the terminal and the page."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
 from weighbridge.report.bottleneck import MEANING
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import broke_sentences
-from weighbridge.report.names import metric_words
+from weighbridge.report.effect import effect
+from weighbridge.report.few import FEW_BLOCKS
 from weighbridge.report.numbers import (
     cost_text,
     floor_text,
     margin,
     percent_range,
-    percent_text,
     quantity,
     share,
+    unsigned,
 )
 from weighbridge.report.remarks import CODES
 from weighbridge.report.trial_flags import without as without_kinds
-from weighbridge.statistics import Interval
 
 NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "broke", "failed", "selected", "errors", "trial",
                           "confounder"}  # fmt: skip
 """Codes of the remarks whose text begins with the environment that it is about."""
 
+ABOUT_COSTS = ("exploratory", "one-block", "difference", "holm", "noise", "identical", "target")
+"""Codes of the remarks that are about a cost: where there are too few blocks for one, nothing of it is said."""
+
 ENOUGH, LEAST = 10, 5e-5
 """Blocks from which a session can be precise; the smallest noise floor that is said as a number."""
 
 MANY_LEVELS = 4
-"""Levels of one workload from which one sentence speaks for all of them: a table has each."""
+"""Levels of one workload from which one row, or one sentence, speaks for all of them: a table has each."""
+
+TOO_FEW_BLOCKS = "too few blocks"
 
 NOTHING = "No trial has finished: there is nothing to compare yet."
 
 
-def _blocks(count: int) -> str:
-    return "1 block" if count == 1 else f"{count} blocks"
+def count(blocks: int) -> str:
+    """Give a number of blocks: ``1 block``, ``10 blocks``."""
+    return "1 block" if blocks == 1 else f"{blocks} blocks"
 
 
-def change(report: MetricReport, row: Comparison) -> str:
-    """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput``."""
-    cost, what = row.cost, report.title
-    if cost is None:
-        return f"has no complete block for {what}"
-    percent = cost.percent
-    if percent is None:
-        return f"changes {what} by {cost_text(row, report.unit)}"
-    if percent.estimate >= 0:
-        amount = cost_text(row, report.unit)
-        return f"costs {amount} of {what}" if report.better == "higher" else f"adds {amount} to {what}"
-    amount = percent_text(Interval(-percent.estimate, -percent.high, -percent.low), cost.blocks)
-    return f"gains {amount} of {what}" if report.better == "higher" else f"takes {amount} off {what}"
+def change(report: MetricReport, row: Comparison, baseline: str) -> str:
+    """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``."""
+    found, what = effect(report, row), report.phrase
+    if found is None:
+        return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what} against {baseline}"
+    percent = row.cost is not None and row.cost.scale == "ratio"
+    if percent and found.worse and report.better == "higher":
+        return f"costs {found.amount} of {what} against {baseline}"
+    if found.word == "higher" and found.worse:
+        return f"adds {found.amount} to {what} against {baseline}"
+    return f"is {found.amount} {found.word} than {baseline} in {what}"
 
 
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
-    end = f"({_blocks(row.blocks)}) - {row.verdict_words}"
+    end = f"({count(row.blocks)}) - {row.verdict_words}"
     end += "".join(f"; {remark.text}" for remark in row.remarks if remark.code in ("packet-size", "durability"))
-    return f"{row.environment} {change(report, row)} against {baseline} {end}"
+    return f"{row.environment} {change(report, row, baseline)} {end}"
 
 
 def swept(analysis: Analysis) -> set[str]:
-    """Give the workloads with so many levels that a sentence for each would be too many."""
+    """Return the workloads with so many levels that one row, or one sentence, speaks for all of them."""
     levels = Counter(report.workload for report in analysis.headlines)
     return {workload for workload, count in levels.items() if count >= MANY_LEVELS}
 
@@ -79,7 +83,7 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if analysis.native_only:
         return [("nothing", f"only {analysis.baseline} was measured: there is nothing to compare")]
-    rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
+    rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not (row.aa or row.few)]
     many = swept(analysis)
     different = [each for each in rows if each[1].verdict == "different"]
     found += [("different", sentence(m, row, analysis.baseline)) for m, row in different if m.workload not in many]
@@ -88,17 +92,22 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     for environment in analysis.environments:
         same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
         if same and analysis.equivalence is not None:
-            what, blocks = _what(analysis, same, many, lambda m, _: m.title), _range([row for _, row in same])
+            what, blocks = _what(analysis, same, many), _range([row for _, row in same])
             text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
             found.append(("equivalent", f"{text} in {what} ({blocks})"))
     for environment in analysis.environments:
         mine = [(m, row) for m, row in rows if row.environment == environment and not row.instead]
-        open_ = [each for each in mine if each[1].verdict == "inconclusive"]
-        if open_:
-            what = _what(analysis, open_, many, lambda m, row: f"{m.title} {cost_text(row, m.unit)}")
-            blocks = _range([row for _, row in open_])
-            found.append(("inconclusive", f"{environment}: inconclusive in {what} ({blocks})"))
+        for verdict in dict.fromkeys(
+            row.verdict for _, row in mine if row.verdict not in ("different", "equivalent", "hidden")
+        ):
+            open_ = [each for each in mine if each[1].verdict == verdict]
+            what, blocks = _what(analysis, open_, many), _range([row for _, row in open_])
+            found.append((verdict, f"{environment}: {verdict} in {what} ({blocks})"))
     found += _hidden_sentences(analysis, rows, many)
+    few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
+    for environment in few if not analysis.few else ():
+        count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
+        found.append(("few", f"{environment}: fewer than {FEW_BLOCKS} blocks in {count}, too few to say"))
     return found
 
 
@@ -109,11 +118,15 @@ def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection
         if row.hidden is not None:
             by_limit.setdefault((row.environment, row.hidden.words), []).append((report, row))
     found = [
-        f"{environment}: hidden in {_what(analysis, mine, many, lambda m, _: m.title)}: {words}"
-        f" ({_range([row for _, row in mine])})"
+        f"{environment}: hidden in {_what(analysis, mine, many)}: {words} ({_range([row for _, row in mine])})"
         for (environment, words), mine in by_limit.items()
     ]
     return [("hidden", text) for text in (*found, *([MEANING] if found else []))]
+
+
+def over_levels(report: MetricReport) -> str:
+    """Give a metric's name without its level: ``web requests/s``."""
+    return report.workload if report.name == report.workload else f"{report.workload} {report.name}"
 
 
 def _levels(analysis: Analysis, workload: str) -> int:
@@ -128,30 +141,33 @@ def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]
         if report.workload in many:
             by_arm.setdefault((report.workload, row.environment), []).append((report, row))
     for (workload, environment), mine in by_arm.items():
-        percents = [row.cost.percent.estimate for _, row in mine if row.cost is not None and row.cost.percent]
-        metric = metric_words(mine[0][0].metric)
-        spread = f"{percent_range(percents)} of {workload} {metric}" if percents else f"{workload} {metric}"
-        where = f"at {len(mine)} of {_levels(analysis, workload)} levels"
-        blocks = _range([row for _, row in mine])
-        found.append(f"{environment} costs {spread} against {analysis.baseline} {where} ({blocks}) - different")
+        name = over_levels(mine[0][0])
+        for worse in (True, False):
+            rows_ = [each for each in mine if (found_ := effect(*each)) is not None and found_.worse is worse]
+            percents = [abs(row.cost.percent.estimate) for _, row in rows_ if row.cost and row.cost.percent]
+            first = effect(*rows_[0]) if rows_ else None
+            if first is None:
+                continue
+            spread = f"{percent_range(percents)} {first.word}" if percents else first.word
+            where = f"at {len(rows_)} of {_levels(analysis, workload)} levels"
+            end = f"{where} ({_range([row for _, row in rows_])}) - different"
+            found.append(f"{environment} is {spread} than {analysis.baseline} in {name} {end}")
     return found
 
 
-def _what(
-    analysis: Analysis, rows: Sequence[_Row], many: Collection[str], words: Callable[[MetricReport, Comparison], str]
-) -> str:
-    """The metrics of some rows in words; of a workload with many levels only at how many of them."""
-    items = [words(report, row) for report, row in rows if report.workload not in many]
-    counts = Counter((m.workload, metric_words(m.metric)) for m, _ in rows if m.workload in many)
-    for (workload, metric), count in counts.items():
-        items.append(f"{workload} {metric} at {count} of {_levels(analysis, workload)} levels")
+def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> str:
+    """The metrics of some rows; of a workload with many levels only at how many of them."""
+    items = [report.phrase for report, _ in rows if report.workload not in many]
+    counts = Counter((m.workload, over_levels(m)) for m, _ in rows if m.workload in many)
+    for (workload, name), number in counts.items():
+        items.append(f"{name} at {number} of {_levels(analysis, workload)} levels")
     return _listed(items)
 
 
 def disagreements(analysis: Analysis) -> list[str]:
     """Give the comparisons whose mean cost is far from the typical one: a report leads with them."""
     return [
-        f"{row.environment}, {report.title}: {remark.text}"
+        f"{row.environment}, {report.phrase}: {remark.text}"
         for report in analysis.metrics
         for row in report.comparisons
         for remark in row.remarks
@@ -159,25 +175,15 @@ def disagreements(analysis: Analysis) -> list[str]:
     ]
 
 
-def noise_sentence(analysis: Analysis) -> str:
-    """Give the session's noise floor as one sentence."""
-    trust = analysis.trust
-    if trust.noise_floor is None:
-        return f"noise floor of this session: not known ({trust.reason})"
-    largest = ""
-    if trust.largest_noise is not None and trust.largest_noise > trust.noise_floor:
-        largest = f"; largest {share(trust.largest_noise)}, in {trust.largest_noise_in}"
-    holds = "A/A arm holds: the baseline against itself shows no false cost"
-    state = holds if trust.trusted else "A/A arm does not hold"
-    return f"noise floor of this session: {floor_text(trust.noise_floor)} ({state}{largest})"
-
-
 def exploratory_sentence(analysis: Analysis) -> str:
-    """Say that every verdict is exploratory; empty where some comparison has ten blocks."""
+    """Say that every verdict is exploratory, or that there is none; empty where some comparison has ten blocks."""
     if not analysis.exploratory:
         return ""
     low, high = (pick(row.blocks for row in analysis.compared) for pick in (min, max))
-    blocks = _blocks(high) if low == high else f"{low} to {high} blocks"
+    blocks = count(high) if low == high else f"{low} to {high} blocks"
+    if analysis.few:
+        few = "is too few" if blocks == "1 block" else "are too few"
+        return f"Quick test: {blocks} {few} for a verdict. {FEW_BLOCKS} give a first one, {ENOUGH} a reliable one."
     return f"Only {blocks}: every verdict here is exploratory ({ENOUGH} are needed)"
 
 
@@ -189,25 +195,35 @@ def imprecise(analysis: Analysis) -> bool:
 
 
 def trust_sentence(analysis: Analysis) -> str:
-    """Give whether the session can be trusted as one sentence: trusted, not precise, untrusted or not checked."""
-    trust = analysis.trust
-    if imprecise(analysis):
-        limit = f"{_blocks(trust.blocks)} are too few to be sure of that ({ENOUGH} are needed)"
-        floor, wanted = trust.noise_floor, analysis.equivalence
-        if floor is not None and floor >= LEAST and (wanted is None or floor > wanted):
-            beside = "" if wanted is None else f" (the margin is {margin(wanted)})"
-            limit = f"this session cannot see costs below {share(floor)}{beside}"
-        start = "Not precise: the baseline against itself shows no false cost, but"
-        return f"{start} {limit}. More blocks would help."
+    """Give noise floor and whether the session can be trusted; empty where there are too few blocks to ask."""
+    trust, wanted = analysis.trust, analysis.equivalence
+    floor = trust.noise_floor
+    largest = ""
+    if floor is not None and trust.largest_noise is not None and trust.largest_noise > floor:
+        largest = f", largest {share(trust.largest_noise)} in {trust.largest_noise_in}"
+    noise = f"noise floor {floor_text(floor)}{largest}"
+    if trust.trusted is False:
+        known = f" N{noise[1:]}." if floor is not None else ""
+        return f"UNTRUSTED: {trust.reason}. Do not rely on the costs of this session.{known}"
     if trust.trusted is None:
-        return f"Not checked: {trust.reason}."
-    if trust.trusted:
-        return "Trusted: the A/A arm shows no cost where there is none."
-    return f"UNTRUSTED: {trust.reason}. Do not rely on the costs of this session."
+        return "" if analysis.few else f"Not checked: {trust.reason}."
+    if analysis.few:
+        return ""
+    control = f"the {analysis.baseline}-against-{analysis.baseline} control passed"
+    if not imprecise(analysis):
+        return f"Trusted: {control}; {noise}."
+    if floor is not None and floor >= LEAST and (wanted is None or floor > wanted):
+        beside = f"noise floor{largest}{'' if wanted is None else f'; the margin is {margin(wanted)}'}"
+        seen = f"differences below {unsigned(floor)} cannot be detected ({beside})"
+        return f"Not precise: {seen}. T{control[1:]}. More blocks would help."
+    limit = f"{count(trust.blocks)} are too few to be sure of that ({ENOUGH} are needed)"
+    return f"Not precise: {control}, but {limit}; {noise}."
 
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
     """Give the baseline's absolute value and the metric's noise floor as one line."""
+    if report.aa is not None and report.aa.few:
+        return f"{baseline} {quantity(report.baseline_value, report.unit)}"
     floor = f"noise floor {floor_text(report.noise_floor)}"
     aa = report.aa
     if report.noise_floor is None and aa is not None and aa.cost is not None and aa.cost.scale == "difference":
@@ -235,6 +251,7 @@ def remark_lines(
     Codes in `without` and flags of trials of these `kinds` are said elsewhere.
     """
     rows = [row for row in report.comparisons if not row.aa]
+    without = {*without, *ABOUT_COSTS} if rows and all(row.few for row in rows) else without
     about: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for remark in (each for each in without_kinds(row.remarks, kinds) if each.code not in without):
@@ -258,4 +275,4 @@ def _range(rows: Sequence[Comparison]) -> str:
     low, high = min(row.blocks for row in rows), max(row.blocks for row in rows)
     few = [row.exploratory for row in rows if row.cost is not None]
     words = ", exploratory" if few and all(few) else ", exploratory below 10" if any(few) else ""
-    return f"{_blocks(high) if low == high else f'{low} to {high} blocks'}{words}"
+    return f"{count(high) if low == high else f'{low} to {high} blocks'}{words}"

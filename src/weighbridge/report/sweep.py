@@ -56,7 +56,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Knee:
+class Peak:
     """The level with an environment's highest median, and how sure that level is."""
 
     level: LoadLevel
@@ -69,7 +69,7 @@ class Knee:
     others: tuple[LoadLevel, ...]
     """The other levels that were the highest in some block, ascending."""
     edge: Literal["", "lowest", "highest"]
-    """Whether it is the first or the last level with values, so that the true knee may lie beyond."""
+    """Whether it is the first or the last level with values, so that the true peak may lie beyond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Curve:
     environment: str
     points: tuple[Point, ...]
     """One for each level, ascending, also where there is no value."""
-    knee: Knee | None
+    peak: Peak | None
     """Of a throughput, its own; of other metrics, that of the throughput they belong to."""
 
 
@@ -88,7 +88,7 @@ class WholeCost:
     """What an environment costs over the whole curve, paired by block. A family of its own: no verdict."""
 
     environment: str
-    peaks: Cost | None
+    peak_cost: Cost | None
     """Its highest value in a block against the baseline's, each at its own level; only of a throughput."""
     mean: Cost | None
     """Ratio of the geometric means over `levels`: of the areas under the curves where both axes are logarithmic."""
@@ -110,7 +110,7 @@ class MetricCurve:
 
     @property
     def throughput(self) -> bool:
-        """Whether it is a rate of which more is better: what a knee is the highest of."""
+        """Whether it is a rate of which more is better: what a peak is the highest of."""
         return is_throughput(self.unit, self.better)
 
     @property
@@ -168,7 +168,7 @@ class LoadSweep:
 
     @property
     def throughput(self) -> MetricCurve | None:
-        """Its first throughput, which has the knee; None where there is none."""
+        """Its first throughput, which has the peak; None where there is none."""
         return next((each for each in self.metrics if each.throughput), None)
 
 

@@ -1,43 +1,40 @@
 """A run in the terminal: sentences, then a table per workload and metric. Plain text where there is no terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
+from weighbridge.report.answer import answer
 from weighbridge.report.broke import reason
-from weighbridge.report.content import Analysis, LatencyReport, MetricReport
+from weighbridge.report.content import Analysis, MetricReport
 from weighbridge.report.curve_words import curve_sentences, curve_title
-from weighbridge.report.latency import PERCENTS
-from weighbridge.report.names import metric_words
-from weighbridge.report.numbers import cost_text, quantity
+from weighbridge.report.effect import effect
+from weighbridge.report.few import TOO_FEW
+from weighbridge.report.names import titled
+from weighbridge.report.numbers import quantities
 from weighbridge.report.sentences import (
-    NOTHING,
     baseline_sentence,
+    count,
     disagreements,
     exploratory_sentence,
     failed_sentences,
     imprecise,
-    noise_sentence,
     remark_lines,
     trust_sentence,
     verdict_sentences,
 )
 from weighbridge.report.steps import LADDER_INTRODUCTION, ladder_sentences
+from weighbridge.report.terminal_matrix import STYLES, matrix_tables
+from weighbridge.report.terminal_tables import blocks_of, costs_table, percentiles_table, resources_table
 from weighbridge.report.trial_flags import said_once
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-STYLES = {
-    "different": "bold yellow",
-    "broke": "yellow",
-    "equivalent": "green",
-    "inconclusive": "dim",
-    "hidden": "magenta",
-}
 SHOWN_FAILURES = 10
-WIDE = 100
-"""Columns from which the environments' own medians are shown too."""
+NARROW = 70
+"""Columns below which the median has no column of its own, and stands below the cost."""
 
 
 def print_report(analysis: Analysis, console: "Console | None" = None, *, whole: bool = False) -> None:
@@ -50,38 +47,67 @@ def print_report(analysis: Analysis, console: "Console | None" = None, *, whole:
     without = {"exploratory"} if analysis.exploratory else set()
     out = console or Console(highlight=False)
     once, kinds = said_once(analysis.trials)
-    for part in _head(analysis, once):
+    for part in _head(analysis, once, out.width):
         out.print(part, soft_wrap=False)
     for label in analysis.labels:
-        reports, seen = analysis.of(label), {each.text for each in analysis.confounders}
-        if not reports and analysis.trials:
-            broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
-            why = f"every trial broke: {broke}" if broke else "no trial has finished"
-            out.print(_text(f"\n{label}: {why}", "bold"))
-        own = [each for each in reports if not each.resource_use]
-        for report in own if whole else own[:1]:
-            out.print(_text(f"\n{report.title}, {report.better} is better", "bold"))
-            out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
-            if label in analysis.durability:
-                out.print(_text(f"  {analysis.durability[label]}"))
-            out.print(_table(report, wide=out.width >= WIDE))
-            for line in remark_lines(report, seen, without, kinds):
-                out.print(_indented(line))
-        for latency in (each for each in analysis.latencies if each.label == label):
-            out.print(_text(f"\n{label} {metric_words(latency.metric)}, all requests of all runs", "bold"))
-            out.print(_percentiles(latency))
-        used = [each for each in reports if each.resource_use]
-        if whole and used:
-            out.print(_text(f"\n{label}, resource use", "bold"))
-            out.print(_resources(used, analysis.baseline))
-        for what, others in () if whole else (("other metrics", own[1:]), ("resource use", used)):
-            _print_lines(f"{label}, {what}", others, out)
-        for line in dict.fromkeys(r.text for m in used for row in m.comparisons for r in row.remarks
-                                  if r.code == "readings"):  # fmt: skip
-            out.print(_indented(line, "yellow"))
+        _print_cell(analysis, label, out, without, kinds, whole=whole)
     _print_failures(analysis, out)
     if not whole and any(not report.headline for report in analysis.metrics):
         out.print(_text("\nevery metric has its table in the page and with: weighbridge report RUN --all", "dim"))
+
+
+def _print_cell(
+    analysis: Analysis, label: str, out: "Console", without: set[str], kinds: Collection[FlagKind], *, whole: bool
+) -> None:
+    """One workload at one level: its tables, and a line for each environment about the other metrics."""
+    reports, seen = analysis.of(label), {each.text for each in analysis.confounders}
+    if not reports and analysis.trials:
+        broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
+        why = f"every trial broke: {broke}" if broke else "no trial has finished"
+        out.print(_text(f"\n{label}: {why}", "bold"))
+    own, used = ([each for each in reports if each.resource_use is kind] for kind in (False, True))
+    for report in own if whole else own[:1]:
+        blocks = blocks_of(report)
+        about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
+        out.print(_text(f"\n{report.title} ({about})", "bold"))
+        if not all(row.few for row in report.comparisons):
+            out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
+        if label in analysis.durability:
+            out.print(_text(f"  {analysis.durability[label]}"))
+        out.print(costs_table(analysis, report, narrow=out.width < NARROW))
+        for line in remark_lines(report, seen, without, kinds):
+            out.print(_indented(line))
+    for latency in (each for each in analysis.latencies if each.label == label):
+        title = titled(label, latency.workload, latency.metric, "s")
+        out.print(_text(f"\n{title}, all requests of all runs", "bold"))
+        out.print(percentiles_table(latency))
+    if whole and used:
+        out.print(_text(f"\n{label}, resource use", "bold"))
+        out.print(resources_table(analysis, used))
+    if not whole:
+        _print_others(analysis, label, own[1:], used, out)
+    for line in dict.fromkeys(r.text for m in used for row in m.comparisons for r in row.remarks
+                              if r.code == "readings"):  # fmt: skip
+        out.print(_indented(line, "yellow"))
+
+
+def _print_others(
+    analysis: Analysis, label: str, own: Sequence[MetricReport], used: Sequence[MetricReport], out: "Console"
+) -> None:
+    """The metrics without a table: of few blocks the values of what the workload itself measures."""
+    if analysis.few:
+        for report in own:
+            out.print(_indented(_values_line(analysis, report)))
+        return
+    _print_lines(f"{label}, other metrics", own, out)
+    _print_lines(f"{label}, resource use", used, out)
+
+
+def _values_line(analysis: Analysis, report: MetricReport) -> str:
+    """The values of a metric with few blocks: ``retransmits: native 0, 2; docker-bridge 5, 1``."""
+    arms = (analysis.baseline, *(row.environment for row in report.comparisons))
+    values = [f"{name} {quantities(analysis.block_values(report, name), report.unit)}" for name in arms]
+    return f"{report.name}: {'; '.join(values)}"
 
 
 def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") -> None:
@@ -94,34 +120,19 @@ def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") ->
         by_verdict: dict[str, list[str]] = {"different": [], "equivalent": [], "inconclusive": [], "hidden": []}
         for report in reports:
             for row in (each for each in report.comparisons if each.environment == name):
-                cost = f" {cost_text(row, report.unit)}" if row.verdict == "different" else ""
+                found_ = effect(report, row) if row.shown_as == "different" else None
+                cost = f" ({found_.amount} {found_.word})" if found_ else ""
                 if not row.instead:
-                    by_verdict[row.verdict].append(f"{metric_words(report.metric)}{cost}")
-        found = [f"{verdict} in {', '.join(each)}" for verdict, each in by_verdict.items() if each]
+                    by_verdict.setdefault(row.shown_as, []).append(f"{report.name}{cost}")
+        found = [
+            f"{TOO_FEW if kind == 'few' else kind} in {', '.join(each)}" for kind, each in by_verdict.items() if each
+        ]
         found += list(
             dict.fromkeys(r.instead for m in reports for r in m.comparisons if r.environment == name and r.instead)
         )
         lines.setdefault("; ".join(found), []).append(name)
     for line, same in lines.items():
         out.print(_indented(f"{', '.join(same)}: {line}"))
-
-
-def _resources(reports: Sequence[MetricReport], baseline: str) -> "RenderableType":
-    """All that the meters added for one workload, in one table."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("metric", "environment", "typical cost [95 %]", "verdict"):
-        table.add_column(name, overflow="fold")
-    for report in reports:
-        table.add_row(_text(metric_words(report.metric)), _text(baseline),
-                      _text(quantity(report.baseline_value, report.unit), "dim"), _text(""))  # fmt: skip
-        for row in report.comparisons:
-            style = "dim" if row.aa else STYLES[row.verdict]
-            cells = (row.environment, cost_text(row, report.unit))
-            table.add_row(_text(""), *[_text(each) for each in cells], _text(row.verdict_words, style))
-    return table
 
 
 def _steps(analysis: Analysis) -> list["RenderableType"]:
@@ -140,35 +151,21 @@ def _curves(analysis: Analysis) -> list["RenderableType"]:
     return found
 
 
-def _percentiles(latency: LatencyReport) -> "RenderableType":
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("environment", overflow="fold")
-    for percent in PERCENTS:
-        table.add_column(f"p{percent:g}", justify="right", no_wrap=True)
-    for row in latency.rows:
-        table.add_row(_text(row.environment), *[_text(quantity(each, "s")) for each in row.percentiles])
-    return table
-
-
-def _head(analysis: Analysis, once: Sequence[str]) -> list["RenderableType"]:
-    parts: list[RenderableType] = [_text(f"{analysis.study}: {analysis.question}", "bold")]
+def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["RenderableType"]:
+    parts: list[RenderableType] = [_text(f"{analysis.study}: {analysis.question}"), _text(answer(analysis), "bold")]
     if not analysis.metrics:
-        parts.append(_text(NOTHING))
         return parts
+    parts += matrix_tables(analysis, width)
     trusted = analysis.trust.trusted
-    if trusted is not True or imprecise(analysis):
-        parts.append(_text(trust_sentence(analysis), "bold red" if trusted is False else "yellow"))
-    if exploratory_sentence(analysis):
-        parts.append(_text(exploratory_sentence(analysis), "yellow"))
-    parts += [_indented(line, "bold magenta") for line in disagreements(analysis)]
-    parts += [_indented(line, STYLES.get(verdict, "")) for verdict, line in verdict_sentences(analysis)]
-    parts.append(_indented(noise_sentence(analysis)))
+    style = "bold red" if trusted is False else "yellow" if not trusted or imprecise(analysis) else "green"
+    parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
+    parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
     parts += [_indented(line) for line in analysis.calibration]
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
     parts += [_indented(line, "yellow") for line in once]
+    parts += [_indented(line, "bold magenta") for line in disagreements(analysis)]
+    if not analysis.native_only:
+        parts += [_indented(line, STYLES.get(verdict, "")) for verdict, line in verdict_sentences(analysis)]
     parts += [*_steps(analysis), *_curves(analysis)]
     return parts
 
@@ -183,28 +180,6 @@ def _indented(text: str, style: str = "") -> "RenderableType":
     from rich.padding import Padding
 
     return Padding(_text(text, style), (0, 0, 0, 2), expand=False)
-
-
-def _table(report: MetricReport, *, wide: bool) -> "RenderableType":
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("environment", overflow="fold")
-    table.add_column("typical cost [95 %]", no_wrap=True)
-    if wide:
-        table.add_column("median", justify="right", no_wrap=True)
-    table.add_column("blocks", justify="right")
-    table.add_column("verdict", min_width=len("(exploratory)"))  # two lines where there is no room for one
-    for row in report.comparisons:
-        cost = cost_text(row, report.unit)
-        cells = [Text(printable(row.environment)), Text(cost)]
-        if wide:
-            cells.append(Text(quantity(row.value, report.unit)))
-        style = "dim" if row.aa else STYLES[row.verdict]
-        table.add_row(*cells, Text(str(row.blocks)), Text(row.verdict_words, style=style))
-    return table
 
 
 def _print_failures(analysis: Analysis, out: "Console") -> None:

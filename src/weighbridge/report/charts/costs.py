@@ -2,12 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from weighbridge.report.charts.base import BAND, BASELINE, ROW_PX, TWO_LINES, Canvas, environment_colour, told
 from weighbridge.report.content import Analysis, Comparison, MetricReport
-from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_text, margin, readable_unit
 
 if TYPE_CHECKING:
@@ -25,12 +23,10 @@ def _limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[f
 
 
 def _numbers(row: Comparison, scale: str, factor: float) -> tuple[float, float, float] | None:
-    """A comparison's cost on the axis (percent, or the readable unit), or None where it is on the other scale."""
-    if row.cost is None or row.cost.scale != scale:
+    """A comparison's cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale."""
+    if row.cost is None or row.few or row.cost.scale != scale:
         return None
     interval = row.cost.percent or row.cost.interval
-    if row.blocks < 2:  # a mark without an interval
-        interval = replace(interval, low=interval.estimate, high=interval.estimate)
     by = 1.0 if scale == "ratio" else factor
     return interval.estimate * by, interval.low * by, interval.high * by
 
@@ -115,7 +111,7 @@ def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
         return None if report.noise_floor is None else _both_ways(100 * report.noise_floor, report)
     factor = readable_unit(report.baseline_value or 0.0, report.unit)[1]
     numbers = _numbers(report.aa, scale, factor) if report.aa else None
-    size = max(abs(numbers[1]), abs(numbers[2])) if numbers and report.aa and report.aa.blocks > 1 else math.inf
+    size = max(abs(numbers[1]), abs(numbers[2])) if numbers and report.aa else math.inf
     return (-size, size) if math.isfinite(size) else None
 
 
@@ -129,7 +125,7 @@ def _band(canvas: Canvas, x: "alt.X", low: float, high: float, colour: str) -> "
 
 def _lines(report: MetricReport) -> str:
     """A metric's title in two lines, for a narrow axis."""
-    return f"{report.label}\n{metric_words(report.metric)}"
+    return f"{report.label}\n{report.name}"
 
 
 def overview(analysis: Analysis, *, legend: bool = True) -> "alt.LayerChart | None":

@@ -1,4 +1,4 @@
-"""A metric over a rising load: a line and an interval band for each environment, its knee, its errors, its breaks."""
+"""A metric over a rising load: a line and an interval band for each environment, its peak, its errors, its breaks."""
 
 import math
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from weighbridge.report.content import Analysis
 from weighbridge.report.curve_words import (
     broke_words,
     errors_words,
-    knee_doubt,
     level_words,
     load_words,
     next_broke,
+    peak_doubt,
 )
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import quantity, readable_unit
-from weighbridge.report.sweep import Curve, Knee, LoadSweep, MetricCurve
+from weighbridge.report.sweep import Curve, LoadSweep, MetricCurve, Peak
 
 if TYPE_CHECKING:
     import altair as alt
@@ -46,7 +46,7 @@ SPACED = "replace(datum.label, /,/g, '\u00a0')"
 def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, *, legend: bool = True) -> "alt.LayerChart":
     """Give a metric against the level of the load, which needs a value; a click on a mark leads to its trials.
 
-    The knee is a ring. In a lane for each environment above the curves, errors begin at a triangle, and a cross is a
+    The peak is a ring. In a lane for each environment above the curves, errors begin at a triangle, and a cross is a
     level at which it broke.
     """
     import altair as alt
@@ -74,10 +74,10 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, *, leg
     link = alt.Href("link:N")
     points = base.mark_circle(size=45, opacity=1).encode(y=y, href=link, tooltip=_tooltip())
     layers = [bands, lines, points]
-    if knees := [row for row in rows if row["knee"]]:
-        ring = canvas.chart(knees).mark_point(strokeWidth=2.2, filled=False, opacity=1)
+    if peaks := [row for row in rows if row["peak"]]:
+        ring = canvas.chart(peaks).mark_point(strokeWidth=2.2, filled=False, opacity=1)
         size = alt.Size("ring:Q", scale=None)
-        layers.append(ring.encode(x=x, y=y, size=size, color=colour, href=link, tooltip=_tooltip(knee=True)))
+        layers.append(ring.encode(x=x, y=y, size=size, color=colour, href=link, tooltip=_tooltip(peak=True)))
     kinds = (
         ("triangle-up", 0, -ASIDE_PX, _errors(analysis, sweep)),
         ("cross", 45, ASIDE_PX, _breaks(analysis, sweep)),
@@ -166,7 +166,7 @@ def _rows(
     for point in curve.points:
         if point.value is None:
             continue
-        knee = curve.knee if curve.knee and curve.knee.level == point.level else None
+        peak = curve.peak if curve.peak and curve.peak.level == point.level else None
         value = point.value
         known = math.isfinite(value.low) and math.isfinite(value.high)
         low, high = (value.low, value.high) if known else (value.estimate, value.estimate)
@@ -176,15 +176,15 @@ def _rows(
             "low": low * factor, "high": high * factor, "band": known,
             "at": level_words(sweep.load, point.level), "median": quantity(value.estimate, metric.unit),
             "interval": limits, "blocks": point.blocks, "broke": point.broke.words if point.broke else "no",
-            "knee": knee is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
-            "aa": curve.environment == analysis.aa_arm, "doubt": _doubt(sweep, curve.environment, knee),
+            "peak": peak is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
+            "aa": curve.environment == analysis.aa_arm, "doubt": _doubt(sweep, curve.environment, peak),
             "link": _link(analysis, point.level.label, curve.environment),
         })  # fmt: skip
     return found
 
 
-def _doubt(sweep: LoadSweep, environment: str, knee: Knee | None) -> str:
-    return knee_doubt(sweep.load, knee, next_broke(sweep, environment, knee)) if knee else ""
+def _doubt(sweep: LoadSweep, environment: str, peak: Peak | None) -> str:
+    return peak_doubt(sweep.load, peak, next_broke(sweep, environment, peak)) if peak else ""
 
 
 def _errors(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
@@ -219,14 +219,14 @@ def _dashes() -> "alt.StrokeDash":
     return alt.StrokeDash("aa:N", scale=alt.Scale(domain=[False, True], range=[[1, 0], [6, 4]]), legend=None)
 
 
-def _tooltip(*, knee: bool = False) -> "list[alt.Tooltip]":
+def _tooltip(*, peak: bool = False) -> "list[alt.Tooltip]":
     import altair as alt
 
     return [
         *told("environment:N", "at:N", "median:N"),
         alt.Tooltip("interval:N", title="95 %"),
         *told("blocks:Q", "broke:N"),
-        *([alt.Tooltip("doubt:N", title="knee")] if knee else []),
+        *([alt.Tooltip("doubt:N", title="peak")] if peak else []),
     ]
 
 
@@ -236,8 +236,8 @@ def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> 
     how = "signed-rank" if fewest >= ENOUGH else "Student's t below ten blocks, signed-rank from there"
     parts = ["line: median over the blocks", f"band: 95 % interval of the typical value ({how})"]
     parts += [f"dashed: {analysis.aa_arm}, the baseline again"] if analysis.aa_arm else []
-    if any(curve.knee for curve in metric.curves):
-        parts.append("ring: knee (highest median)" if metric.throughput else "ring: knee of the throughput")
+    if any(curve.peak for curve in metric.curves):
+        parts.append("ring: peak (highest median)" if metric.throughput else "ring: peak of the throughput")
     parts += ["triangle above: lowest level with errors in some block"] if sweep.errors else []
     parts += ["cross above: broke in some trial"] if sweep.broke else []
     return "; ".join(parts) + ". A click on a mark leads to its trials."

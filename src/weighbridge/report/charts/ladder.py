@@ -23,12 +23,12 @@ FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45, "hidden": 0.
 
 def _drawn(ladder: Ladder) -> tuple[str, list[tuple[Step, float]]]:
     """The scale of the chart and the steps that can be drawn on it, with where each starts."""
-    costs = [step.row.cost for step in ladder.steps if step.row.cost is not None]
+    costs = [step.row.cost for step in ladder.steps if step.row.cost is not None and not step.row.few]
     scale = "ratio" if any(cost.scale == "ratio" for cost in costs) else "difference"
     found = [
         (step, step.start)
         for step in ladder.steps
-        if step.start is not None and step.row.cost is not None and step.row.cost.scale == scale
+        if step.start is not None and step.row.cost is not None and not step.row.few and step.row.cost.scale == scale
     ]
     return scale, found
 
@@ -124,7 +124,7 @@ def _row(analysis: Analysis, ladder: Ladder, step: Step, start: float, by: float
     return {
         "environment": step.row.environment, "against": step.previous, "typical": cost_text(step.row, report.unit),
         "verdict": step.row.verdict_words, "colour": colours(analysis)[step.row.environment],
-        "strength": FEW[step.row.verdict], **numbers,
+        "strength": FEW.get(step.row.verdict, 0.45), **numbers,
     }  # fmt: skip
 
 

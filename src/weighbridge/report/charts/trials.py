@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge.report.charts.base import BASELINE, ROW_PX, Canvas, environment_colour, told
 from weighbridge.report.content import Analysis, MetricReport
-from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import quantity, readable_unit
 from weighbridge.report.trial_flags import flags_text
 
@@ -31,7 +30,7 @@ def _trial_rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[dic
             "value": None if value is None else value * factor, "shown": quantity(value, report.unit),
             "outcome": trial.outcome, "flags": flags_text(trial.flags) or "none", "link": f"#t{trial.id}",
         })  # fmt: skip
-    return f"{metric_words(report.metric)}, {unit}", rows
+    return f"{report.name}, {unit}", rows
 
 
 def runs(analysis: Analysis, report: MetricReport, *, legend: bool = True) -> "alt.LayerChart":

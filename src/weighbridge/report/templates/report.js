@@ -20,14 +20,22 @@
   function draw(place) {
     if (place.dataset.drawn) { return Promise.resolve(); }
     place.dataset.drawn = "1";
+    const live = document.createElement("div");  // drawn aside: what is seen stays until the chart is ready
+    live.style.cssText = "position: absolute; visibility: hidden; left: 0; top: 0; width: " + place.clientWidth + "px";
+    place.append(live);
     const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
     (spec.vconcat || []).forEach(function (panel) { panel.width = Math.max(160, place.clientWidth - 70); });
-    return window.vegaEmbed(place, spec, {
+    return window.vegaEmbed(live, spec, {
       renderer: "svg", config: config(place.clientWidth), tooltip: { theme: dark.matches ? "dark" : "light" },
       actions: { export: true, source: false, compiled: false, editor: false },
       downloadFileName: "weighbridge-" + place.dataset.spec,
-    }).then(function () { place.style.minHeight = ""; }).catch(function (error) {
-      place.textContent = "This chart could not be drawn: " + error.message;
+    }).then(function () {
+      place.replaceChildren(live);
+      live.style.cssText = "";
+      place.style.minHeight = "";
+    }).catch(function (error) {
+      live.remove();
+      if (!place.children.length) { place.textContent = "This chart could not be drawn: " + error.message; }
     });
   }
 

@@ -1,0 +1,88 @@
+"""The tables of the terminal: costs beside the measured values, percentiles, resource use."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from weighbridge.model.text import printable
+from weighbridge.report.content import Analysis, LatencyReport, MetricReport
+from weighbridge.report.latency import PERCENTS
+from weighbridge.report.numbers import cost_text, quantities, quantity
+from weighbridge.report.terminal_matrix import STYLES
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def costs_table(analysis: Analysis, report: MetricReport, *, narrow: bool) -> "RenderableType":
+    """Give the costs beside the medians; of few blocks their values. Blocks have a column only where they differ."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    few = all(row.few for row in report.comparisons)
+    same = blocks_of(report) is not None
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("environment", overflow="fold")
+    table.add_column("measured" if few else "typical cost [95 %]", no_wrap=not (few or narrow), overflow="fold")
+    if not (narrow or few):
+        table.add_column("median", justify="right", no_wrap=True)
+    if not same:
+        table.add_column("blocks", justify="right")
+    table.add_column("verdict", min_width=len("(exploratory)"))  # two lines where there is no room for one
+    if few:
+        own = quantities(analysis.block_values(report, analysis.baseline), report.unit)
+        table.add_row(Text(printable(analysis.baseline)), Text(own), *[Text("")] * (1 if same else 2))
+    for row in report.comparisons:
+        values, median = analysis.block_values(report, row.environment), quantity(row.value, report.unit)
+        cost = quantities(values, report.unit) if few else cost_text(row, report.unit)
+        cells = [Text(printable(row.environment)), Text(f"{cost}\n{median}" if narrow and not few else cost)]
+        if not (narrow or few):
+            cells.append(Text(median))
+        if not same:
+            cells.append(Text(str(row.blocks)))
+        table.add_row(*cells, Text(row.verdict_words, style=STYLES.get(row.shown_as, "dim")))
+    return table
+
+
+def blocks_of(report: MetricReport) -> int | None:
+    """Return how many blocks every comparison has; None where they differ."""
+    found = {row.blocks for row in report.comparisons}
+    return found.pop() if len(found) == 1 else None
+
+
+def percentiles_table(latency: LatencyReport) -> "RenderableType":
+    """Give the percentiles of all requests of all runs."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("environment", overflow="fold")
+    for percent in PERCENTS:
+        table.add_column(f"p{percent:g}", justify="right", no_wrap=True)
+    for row in latency.rows:
+        table.add_row(_text(row.environment), *[_text(quantity(each, "s")) for each in row.percentiles])
+    return table
+
+
+def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> "RenderableType":
+    """Give all that the meters added for one workload, in one table."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("metric", "environment", "typical cost [95 %]", "verdict"):
+        table.add_column(name, overflow="fold")
+    for report in reports:
+        table.add_row(_text(report.name), _text(analysis.baseline),
+                      _text(quantity(report.baseline_value, report.unit), "dim"), _text(""))  # fmt: skip
+        for row in report.comparisons:
+            style = STYLES.get(row.shown_as, "dim")
+            cells = (row.environment, cost_text(row, report.unit))
+            table.add_row(_text(""), *[_text(each) for each in cells], _text(row.verdict_words, style))
+    return table
+
+
+def _text(text: str, style: str = "") -> "RenderableType":
+    from rich.text import Text
+
+    return Text(printable(text), style=style)

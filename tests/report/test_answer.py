@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+import pytest
+
+from weighbridge.model.measurement import Metric
+from weighbridge.report.analysis import analyse
+from weighbridge.report.answer import answer
+
+from .made_up_runs import LATENCY, REQUESTS, TCP, THROUGHPUT, Workload, rising_load
+
+HERE, ELSEWHERE = (("client", "here"),), (("client", "elsewhere"),)
+CPU = Workload("cpu", [(Metric("events", "1/s", "higher"), 2100.0, 0.01)])
+
+
+def said(store) -> str:
+    return answer(analyse(store)).replace("\u00a0", " ")
+
+
+def test_what_costs_most_is_named_and_the_rest_counted(run):
+    text = said(run(costs={"host": 1.0, "bridge": 1.25}, bends={("bridge", ()): 1.0}, workloads=[TCP, CPU]))
+    assert text.startswith("bridge costs 20 % of ") and " of tcp throughput" in text and " of cpu events" in text
+    assert text.endswith("of the other 2 comparisons 2 show no difference.")
+
+
+def test_a_gain_is_faster_and_never_a_negative_cost(run):
+    text = said(run(costs={"host": 0.8}))
+    assert text.startswith("host is 25 % faster than native in tcp throughput") and "-" not in text
+
+
+def test_of_a_metric_of_which_less_is_better_it_costs_more(run):
+    text = said(run(costs={"host": 1.25}, workloads=[Workload("rr", [(LATENCY, 1.0, 0.01)])]))
+    assert text == "host costs 25 % more rr p99 latency."
+
+
+def test_nothing_proven_is_not_no_difference(run):
+    noisy = Workload("tcp", [(THROUGHPUT, 1e9, 0.3)])
+    assert said(run(costs={"a": 1.05, "b": 1.0}, workloads=[noisy])).startswith("No difference is proven: of 2 ")
+    assert said(run(costs={"a": 1.0})).startswith("No environment makes a difference")
+
+
+def test_with_a_ladder_it_is_the_step_that_costs(run):
+    costs = {"netns": 1.5, "bridge": 1.5, "published": 1.65}
+    text = said(run(costs=costs, ladder=["native", *costs]))
+    assert text.startswith("netns costs 33 % of tcp throughput against native and published ")
+    assert "against bridge; the other step shows no difference" in text
+
+
+def test_both_places_of_the_clients_are_named(run):
+    both = [replace(TCP, level=HERE), replace(TCP, level=ELSEWHERE), CPU]
+    bends = {("bridge", ELSEWHERE): 1.1 / 1.25, ("bridge", ()): 1 / 1.25}
+    text = said(run(costs={"bridge": 1.25}, workloads=both, bends=bends))
+    assert text.startswith("Clients on this machine: bridge costs 20 % of tcp throughput; clients elsewhere: bridge ")
+    assert text.endswith("; the other comparison shows no difference.") and "client=" not in text
+    only = said(run(costs={"bridge": 1.25}, workloads=both, bends={**bends, ("bridge", ELSEWHERE): 1 / 1.25}))
+    assert "; clients elsewhere: no environment makes a difference" in only
+
+
+def test_of_many_levels_it_is_the_most(run):
+    text = said(run(**rising_load()))
+    assert text.startswith("bridge costs up to 43 % of web requests/s; of the other 7 comparisons 1 differs, ")
+    assert "1 broke under the load" in text
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_too_few_blocks_have_no_answer(run, blocks):
+    assert said(run(costs={"bridge": 1.5}, blocks=blocks)).startswith("Too few blocks to say")
+
+
+def test_nothing_to_compare(run):
+    assert said(run(costs={})).startswith("Only native was measured")
+    assert said(run(costs={"host": 1.0}, blocks=0)).startswith("No trial has finished")
+    assert said(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 10.0, 0.0)])]))
