@@ -11,7 +11,7 @@ from weighbridge.report.bottleneck import counts, limit_of
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
 from weighbridge.report.confounders import calibrated, confounders, different_paths, interrupt_times, packet_sizes
-from weighbridge.report.content import Analysis, MetricReport, TrialRow
+from weighbridge.report.content import Analysis, MetricReport
 from weighbridge.report.curves import load_sweeps
 from weighbridge.report.durability import differences, durabilities, durability_lines
 from weighbridge.report.few import FEW_BLOCKS
@@ -21,6 +21,7 @@ from weighbridge.report.paths import paths_of
 from weighbridge.report.plan import Plan, plan_of
 from weighbridge.report.readings import readings
 from weighbridge.report.resources import is_resource_use, negligible
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import Better, Cost, compare
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value

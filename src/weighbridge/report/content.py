@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weighbridge.model.flag import Flag, FlagKind
+from weighbridge.model.flag import FlagKind
 from weighbridge.report.bottleneck import Bottleneck
 from weighbridge.report.few import FEW_BLOCKS, TOO_FEW
+from weighbridge.report.merged_latency import LatencyReport
 from weighbridge.report.names import metric_label, titled
 from weighbridge.report.paths import Paths
 from weighbridge.report.resources import is_resource_use
 from weighbridge.report.sweep import Broke, LoadSweep
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 
 
@@ -25,38 +27,6 @@ class Remark:
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRow:
-    """One trial that ended, whatever its outcome. Times are seconds; ``started_at`` is seconds since the epoch."""
-
-    id: int
-    order: int
-    """Its place in the session, from 1."""
-    block: int
-    attempt: int
-    environment: str
-    workload: str
-    level: str
-    label: str
-    outcome: str
-    message: str
-    started_at: float
-    duration_s: float
-    flags: tuple[Flag, ...]
-    values: Mapping[str, float]
-    """Metric -> value in the metric's unit; empty for a trial that failed."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it gave measurements."""
-        return self.outcome == "ok"
-
-    @property
-    def broke(self) -> bool:
-        """Whether the load was more than its server bears: a result without measurements, not a failure."""
-        return self.outcome == "broke"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,36 +168,6 @@ class Ladder:
 
     report: MetricReport
     steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """The merged latency of one environment: percentiles of all requests of all runs, never averaged.
-
-    ``costs`` compare the runs' own percentiles with the baseline's block by block; None where there is no pair, for
-    the baseline itself, and for percentiles with too few requests beyond them.
-    """
-
-    environment: str
-    runs: int
-    requests: int
-    percentiles: tuple[float, ...]
-    """In seconds, of the percents in `weighbridge.report.latency.PERCENTS`."""
-    costs: tuple[Cost | None, ...]
-    curve: tuple[tuple[float, float], ...]
-    """Percent and seconds, ever nearer to 100 %."""
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyReport:
-    """Every environment's merged latency for one metric of one workload at one level."""
-
-    workload: str
-    level: str
-    label: str
-    metric: str
-    rows: tuple[Latency, ...]
-    """In the study's order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from typing import Any
 from weighbridge.model.text import printable
 from weighbridge.report.analysis import analyse
 from weighbridge.report.bottleneck import Bottleneck
-from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
+from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_json import curves_json
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.merged_latency import Latency, LatencyReport
 from weighbridge.report.numbers import points
 from weighbridge.report.provenance import provenance
 from weighbridge.report.trial_flags import stable_text
@@ -33,8 +34,8 @@ def report_json(store: RunStore) -> dict[str, Any]:
       ``engine``: environment -> engine and version, without environments that have none. ``versions``:
       ``weighbridge`` (null in older runs), ``host`` (program -> version), ``userland`` (Debian package -> version).
       ``hosts``: name -> facts of the study's own hosts (``kernel`` of an ssh host, ...). ``paths``: the network path
-      of "ENVIRONMENT@HOST OF THE CLIENT" as it was probed: interfaces, ``mss``, ``routers``, ``translation``, netfilter
-      ``hooks`` and ``rules`` that it crosses; {} in runs from before paths were probed.
+      of "ENVIRONMENT@HOST OF THE CLIENT" as it was probed: interfaces, ``mss``, ``routers``, ``translation``,
+      netfilter ``hooks`` and ``rules`` that it crosses; {} in runs from before paths were probed.
     - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not
       known, or below five blocks.
     - ``trusted``: false where the A/A arm shows a cost, true where no such false cost was seen (which says nothing

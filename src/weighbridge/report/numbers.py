@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from weighbridge.report.content import Comparison
 from weighbridge.report.few import FEW_BLOCKS, TOO_FEW
 from weighbridge.statistics import Cost, Interval
 

@@ -9,7 +9,7 @@ from weighbridge.model.flag import Flag
 from weighbridge.model.interrupts import InterruptTime
 from weighbridge.report.bottleneck import Bottleneck, shared_limit
 from weighbridge.report.confounders import OUTSIDE, bare
-from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
+from weighbridge.report.content import Comparison, MetricReport, Remark
 from weighbridge.report.durability import unlike
 from weighbridge.report.family import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
 from weighbridge.report.numbers import difference_interval, floor_text, percent_interval, plain, share
@@ -18,6 +18,7 @@ from weighbridge.report.readings import Readings
 from weighbridge.report.resources import SITES_CPU, by_difference
 from weighbridge.report.sweep import Broke
 from weighbridge.report.trial_flags import about_flags
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import cost_percent, flags, next_look
 from weighbridge.store.extensions import Extension
 

@@ -7,12 +7,14 @@ from typing import Any
 from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
 from weighbridge.report.broke import reason
-from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
+from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.merged_latency import Latency, LatencyReport
 from weighbridge.report.names import metric_label
 from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantities, quantity
 from weighbridge.report.page import HALF_PX, place
 from weighbridge.report.sentences import baseline_sentence, remark_lines, swept
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.report.usage import Usage
 from weighbridge.statistics import cost_percent
 

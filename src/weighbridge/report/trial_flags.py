@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
-from weighbridge.report.content import Remark, TrialRow
+from weighbridge.report.content import Remark
 from weighbridge.report.numbers import plain
+from weighbridge.report.trial_row import TrialRow
 
 FOREIGN = 0.75
 """CPUs that may be busy outside of the sites: as `weighbridge.meters.host` has it, which a test compares."""

@@ -10,7 +10,7 @@ from statistics import median
 
 from weighbridge.model.flag import FlagCode
 from weighbridge.model.trial import PROMETHEUS
-from weighbridge.report.content import Analysis, TrialRow
+from weighbridge.report.content import Analysis
 from weighbridge.report.levels import Group, Level, every_s, groups_of, hosts_of
 from weighbridge.report.metered import (
     CPU,
@@ -25,6 +25,7 @@ from weighbridge.report.metered import (
     most,
     quantities,
 )
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.store.run import RunStore
 
 CONFIDENCE = 0.95

@@ -21,6 +21,7 @@ from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
+from weighbridge.runner.study_facts import durabilities, unlimited_links
 from weighbridge.runner.trial import run_trial
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
@@ -107,8 +108,8 @@ class Session:
                 self.store.add_facts(scope, facts)
             self.store.add_facts("path", self._sites.paths())
             self.store.add_facts("packet sizes", self._sites.sizes())
-            self.store.add_facts("durability", self._sites.durabilities())
-            self.store.add_facts("links", self._sites.links())
+            self.store.add_facts("durability", durabilities(self.study))
+            self.store.add_facts("links", unlimited_links(self.study))
             self.store.add_facts("during", self.look_around())
         return self._sites
 

@@ -227,21 +227,6 @@ class Sites:
                     found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
         return found
 
-    def links(self) -> dict[str, str]:
-        """Workloads that are measured without the rate limit which the hosts' cables have."""
-        limited = any(getattr(options, "link", None) is not None for options in self.study.file.hosts.values())
-        without = [cell.workload for cell in self.study.cells if limited and cell.link == "none"]
-        return {f"link of {name}": "no rate limit while it is measured" for name in without}
-
-    def durabilities(self) -> dict[str, str]:
-        """What a power cut leaves of each workload's data in each environment, by "ENVIRONMENT/WORKLOAD"."""
-        pairs = [(arm, cell) for cell in self.study.cells for arm in self.study.arms_of(cell)]
-        found = {
-            f"{arm.name}/{cell.label}": registry.workloads()[cell.kind].durability(self.study.options(arm, cell))
-            for arm, cell in pairs
-        }
-        return {place: durability for place, durability in found.items() if durability is not None}
-
     def readers(self) -> dict[str, Read]:
         """Who reads the files of each machine that sites are on."""
         return {machine_of(site.host): reader_of(site.host) for site in self._open.values()}
