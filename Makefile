@@ -20,7 +20,8 @@ check: setup
 unit: setup
 	.venv/bin/pytest -m "not real" -n 2
 
-# One at a time: they start engines and measure.
+# One at a time: they start engines and measure. Runs killed at more random moments than the few of this suite:
+# .venv/bin/pytest tests/real/test_kill_anywhere.py --kills 100
 real: setup
 	.venv/bin/pytest -m real -rs
 

@@ -63,7 +63,7 @@ class Clock:
         self._close()
         print(text, file=sys.stderr)
 
-    def begins(self, trial: Trial, done: int, total: int) -> None:
+    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """A trial ends where the next one begins."""
         block = self._current.block if self._current else 0
         self._close()

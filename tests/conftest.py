@@ -1,6 +1,7 @@
 """No unit test starts a process or touches the user's cache: only those marked ``real`` may."""
 
 import os
+import secrets
 import subprocess
 
 import pytest
@@ -10,6 +11,11 @@ settings.register_profile("shared-machine", deadline=None)  # how long an exampl
 settings.load_profile("shared-machine")
 
 FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kills", type=int, default=2, help="how often tests/real/test_kill_anywhere.py kills a run")
+    parser.addoption("--seed", type=int, default=secrets.randbelow(10**6), help="for the moments of these kills")
 
 
 @pytest.fixture(autouse=True)

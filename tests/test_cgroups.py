@@ -321,6 +321,22 @@ def test_pids_are_those_of_every_group_below_but_not_our_own(tree, number: int):
 
 
 @pytest.mark.parametrize("number", [1, 2])
+def test_a_process_of_an_outer_namespace_is_never_signalled(tree, monkeypatch: pytest.MonkeyPatch, number: int):
+    """The kernel lists it as 0, and to signal 0 would end our own process group."""
+    made = tree(number)
+    group = made.group().create()
+    base = made.mount / ("freezer" if number == 1 else "")
+    (base / "weighbridge/run/site/cgroup.procs").write_text("0\n0\n")
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
+    clock = iter(range(0, 100, 3))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    assert group.pids() == set()
+    group.kill()
+    assert killed == []
+
+
+@pytest.mark.parametrize("number", [1, 2])
 def test_kill_thaws_and_ends_every_process(tree, monkeypatch: pytest.MonkeyPatch, number: int):
     made = tree(number)
     group = made.group().create()

@@ -69,14 +69,14 @@ def test_the_studies_in_the_page_about_studies_load_and_are_between_two_hosts():
     kinds = []
     for text in blocks("docs/study.md", "yaml"):
         file = check(parse(text, "docs/study.md")).file
-        assert len(set(file.placement.values())) == 2
+        assert len(set(file.placement.named)) == 2
         kinds += {host.kind for host in file.hosts.values()}
     assert sorted(kinds) == ["ssh", "testbed"]
 
 
 def test_the_readme_s_first_study_loads_and_is_between_two_hosts():
     file = check(parse(blocks("README.md", "yaml")[0], "README.md")).file
-    assert sorted(set(file.placement.values())) == ["a", "b"]
+    assert sorted(set(file.placement.named)) == ["a", "b"]
 
 
 def test_the_readme_s_study_loads():

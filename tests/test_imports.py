@@ -20,12 +20,13 @@ ONLY: dict[str, set[str]] = {
     "store": {"model", "errors"},
     "replication": {"statistics", "model", "errors"},
     "report": {"store", "statistics", "replication", "model", "errors"},
-    "hosts": {"model", "errors", "process", "cgroups", "facts"},
+    "hosts": {"model", "errors", "process", "cgroups", "facts", "user_cache"},
     "meters": {"model", "errors", "cgroups"},
     "live": {"runner", "model", "errors"},
     "study": {"model", "errors", "registry"},
     "process": {"model", "errors"},
     "cgroups": {"model", "errors"},
+    "user_cache": {"errors"},
     "registry": {"model", "errors"},
 }
 """What a part may use beside itself."""

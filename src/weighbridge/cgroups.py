@@ -158,13 +158,16 @@ class Cgroup:
         return scope_files(self.version, self._path)
 
     def pids(self) -> set[int]:
-        """Every process in it and below it."""
+        """Every process in it and below it that has a number here.
+
+        The kernel lists a process of an outer PID namespace as 0, which to `os.kill` is the caller's own group.
+        """
         found: set[int] = set()
         for path in self._everywhere:
             for folder, _, _ in os.walk(path):  # groups may vanish meanwhile: walk passes over them
                 with contextlib.suppress(OSError):
                     found.update(int(line) for line in (Path(folder) / "cgroup.procs").read_text().split())
-        return found - {os.getpid()}
+        return {pid for pid in found if pid > 0} - {os.getpid()}
 
     def kill(self) -> None:
         """End every process in it, frozen or not; returns when none is left or after ten seconds."""

@@ -1,10 +1,16 @@
 """Every failure that a user can meet: one class each, with its stable exit code (listed in docs/reference.md)."""
 
+from typing import ClassVar
+
 
 class WeighbridgeError(Exception):
     """A failure that is told to the user as one sentence. Only the CLI catches it."""
 
     exit_code = 1
+    continuable: ClassVar[bool] = False
+    """Whether a run that ended so can be continued once the cause is removed."""
+    continue_with = ""
+    """The command that continues the run; empty where there is none to continue."""
 
 
 class StudyError(WeighbridgeError):
@@ -17,12 +23,14 @@ class Unavailable(WeighbridgeError):
     """Something that the study needs is not on this machine; the message says what makes it ready."""
 
     exit_code = 4
+    continuable = True
 
 
 class UserlandError(WeighbridgeError):
     """The root file system with the study's programs could not be built or unpacked."""
 
     exit_code = 5
+    continuable = True
 
 
 class RunDirectoryError(WeighbridgeError):
@@ -35,17 +43,19 @@ class DiskFull(WeighbridgeError):
     """No space is left where the run is saved; every finished trial is kept."""
 
     exit_code = 7
+    continuable = True
 
     @classmethod
     def of(cls, where: object) -> "DiskFull":
         """The failure for a run directory, with the one sentence that a user needs."""
-        return cls(f"no space left in {where}: every finished trial is kept; make room and run again")
+        return cls(f"no space left in {where}: every finished trial is kept; make room and continue the run")
 
 
 class EnvironmentLost(WeighbridgeError):
     """An environment went away in the middle of the run (its engine died, its container was removed)."""
 
     exit_code = 8
+    continuable = True
 
 
 class TrialsFailed(WeighbridgeError):
@@ -68,6 +78,9 @@ class Leftovers(WeighbridgeError):
 
 class Interrupted(BaseException):
     """Ctrl-C or SIGTERM. Not an Exception, so that no handler of failures swallows it."""
+
+    continuable = True
+    continue_with = ""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(f"signal {signal_number}")

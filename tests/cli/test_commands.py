@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from weighbridge import errors, process
-from weighbridge.cli import output, progress
+from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app, main
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.model.command import Completed
@@ -25,7 +25,8 @@ from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner import machine
 from weighbridge.runner import run as running
-from weighbridge.runner.clean import Leftover
+from weighbridge.runner.clean import Found, Leftover
+from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
@@ -194,19 +195,25 @@ def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
 @pytest.mark.parametrize(("left", "code"), [([], 0), ([Leftover("0123456789ab", "container", "x")], 1)])
 @pytest.mark.parametrize("check", [["--check"], []])
 def test_clean_as_json(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, left, code, check):
-    monkeypatch.setattr(cleaning, "find", lambda: (left, set()))
-    monkeypatch.setattr(cleaning, "clean", lambda: left)
+    for name in ("find", "clean"):
+        monkeypatch.setattr(cleaning, name, lambda: Found(tuple(left), {}, ()))
     said = weighbridge("clean", "--json", *check)
     assert said.code == code
     assert len(json.loads(said.out)) == len(left)
     assert len(said.err.splitlines()) == code
 
 
-def test_clean_spares_the_living(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cleaning, "find", lambda: ([Leftover("0123456789ab", "container", "x")], {"0123456789ab"}))
-    said = weighbridge("clean", "--check")
-    assert (said.code, said.out) == (0, "nothing is left\n")
-    assert "0123456789ab is alive" in said.err
+@pytest.mark.parametrize("check", [(), ("--check",)])
+def test_clean_names_what_it_spares(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, check):
+    """A run that another user keeps alive, and what is ignored: then it is not said that nothing is left."""
+    ignored = Foreign(Path("/tmp/weighbridge-7/0123456789ab/lock"), Fault.KIND)
+    found = Found((), {"0123456789ab": Path("/tmp/weighbridge-8/0123456789ab")}, (ignored,))
+    for name in ("find", "clean"):
+        monkeypatch.setattr(cleaning, name, lambda: found)
+    said = weighbridge("clean", *check)
+    assert said.code == 0 and said.out != "nothing is left\n"
+    assert "0123456789ab is alive" in said.err and "/tmp/weighbridge-8/" in said.err
+    assert str(ignored.path) in said.err
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -416,7 +423,7 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     monkeypatch.setattr(running, "require_ready", lambda _: None)
     monkeypatch.setattr(build, "_which", lambda program: f"/usr/bin/{program}")
     monkeypatch.setattr(
-        running, "run_study", lambda study, directory, progress, after: asked.append((study, directory))
+        running, "run_study", lambda study, directory, progress, after, blocks=None: asked.append((study, directory))
     )
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: pytest.fail("nobody is there to be asked"))
     return asked
@@ -440,7 +447,6 @@ def test_run_continues_without_a_study(weighbridge: Weighbridge, ready: list):
     assert weighbridge("run", "--out", "there").code == 0
     assert ready == [(None, Path("there"))]
     one_sentence(weighbridge("run"), 2, "name a study")
-    one_sentence(weighbridge("run", "--blocks", "2", "--out", "there"), 2, "--blocks needs a study")
 
 
 def test_run_with_other_blocks_says_so_in_the_text_that_is_kept(weighbridge: Weighbridge, ready: list):
@@ -458,12 +464,12 @@ def test_run_with_other_blocks_says_so_in_the_text_that_is_kept(weighbridge: Wei
 def test_limits_without_effect_are_told_before_anything_runs(weighbridge: Weighbridge, ready: list):
     weighbridge("init", "s.yaml")
     Path("s.yaml").write_text(Path("s.yaml").read_text().replace("cpus: 1,", "cpus: 5000,"))
-    for said in (weighbridge("plan", "s.yaml").out, weighbridge("run", "s.yaml", "--out", "there").err):
+    for said in (weighbridge("plan", "s.yaml").out, weighbridge("run", "s.yaml", "--out", "there", "-y").err):
         assert re.search(r"note: .*cpus: 5000 is more than .*no limit in effect", said)
 
 
 def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridge, monkeypatch, ready: list):
-    def lose(study, directory, progress, after):
+    def lose(study, directory, progress, after, blocks):
         with RunStore(directory, writable=True) as store:
             store.begin(study, {"run_id": "0123456789ab"})
             after(store)
@@ -472,7 +478,10 @@ def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridg
     monkeypatch.setattr(running, "run_study", lose)
     said = weighbridge("run", "first-look", "--out", "there")
     assert (said.code, said.out) == (4, "")
-    assert said.err.splitlines()[1:] == ["weighbridge: what went wrong"]
+    assert said.err.splitlines()[1:] == [
+        "weighbridge: what went wrong",
+        "weighbridge: to continue: weighbridge run --out there",
+    ]
     assert not Path("there/report.html").exists()
 
 
@@ -484,7 +493,7 @@ def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, mon
     with progress.show() as shown:
         for done in range(4):
             trial = Trial(1, done // 2, "redis", (), "bridge")
-            shown.begins(trial, done, 2)
+            shown.begins(trial, done, 2, 60.0)
             if shown._bar is not None:
                 assert shown._bar.tasks[0].fields["count"] == f"{done}/{max(2, done + 1)}"
             shown.ended(TrialRecord(trial, Outcome.OK, 0, 1, 1))
@@ -501,14 +510,14 @@ def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
     with progress.show() as shown:
         assert shown._bar is not None
         for done in range(3):
-            shown.begins(trial, done, 3)
-            assert bool(shown._bar.tasks[0].fields["left"]) is (done > 0)
+            shown.begins(trial, done, 3, 60.0)
+            assert shown._bar.tasks[0].fields["left"] == "60 s left"
             shown.ended(TrialRecord(trial, Outcome.OK if done else Outcome.PROGRAM_FAILED, 0, 1, 1, message="why"))
         (task,) = shown._bar.tasks
         assert (task.completed, task.total, task.fields["count"]) == (3, 3, "3/3")
         assert task.description == "block 1: redis (clients=50) in bridge"
         assert task.fields["left"]
-        shown.say("closing every site")
+        shown.say("cleaning up")
         assert task.fields["left"] == ""
         shown._bar.refresh()
         shown.done()
@@ -517,7 +526,7 @@ def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
     printed = screen.file.getvalue()
     assert "block 1, redis (clients=50) in bridge: " in printed
     assert "3/3" in printed
-    assert "closing every site" in printed
+    assert "cleaning up" in printed
 
 
 def test_run_says_what_is_not_ready(weighbridge: Weighbridge):
@@ -546,7 +555,7 @@ def test_two_runs_of_one_directory(weighbridge: Weighbridge, run: Path):
 def test_a_run_of_another_study(weighbridge: Weighbridge, run: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(running, "require_ready", lambda _: None)
     weighbridge("init", "other.yaml")
-    said = weighbridge("run", "other.yaml", "--out", run)
+    said = weighbridge("run", "other.yaml", "--out", run, "--yes")
     assert said.code == 6
     assert "another study" in said.err.splitlines()[-1]
 
@@ -590,15 +599,129 @@ def test_every_failure_is_its_sentence_and_its_code(weighbridge: Weighbridge, mo
     assert said.err.splitlines()[-1] == "weighbridge: what went wrong"
 
 
-@pytest.mark.parametrize("number", [2, 15])
-def test_an_interruption_says_how_to_go_on(weighbridge: Weighbridge, monkeypatch, ready: list, number: int):
+@pytest.mark.parametrize("ended", [Interrupted(2), Interrupted(15), errors.EnvironmentLost("gone")])
+@pytest.mark.parametrize("command", ["run first-look", "replicate docker-networks"])
+def test_what_ends_a_run_gives_the_command_that_continues_it(
+    weighbridge: Weighbridge, monkeypatch, ready: list, command: str, ended
+):
+    def begin_and_end(study, directory, *_):
+        with RunStore(directory, writable=True) as store:
+            store.begin(study, {"run_id": "0123456789ab"})
+        raise ended
+
+    monkeypatch.setattr(running, "run_study", begin_and_end)
+    name, study = command.split()
+    said = weighbridge(name, study)
+    assert said.code == ended.exit_code
+    advice = said.err.splitlines()[-1].partition("to continue: weighbridge ")[2].split()
+    assert advice[:2] == [name, "--out"] and Path(advice[2], "run.sqlite").is_file()
+    monkeypatch.setattr(running, "run_study", lambda study, directory, *_: ready.append((study, directory)))
+    ready.clear()
+    assert weighbridge(*advice).code == 0
+    assert ready == [(None, Path(advice[2]))]
+
+
+@pytest.mark.parametrize("name", ["TrialsFailed", "RunDirectoryError", "Untrusted"])
+def test_what_cannot_be_continued_gives_no_such_command(weighbridge: Weighbridge, monkeypatch, ready, run, name: str):
+    def end(*_):
+        raise getattr(errors, name)("what went wrong")
+
+    monkeypatch.setattr(running, "run_study", end)
+    one_sentence(weighbridge("run", "--out", run), CODES[name], "what went wrong")
+
+
+def test_an_interruption_before_a_run_began(weighbridge: Weighbridge, monkeypatch, ready: list):
     def interrupt(*_):
-        raise Interrupted(number)
+        raise Interrupted(2)
 
     monkeypatch.setattr(running, "run_study", interrupt)
     said = weighbridge("run", "first-look", "--out", "there")
-    assert said.code == 128 + number
-    assert "Run the same command again" in said.err.splitlines()[-1]
+    assert said.code == 130 and "to continue" not in said.err
+
+
+# -- a study is code -------------------------------------------------------------------------------
+
+BRINGS = """\
+study: brings
+question: What is read and started?
+hosts:
+  a: {kind: ssh, destination: localhost, address: 192.0.2.10}
+  b: {kind: ssh, destination: me@there, config: their.conf}
+placement: {client: a, server: b}
+baseline: native
+environments: {native: {kind: native}}
+workloads: {web: {kind: nginx-wrk, picture: cat.jpg, content: picture}}
+prometheus: {url: "http://127.0.0.1:9090", queries: {load: {query: up, unit: "1"}}}
+repetitions: {blocks: 10}
+"""
+
+
+@pytest.fixture
+def brings() -> Path:
+    """A study that brings one of everything."""
+    Path("their.conf").write_text("Host there\n  ProxyCommand sh -c 'id > /tmp/x'\n  User me\nMatch exec true\n")
+    Path("cat.jpg").write_bytes(b"jpg")
+    Path("brings.yaml").write_text(BRINGS)
+    return Path("brings.yaml")
+
+
+def test_the_plan_shows_every_file_and_command_that_a_study_brings(weighbridge: Weighbridge, brings: Path):
+    found = json.loads(weighbridge("plan", brings, "--json").out)["brings"]
+    assert {(each["what"], each["place"], each["value"]) for each in found} == {
+        ("machine", "hosts.a.destination", "localhost"),
+        ("machine", "hosts.b.destination", "me@there"),
+        ("ssh configuration", "hosts.b.config", str(Path("their.conf").absolute())),
+        ("server", "prometheus.url", "http://127.0.0.1:9090"),
+        ("file", "workloads.web.picture", str(Path("cat.jpg").absolute())),
+    }
+    (lines,) = [each["lines"] for each in found if each["lines"]]
+    assert lines == ["ProxyCommand sh -c 'id > /tmp/x'", "Match exec true"]
+    said = weighbridge("plan", brings).out
+    assert all(value in said for each in found for value in (each["value"], *each["lines"]))
+
+
+def test_no_bundled_study_brings_anything(weighbridge: Weighbridge):
+    assert all(json.loads(weighbridge("plan", name, "--json").out)["brings"] == [] for name in bundled())
+
+
+def test_a_study_that_is_not_bundled_needs_yes_without_a_terminal(weighbridge: Weighbridge, ready: list, brings):
+    weighbridge("init", "mine.yaml")
+    for study in ("mine.yaml", brings):
+        one_sentence(weighbridge("run", study, "--out", "there"), 2, "a study is code", "--yes", f"plan {study}")
+        assert ready == []
+        assert weighbridge("run", study, "--out", "there", "--yes").code == 0
+        ready.clear()
+
+
+def test_a_run_whose_study_brings_something_needs_yes_again(weighbridge: Weighbridge, ready: list, brings, tmp_path):
+    with RunStore(tmp_path / "got", writable=True) as store:
+        store.begin(load(str(brings)), {"run_id": "0123456789ab"})
+    said = weighbridge("run", "--out", tmp_path / "got")
+    assert (said.code, ready) == (2, []) and "ProxyCommand" in said.err
+    assert weighbridge("run", "--out", tmp_path / "got", "--yes").code == 0
+    assert ready == [(None, tmp_path / "got")]
+
+
+def test_a_person_is_asked(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    monkeypatch.setattr(approval, "_person_there", lambda: True)
+    monkeypatch.setattr(typer, "confirm", lambda text, **_: asked.append(text))
+    weighbridge("init", "mine.yaml")
+    assert weighbridge("run", "mine.yaml", "--out", "there").code == 0
+    assert len(asked) == len(ready) == 1
+
+
+# -- more blocks -----------------------------------------------------------------------------------
+
+
+def test_the_plan_of_other_blocks(weighbridge: Weighbridge):
+    planned = json.loads(weighbridge("plan", "first-look", "--blocks", "3", "--json").out)
+    assert planned["blocks"] == planned["most_blocks"] == 3
+    assert {trial["block"] for trial in planned["trials"]} == {1, 2, 3}
+
+
+def test_fewer_blocks_than_a_run_has(weighbridge: Weighbridge, run: Path):
+    one_sentence(weighbridge("run", "--out", run, "--blocks", "3"), 6, "already has 10 blocks")
 
 
 def test_a_failure_of_several_lines_has_the_program_in_each(weighbridge: Weighbridge):
@@ -686,10 +809,14 @@ def test_export_needs_to_know_what(weighbridge: Weighbridge, run: Path):
 
 @pytest.mark.parametrize(("number", "code"), [(28, 7), (122, 7), (30, 1)])
 def test_a_disk_that_takes_nothing(weighbridge: Weighbridge, run: Path, monkeypatch, number: int, code: int):
-    def refuse(path: Path, *_, **__):
-        raise OSError(number, "it is full", str(path))
+    usual = Path.open
 
-    monkeypatch.setattr(Path, "write_text", refuse)
+    def refuse(path: Path, mode: str = "r", *arguments, **keywords):
+        if mode in ("w", "x"):
+            raise OSError(number, "it is full", str(path))
+        return usual(path, mode, *arguments, **keywords)
+
+    monkeypatch.setattr(Path, "open", refuse)
     one_sentence(weighbridge("report", run), code, "report.html", "it is full")
 
 

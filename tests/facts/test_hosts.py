@@ -6,11 +6,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts.hosts import CLOCK, COMPARED, about_hosts, found_differences
+from weighbridge.facts.hosts import COMPARED, about_hosts, found_differences
+from weighbridge.model.site import ClockOffset
 
 
-def host(**facts: str) -> Any:
-    return SimpleNamespace(facts=lambda: facts)
+def host(offset: ClockOffset | None = None, **facts: str) -> Any:
+    return SimpleNamespace(facts=lambda: facts, clock=lambda: offset)
 
 
 def test_hosts_without_facts_have_none_and_no_differences():
@@ -32,17 +33,17 @@ def test_what_differs_is_told():
 
 
 def test_a_host_that_does_not_say_is_not_different():
-    assert found_differences({"a": {"kernel": "6.1"}, "b": {}}) == {}
+    assert found_differences({"a": {"kernel": "6.1"}, "b": {}}, {}) == {}
 
 
 def test_clocks_that_are_far_apart_are_told():
-    assert found_differences({"b": {CLOCK: "0.0009"}}) == {}
-    assert found_differences({"b": {CLOCK: "-1.5 s"}}) == {
-        "clock of b": "the clock of host b is -1.500 s off this machine's"
-    }
+    found = about_hosts({"a": host(), "b": host(ClockOffset(-1.5, 0.01)), "c": host(ClockOffset(0.0009, 0.0))})
+    assert found["host differences"] == {"clock of b": "the clock of host b is -1.500 s off this machine's"}
+    assert set(found["host b"]) == set(found["host c"]) == {"clock"}
+    assert "host differences" not in about_hosts({"b": host(ClockOffset(0.010, 0.0095))})  # less than is known
 
 
-@given(st.dictionaries(st.sampled_from([*COMPARED, CLOCK, "other"]), st.text(max_size=20)))
+@given(st.dictionaries(st.sampled_from([*COMPARED, "other"]), st.text(max_size=20)))
 def test_any_text_is_taken(facts: dict[str, str]):
-    for sentence in found_differences({"a": facts, "b": {}}).values():
+    for sentence in found_differences({"a": facts, "b": {}}, {}).values():
         assert sentence

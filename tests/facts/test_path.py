@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.errors import EnvironmentLost
-from weighbridge.facts import path
-from weighbridge.facts.path import LARGEST, SMALLEST, NetworkPath, parse, probe, probe_command, reached
+from weighbridge.facts import _probing
+from weighbridge.facts.path import LARGEST, SMALLEST, DatagramPath, parse, probe, probe_command
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.plugin import Endpoint
 
@@ -44,7 +44,6 @@ class Place:
     """As much of a site as a probe needs."""
 
     answer: Any = None
-    transport: str = "udp"
     listens_after: int = 0
     receiver: Receiver = field(default_factory=Receiver)
     commands: list[Command] = field(default_factory=list)
@@ -60,7 +59,7 @@ class Place:
         return self.answer
 
     def listening(self, ports: Any) -> bool:
-        assert ports == ((self.transport, AT.port),)
+        assert ports == (("udp", AT.port),)
         self.listens_after -= 1
         return self.listens_after < 0
 
@@ -77,7 +76,7 @@ def test_both_ends_run_the_same_program_with_the_address_as_an_argument():
 
 def test_what_was_found_and_that_the_answering_end_is_stopped():
     server, client = Place(listens_after=3), Place(answer=ended(FOUND))
-    assert probe(server, client, AT) == NetworkPath(1472, "192.0.2.1")
+    assert probe(server, client, AT) == DatagramPath(1472, "192.0.2.1")
     assert [command.argv[3:5] for command in server.commands] == [("answer", "0.0.0.0")]
     assert [command.argv[3:5] for command in client.commands] == [("ask", "192.0.2.7")]
     assert server.receiver.stopped == 1
@@ -90,17 +89,6 @@ def test_an_asking_end_that_found_nothing_is_no_result(answer: Completed):
     assert server.receiver.stopped == 1
 
 
-def test_a_connection_is_reached_where_the_connecting_end_says_so():
-    for code, found in ((0, True), (1, False), (111, False), (-14, False)):
-        server, client = Place(transport="tcp", listens_after=2), Place(answer=ended(returncode=code))
-        assert reached(server, client, AT) is found
-        assert server.commands[0].argv[3:] == ("listen", "0.0.0.0", "15201", "5")
-        assert client.commands[0].argv[3:] == ("connect", "192.0.2.7", "15201", "5")
-        assert server.receiver.stopped == 1
-    taken = Place(transport="tcp", listens_after=1, receiver=Receiver(code=98))
-    assert not reached(taken, Place(), AT) and taken.receiver.stopped == 1
-
-
 def test_a_port_that_is_taken_or_a_site_without_perl_is_no_result():
     server, client = Place(listens_after=1, receiver=Receiver(code=98)), Place()
     assert probe(server, client, AT) is None
@@ -109,7 +97,7 @@ def test_a_port_that_is_taken_or_a_site_without_perl_is_no_result():
 
 
 def test_an_answering_end_that_never_listens_is_no_result(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(path, "READY_S", 0.01)
+    monkeypatch.setattr(_probing, "READY_S", 0.01)
     server = Place(listens_after=10**9)
     assert probe(server, Place(), AT) is None
     assert server.receiver.stopped == 1
@@ -125,9 +113,9 @@ def test_the_answering_end_is_stopped_when_an_environment_goes():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("payload=1422 from=10.0.0.2\n", NetworkPath(1422, "10.0.0.2")),
-        ("payload=65507 from=127.0.0.1\n", NetworkPath(65507, "127.0.0.1")),
-        ("payload=16 from=10.0.0.2\n", NetworkPath(16, "10.0.0.2")),
+        ("payload=1422 from=10.0.0.2\n", DatagramPath(1422, "10.0.0.2")),
+        ("payload=65507 from=127.0.0.1\n", DatagramPath(65507, "127.0.0.1")),
+        ("payload=16 from=10.0.0.2\n", DatagramPath(16, "10.0.0.2")),
         ("payload=15 from=10.0.0.2\n", None),
         ("payload=65508 from=10.0.0.2\n", None),
         ("payload=1472 from=10.0.0.2", None),
@@ -143,14 +131,14 @@ def test_the_answering_end_is_stopped_when_an_environment_goes():
         ("mtu", None),
     ],
 )
-def test_what_the_asking_end_printed(text: str, found: NetworkPath | None):
+def test_what_the_asking_end_printed(text: str, found: DatagramPath | None):
     assert parse(text) == found
 
 
 @given(st.integers(SMALLEST, LARGEST))
 def test_every_result_is_read_and_none_that_is_cut_off(payload: int):
     text = f"payload={payload} from=10.0.0.2\n"
-    assert parse(text) == NetworkPath(payload, "10.0.0.2")
+    assert parse(text) == DatagramPath(payload, "10.0.0.2")
     assert not any(parse(text[:length]) for length in range(len(text)))
 
 

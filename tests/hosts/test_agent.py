@@ -5,13 +5,16 @@ import hashlib
 import os
 import socket
 import threading
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
+from weighbridge.facts.hosts import about_hosts
 from weighbridge.hosts import _channel, ssh
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts._connect import clock_offset
@@ -54,8 +57,23 @@ def test_questions_are_answered(far: tuple[Channel, socket.socket], tmp_path: Pa
     (tmp_path / "file").write_bytes(b"\0some\xff")
     assert channel.call("read", path=str(tmp_path / "file")).data == b"\0some\xff"
     assert channel.call("free_port", taken=[]).fields["value"] % 2 == 0
-    ahead, within = clock_offset(channel, 3)
-    assert abs(ahead) <= within + 0.01 and within < 5
+    offset = clock_offset(channel, 3)
+    assert abs(offset.ahead_s) <= offset.within_s + 0.01 and offset.within_s < 5
+
+
+@pytest.mark.parametrize("ahead_s", [-90.0, 0.0, 60.0])
+def test_a_clock_that_is_wrong_over_there_is_a_difference_of_the_hosts(
+    far: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch, ahead_s: float
+):
+    monkeypatch.setitem(operations.TABLE, "time", lambda *_: ({"value": time.time() + ahead_s}, b""))
+    monkeypatch.setitem(operations.TABLE, "facts", lambda *_: ({"value": {"kernel": "6.1"}}, b""))
+    hello = {"root": True, "pid": 1, "cpus": [0], "server": "10.0.0.2", "interfaces": {}, "python": "3.11"}
+    options = SshOptions(kind="ssh", destination="far")
+    unused: Any = None
+    found = about_hosts({"far": ssh.SshHost("far", options, unused, unused, hello, far[0])})
+    assert "clock" in found["host far"]
+    told = found.get("host differences", {})
+    assert set(told) == ({"clock of far"} if ahead_s else set())
 
 
 def test_many_threads_get_their_own_answers(far: tuple[Channel, socket.socket], tmp_path: Path):

@@ -67,7 +67,7 @@ def test_before_the_first_trial_there_is_only_what_is_known():
 
 def test_the_trial_that_runs():
     live = Live()
-    live.begins(NATIVE, 7, 24)
+    live.begins(NATIVE, 7, 24, 60.0)
     found = scraped(live)
     assert (found["trials_done"], found["trials_planned"], found["block"]) == ([({}, 7)], [({}, 24)], [({}, 3)])
     assert found["trial_info"] == [({**AT, "block": "3", "attempt": "1"}, 1.0)]
@@ -80,11 +80,11 @@ def test_the_trial_that_runs():
 
 def test_what_a_trial_measured_and_how_it_ended():
     live = Live()
-    live.begins(NATIVE, 0, 2)
+    live.begins(NATIVE, 0, 2, 60.0)
     live.ended(ended(speed=41.0))
-    live.begins(ONE, 1, 2)
+    live.begins(ONE, 1, 2, 60.0)
     live.ended(ended(ONE, Outcome.BROKE))
-    live.begins(NATIVE, 2, 2)
+    live.begins(NATIVE, 2, 2, 60.0)
     live.ended(ended())
     found = scraped(live)
     assert found["trials_done"] == found["trials_planned"] == [({}, 3)], "a repeated block: more than was planned"
@@ -156,7 +156,7 @@ def test_several_are_told_the_same():
     first, second = Live(), Live()
     both = Together(first, second)
     both.say("hello")
-    both.begins(NATIVE, 0, 1)
+    both.begins(NATIVE, 0, 1, 60.0)
     both.ended(ended())
     both.looked(10, [Standing("net", "one", 0.1, False, None)])
     for live in (first, second):
@@ -238,7 +238,7 @@ def test_it_is_served_and_ended(monkeypatch: pytest.MonkeyPatch):
         status, headers, body = answer(application)
         assert status == "200 OK" and "text/plain" in dict(headers)["Content-Type"]
         assert b"weighbridge_block 0.0" in body and b"python_info" not in body, "a registry of its own"
-        live.begins(NATIVE, 0, 1)
+        live.begins(NATIVE, 0, 1, 60.0)
         assert b"weighbridge_block 3.0" in answer(application)[2]
         raise KeyError
     assert sorted(made[0].did) == ["closed", "ended"]
@@ -277,7 +277,7 @@ def test_a_second_scrape_in_one_trial_computes_nothing():
     registry = CollectorRegistry(auto_describe=True)
     registry.register(Families(lambda: asked.append(1) or live.now()))
     application = Kept(make_wsgi_app(registry), lambda: live.version)
-    live.begins(NATIVE, 0, 1)
+    live.begins(NATIVE, 0, 1, 60.0)
     asked.clear()
     first = answer(application)
     assert answer(application) == first and len(asked) == 1

@@ -183,12 +183,12 @@ def test_one_that_has_said_much_is_started_anew(monkeypatch: pytest.MonkeyPatch)
 def test_the_meters_of_a_session():
     hosts = [SomeHost(), SomeHost()]
     hosts[1].name = "b"
-    with meters(Meters(hz=5)) as made:
+    with meters(Meters(), 5.0) as made:
         assert made.of(hosts).keys() == {"a", "b"}
         assert made.of(hosts[:1]).keys() == {"a"}
         assert made.of(hosts)["b"] is made.of(hosts)["b"]
     assert [[process.stopped for _, process in host.started] for host in hosts] == [[1], [1]]
-    with meters(Meters(source="off")) as made:
+    with meters(Meters(source="off"), 1.0) as made:
         assert made.of([SomeHost(refuses=Unavailable("no"))]) == {}
-    with meters(Meters()) as made, pytest.raises(MeterFailed):
+    with meters(Meters(), 1.0) as made, pytest.raises(MeterFailed):
         made.of([SomeHost(refuses=Unavailable("no"))])["a"].begin({})

@@ -19,6 +19,7 @@ from weighbridge.meters import prometheus, prometheus_api
 from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.prometheus import MOST_SERIES, Watched
 from weighbridge.meters.prometheus_api import QueryRefused, Span, clock, connection, fresh, over_time, read, reason
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Prometheus
 from weighbridge.model.trial import PROMETHEUS, Series, Trial, TrialRecord
@@ -46,10 +47,17 @@ def matrix(*series: tuple[Mapping[str, str], Mapping[float, str]], began: float 
     return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
 
 
+STEAL = Flag(FlagCode.STEAL, figures={"share": 0.03})
+
+
+def _gap(text: str) -> Flag:
+    return Flag(FlagCode.PROMETHEUS, text=text)
+
+
 def trial(lasted: float = 5.0) -> TrialRecord:
     return TrialRecord(
         Trial(1, 0, "cpu", (), "native"), Outcome.OK, BEGAN, lasted, lasted - 0.5, measurements=MEASURED,
-        flags=("steal 3%",), series=(OWN,),
+        flags=(STEAL,), series=(OWN,),
     )  # fmt: skip
 
 
@@ -202,7 +210,7 @@ def full(lasted: int = 5, step: int = 1) -> dict[float, str]:
 def test_a_trial_gets_the_series_of_its_time():
     server = Server(reads=(200, matrix(({"device": "sda", "__name__": "r"}, full()), ({"device": "sdb"}, full()))))
     record = watched(server).completed(trial())
-    assert record.flags == ("steal 3%",) and record.series[0] == OWN and record.measurements == MEASURED
+    assert record.flags == (STEAL,) and record.series[0] == OWN and record.measurements == MEASURED
     assert [(each.place, each.name) for each in record.series[1:]] == [
         (PROMETHEUS, 'reads{device="sda"} B/s'), (PROMETHEUS, 'reads{device="sdb"} B/s'),
     ]  # fmt: skip
@@ -229,7 +237,7 @@ def test_without_labels_the_name_is_the_query_s():
 )  # fmt: skip
 def test_gaps_are_flags(seconds: list[int], told: str):
     record = watched(Server(reads=(200, matrix(({}, dict.fromkeys(seconds, "1")))))).completed(trial(10.4))
-    assert record.flags[1:] == ((f"prometheus: no samples of reads {told}",) if told else ())
+    assert record.flags[1:] == ((_gap(f"no samples of reads {told}"),) if told else ())
     assert len(record.series) == (2 if seconds else 1)
     assert record.measurements == MEASURED
 
@@ -237,7 +245,7 @@ def test_gaps_are_flags(seconds: list[int], told: str):
 def test_many_gaps_are_one_short_flag():
     record = watched(Server(reads=(200, matrix(({}, dict.fromkeys(range(0, 40, 3), "1")))))).completed(trial(36.2))
     (flag,) = record.flags[1:]
-    assert flag.endswith("between 7 s and 8 s, and in 9 more gaps")
+    assert flag.text.endswith("between 7 s and 8 s, and in 9 more gaps")
 
 
 def test_one_series_may_have_what_another_one_lacks():
@@ -245,7 +253,7 @@ def test_one_series_may_have_what_another_one_lacks():
     record = watched(
         Server(reads=(200, matrix(*(({"n": str(n)}, each) for n, each in enumerate(values)))))
     ).completed(trial())
-    assert record.flags == ("steal 3%",) and len(record.series) == 3
+    assert record.flags == (STEAL,) and len(record.series) == 3
 
 
 def captured_trial(name: str) -> TrialRecord:
@@ -261,8 +269,8 @@ def test_captured_answers_of_an_exporter_that_was_gone_for_a_while():
     (series,) = done.series
     sent = json.loads(captured("gap"))["data"]["result"][0]["values"]
     assert len(series.values) == len(sent) and series.at_s[-1] == pytest.approx(record.duration_s, abs=1e-3)
-    assert done.flags[0].startswith("prometheus: no samples of seen between ")
-    assert done.flags[1] == "prometheus: no samples of gone in this trial"
+    assert done.flags[0].text.startswith("no samples of seen between ")
+    assert done.flags[1] == _gap("no samples of gone in this trial")
 
 
 def test_captured_answers_of_a_server_that_was_gone_for_a_while():
@@ -276,7 +284,7 @@ def test_captured_answers_of_a_server_that_was_gone_for_a_while():
         (series,) = done.series
         assert len(series.values) < len(repeated)
         (flag,) = done.flags
-        assert flag.startswith("prometheus: no samples of load between ")
+        assert flag.text.startswith("no samples of load between ")
     unknown = watched(Server(load=(200, captured("repeated"))), "load").completed(whole)
     assert len(unknown.series[0].values) == len(repeated) and unknown.flags == ()
 
@@ -290,7 +298,7 @@ def test_a_number_by_itself_has_no_age():
 def test_a_server_that_is_gone_is_a_flag_for_each_query():
     gone = MeterFailed("the server does not answer (Connection refused)")
     record = watched(Server(reads=gone, writes=(200, matrix(({}, full()))))).completed(trial())
-    assert record.flags[1:] == (f"prometheus: no samples of reads: {gone}",)
+    assert record.flags[1:] == (_gap(f"no samples of reads: {gone}"),)
     assert [each.name for each in record.series[1:]] == ["writes B/s"] and record.measurements == MEASURED
 
 
@@ -299,8 +307,8 @@ def test_a_slow_server_is_not_waited_for_longer_than_said(monkeypatch: pytest.Mo
     server = Server(reads=(200, b""), writes=(200, b""))
     record = watched(server).completed(trial())
     assert record.flags[1:] == (
-        "prometheus: no samples of reads: the server was too slow",
-        "prometheus: no samples of writes: the server was too slow",
+        _gap("no samples of reads: the server was too slow"),
+        _gap("no samples of writes: the server was too slow"),
     )
     assert server.asked == []
 
@@ -315,7 +323,7 @@ def test_more_series_than_are_kept_are_a_flag():
     many = [({"n": str(n)}, full()) for n in range(MOST_SERIES + 3)]
     record = watched(Server(reads=(200, matrix(*many)))).completed(trial())
     assert len(record.series) == 1 + MOST_SERIES
-    assert record.flags[1:] == (f"prometheus: {MOST_SERIES + 3} series of reads, of which {MOST_SERIES} are kept",)
+    assert record.flags[1:] == (_gap(f"{MOST_SERIES + 3} series of reads, of which {MOST_SERIES} are kept"),)
 
 
 # -- before a run --------------------------------------------------------------------------------------

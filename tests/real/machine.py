@@ -11,14 +11,23 @@ from pathlib import Path
 
 from weighbridge import cgroups
 from weighbridge.process import RUN_VARIABLE
-from weighbridge.runner import state
+from weighbridge.runner import living, state
 from weighbridge.userland.build import cache_folder
 
 PROGRAMS = {
     "dockerd", "containerd", "docker-proxy", "redis-server", "redis-benchmark", "iperf3", "sysbench", "nginx", "wrk",
     "mariadbd", "mysqld",
 }  # fmt: skip
-FOLDERS = tuple(Path(path) for path in ("/run/docker", "/run/containerd", "/etc/docker", "/run/netns"))
+FOLDERS = tuple(
+    Path(path)
+    for path in (
+        "/run/docker", "/run/docker.pid", "/run/docker.sock", "/run/containerd", "/run/runc", "/run/netns",
+        "/etc/docker", "/etc/containerd", "/var/lib/docker", "/var/lib/containerd", "/var/lib/cni",
+        "/var/lib/weighbridge", "/opt/containerd",
+    )
+)  # fmt: skip
+"""Whatever an engine may write to, beside its own data in the cache."""
+TEMPORARY = ("containerd*", "docker*", "runc*", "weighbridge-[0-9]*")
 MOUNTS = ("weighbridge", "userlands", "docker", "containerd", "netns", "overlay", "cgroup", "loop")
 SYSCTLS = ("ip_forward", "conf/all/forwarding")
 SETTLE_S = 10.0
@@ -52,7 +61,7 @@ class Machine:
 
 
 def _living() -> set[str]:
-    return {run for run in state.known_runs() if state.alive(run)}
+    return {run for run in state.known_runs() if living.alive(run)}
 
 
 def _of_others() -> set[str]:
@@ -99,6 +108,8 @@ def _files() -> Iterator[str]:
         for path in (folder, *folder.rglob("*")):
             if path.exists() or path.is_symlink():
                 yield f"file {path}"
+    for path in (path for pattern in TEMPORARY for path in Path("/tmp").glob(pattern)):
+        yield f"file {path}"
     for path in (cache_folder() / "userlands").glob(".building-*"):
         yield f"file {path}"
 

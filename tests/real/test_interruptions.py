@@ -53,7 +53,7 @@ def test_interrupted_in_the_middle(machine: Machine, study: Path, run: Path, tmp
         began = time.monotonic()
         done = going_on.end(number)
     assert time.monotonic() - began < 15
-    done.must_fail(128 + number, "interrupted", "Run the same command again")
+    done.must_fail(128 + number, "interrupted", f"to continue: weighbridge run --out {run}")
     assert "report: " in done.stdout
     machine.must_be_unchanged()
     before = trials(run)
@@ -108,7 +108,7 @@ def _in_a_trial(going_on: Going, run: Path) -> None:
 def _while_closing(going_on: Going, run: Path) -> None:
     going_on.await_that(lambda: len(trials(run)) >= 2)
     going_on.process.send_signal(signal.SIGINT)
-    going_on.await_text("closing every site")
+    going_on.await_text("cleaning up")
 
 
 MOMENTS = [_at_engine_start, _at_dockerd, _at_import, _in_a_trial, _while_closing]

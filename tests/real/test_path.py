@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.facts import path
-from weighbridge.facts.path import probe, reached
+from weighbridge.facts import _probing
+from weighbridge.facts.connection import connection
+from weighbridge.facts.path import probe
 from weighbridge.hosts import kernel
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
@@ -287,16 +288,29 @@ def test_the_real_programs_send_what_was_probed_and_a_byte_more_is_fragmented(
     assert (fragments(client) > 0) == bool(more)
 
 
-def test_a_connection_comes_about_or_not(namespace: Make, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(path, "READY_S", 1.0)
+def test_the_path_of_a_connection(namespace: Make, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_probing, "READY_S", 1.0)
     client, server = namespace(), namespace()
-    link(client, "eth0", server, "eth0", 1500)
+    link(client, "eth0", server, "eth0", 1400)
     client.ip("address", "add", f"{CLIENT}/15", "dev", "eth0")
     server.ip("address", "add", f"{SERVER}/15", "dev", "eth0")
     at = Endpoint(SERVER, SERVER, PORT)
-    assert reached(server, client, at) and reached(server, client, at), "no port is left waiting"
-    assert not reached(server, client, Endpoint(SERVER, SERVER.replace(".2.2", ".3.3"), PORT)), "nobody is there"
+    for transport in ("tcp", "udp", "tcp"):  # no port is left waiting
+        found = connection(server, client, at, transport)
+        assert found is not None and found.transport == transport
+        ends = [(each.place, each.name, each.kind, each.mtu) for each in found.interfaces]
+        assert ends == [("client", "eth0", "veth", 1400), ("server", "eth0", "veth", 1400)]
+        assert (found.routers, found.translation, found.loopback) == (0, "none", False)
+        assert found.mss == (1348 if transport == "tcp" else None), "1400 less 40 of headers and 12 of time stamps"
+    alone = connection(server, server, Endpoint("127.0.0.1", "127.0.0.1", PORT), "tcp") if server_lo(server) else None
+    assert alone is not None and alone.loopback and alone.mtu == 65536 and (alone.mss or 0) > 9000
+    assert connection(server, client, Endpoint(SERVER, SERVER.replace(".2.2", ".3.3"), PORT), "tcp") is None
     server.ip("route", "del", "198.18.0.0/15")
     began = time.monotonic()
-    assert not reached(server, client, at), "no way back"
-    assert time.monotonic() - began < 3
+    assert connection(server, client, at, "tcp") is None, "no way back"
+    assert time.monotonic() - began < 30
+
+
+def server_lo(server: Namespace) -> bool:
+    server.ip("link", "set", "lo", "up")
+    return True

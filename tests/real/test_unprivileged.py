@@ -17,7 +17,7 @@ from weighbridge.userland.build import key_of
 
 from .machine import Machine
 from .users_engine import own_engine, socket_of
-from .weighing import DOCKER, NATIVE, REDIS, Ended, facts, trials, write_study
+from .weighing import DOCKER, NATIVE, REDIS, Ended, facts, run_id, trials, write_study
 
 USER = 54321
 PYTHON = "/usr/bin/python3"
@@ -127,3 +127,25 @@ def test_docker_through_an_engine_that_lets_the_user_in(user: Path, userland: Us
         assert done.code == 0, done
         assert {row["outcome"] for row in trials(run)} == {"ok"} and len(trials(run)) == 2
         assert {container.name for container in engine.containers.list(all=True)} == before
+
+
+def test_a_state_folder_that_somebody_else_made(machine: Machine, user: Path, tmp_path: Path):
+    """Another user links what a run writes to a file of the user's: nothing begins, and the file stays."""
+    study, mine = user / "study.yaml", user / "mine"
+    shutil.copy(write_study(tmp_path, workloads=("cpu: {kind: sysbench-cpu, duration: 1s}",), blocks=1), study)
+    mine.write_text("precious")
+    os.chown(mine, USER, USER)
+    foreign = Path(f"/tmp/weighbridge-{USER}")
+    foreign.mkdir()
+    try:
+        os.chown(foreign, USER + 1, USER + 1)
+        foreign.chmod(0o777)
+        done = as_user(user, "run", study, "--out", user / "run", "--yes")
+        done.must_fail(4, str(foreign), "XDG_RUNTIME_DIR")
+        (foreign / run_id(user / "run")).mkdir()
+        (foreign / run_id(user / "run") / "owner.json").symlink_to(mine)
+        as_user(user, "run", study, "--out", user / "run", "--yes").must_fail(4, str(foreign))
+        assert str(foreign) in as_user(user, "clean", "--check").stderr
+    finally:
+        shutil.rmtree(foreign)
+    assert mine.read_text() == "precious"

@@ -13,14 +13,13 @@ import docker
 
 from weighbridge.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.engines import firewall
-from weighbridge.engines.private import _START, _alone
+from weighbridge.engines.private import HOST_FOLDERS, _alone, secluded
 from weighbridge.model.site import Userland
 from weighbridge.runner import state
 
 from .machine import Machine
 
 GROUP = "/weighbridge/own-engine-of-a-test"
-FOLDERS = (Path("/etc/docker"), Path("/run/docker"), Path("/run/containerd"))
 
 
 @contextmanager
@@ -53,11 +52,11 @@ def _prepare(stack: ExitStack, folder: Path) -> None:
     (state.base() / "own-engine").mkdir()  # so that no run removes the folder, which is what engines lock
     stack.callback((state.base() / "own-engine").rmdir)
     stack.enter_context(_alone(state.base(), print))
-    for path in FOLDERS:
+    for path in HOST_FOLDERS.values():
         if not path.exists():
             path.mkdir()
             stack.callback(path.rmdir)
-    for name in ("etc", "run", "containerd"):
+    for name in HOST_FOLDERS:
         (folder / name).mkdir()
     (folder / "daemon.json").write_text("{}")
     for hierarchy in hierarchies():
@@ -74,11 +73,11 @@ def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
     stack.callback(remove_top)
     stack.callback(group.remove)
     engine = subprocess.Popen(
-        ["unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start",
-         " ".join(str(path) for path in group.procs), str(folder),
-         *inside, "dockerd", "--data-root", folder / "data", "--exec-root", folder / "exec", "--host",
-         f"unix://{folder}/d.sock", "--pidfile", folder / "pid", "--bridge", "none", "--config-file",
-         folder / "daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs"],
+        secluded(
+            group, folder, *inside, "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec",
+            "--host", f"unix://{folder}/d.sock", "--pidfile", f"{folder}/pid", "--bridge", "none", "--config-file",
+            f"{folder}/daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs",
+        ),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     stack.callback(engine.wait)

@@ -8,6 +8,7 @@ from pathlib import Path
 from hdrh.histogram import HdrHistogram
 from pydantic import BaseModel
 
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Arm, Cell, Level, Repetitions, Study, StudyFile
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
@@ -58,12 +59,14 @@ class Recipe:
     output: bytes = b'{"end": {"sum": 1}}\n'
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
     repetitions: Repetitions | None = None
-    flags: dict[tuple[int, str], tuple[str, ...]] = field(default_factory=dict)
+    flags: dict[tuple[int, str], tuple[Flag, ...]] = field(default_factory=dict)
     slowed: dict[tuple[int, str], float] = field(default_factory=dict)
     again: tuple[int, ...] = ()
     """Blocks that are run a second time at the end, with every value half as large."""
     seed: int = 7
-    ladder: list[str] = field(default_factory=list)
+    ladder: list[str | list[str | None]] = field(default_factory=list)
+    absent: set[tuple[str, str]] = field(default_factory=set)
+    """Workload and environment that are not measured together."""
     options: dict[str, dict[str, object]] = field(default_factory=dict)
     """Options of an environment, beside its note."""
     histograms: dict[str, float] = field(default_factory=dict)
@@ -127,12 +130,14 @@ def make_run(directory: Path, recipe: Recipe) -> RunStore:
     """Write a whole run and give it, open for reading."""
     chance, clock = random.Random(recipe.seed), 1_700_000_000.0
     with RunStore(directory, writable=True) as store:
-        store.begin(_study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0", **_info(recipe)})
+        store.begin(
+            _study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0", "networked": "[]", **_info(recipe)}
+        )
         for scope, facts in {"host": {"cpu model": "Imaginary 3000"}, **recipe.facts}.items():
             store.add_facts(scope, facts)
         for block in range(1, recipe.blocks + 1):
             for workload in recipe.workloads:
-                arms = [arm.name for arm in recipe.arms()]
+                arms = [arm.name for arm in recipe.arms() if (workload.name, arm.name) not in recipe.absent]
                 chance.shuffle(arms)
                 shared = chance.gauss(0, 0.03)
                 for environment in arms:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Arm, Cell, Repetitions, Study, StudyFile
 from weighbridge.model.trial import PROMETHEUS, RoleRecord, Series, Trial, TrialRecord
@@ -44,7 +45,7 @@ def make_sweep(directory: Path, sweep: Sweep) -> RunStore:
     """Write a whole run and give it, open for reading."""
     chance, clock = random.Random(5), 1_700_000_000.0
     with RunStore(directory, writable=True) as store:
-        store.begin(_study(sweep), {"run_id": "20240101-abcd", "version": "0.1.0"})
+        store.begin(_study(sweep), {"run_id": "20240101-abcd", "version": "0.1.0", "networked": "[]"})
         store.add_facts("host", {"cpu model": "Imaginary 3000"})
         for block in range(1, sweep.blocks + 1):
             cells = [(workload, level) for workload in sweep.workloads for level in sweep.levels]
@@ -91,7 +92,7 @@ def _record(sweep: Sweep, trial: Trial, level: int, clock: float, chance: random
         measurements=() if broke else values,
         roles=(RoleRecord("server", ("nginx", "-c", "/run/nginx.conf"), 0, 4.0, b"", b"ready\n"),
                RoleRecord("client", ("wrk", f"-c{level}", "http://10.0.0.1/"), 0, 3.2, b"Requests/sec: 1\n", b"")),
-        flags=("generator saturated",) if saturated else (),
+        flags=(Flag(FlagCode.GENERATOR_SATURATED),) if saturated else (),
         samples=(("trial", "measured_from_s", 0.5), ("trial", "measured_to_s", sweep.trial_s - 0.2)),
         series=tuple(_series(sweep, environment, load, cost, chance)),
     )  # fmt: skip

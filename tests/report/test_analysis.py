@@ -1,5 +1,9 @@
+import json
+from dataclasses import asdict
+
 import pytest
 
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.report.analysis import analyse
@@ -14,6 +18,8 @@ from weighbridge.report.sentences import (
     verdict_sentences,
 )
 from weighbridge.statistics import compare
+from weighbridge.store.extensions import Extension
+from weighbridge.store.run import RunStore
 
 from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 
@@ -283,8 +289,30 @@ def test_adaptive_runs_use_the_wider_interval(run):
     assert "incomplete" not in codes(adaptive)
 
 
+def test_blocks_that_were_added_after_looking_are_a_further_look(run):
+    planned, store = run(costs={"bridge": 1.25}, blocks=20), run(costs={"bridge": 1.25}, blocks=20)
+    with RunStore(store.directory, writable=True) as kept:
+        kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
+        kept.set_info("extensions", json.dumps([asdict(Extension(10, 20, 10, 1e9))]))
+    with RunStore(store.directory) as kept:
+        before, after = analyse(planned), analyse(kept)
+    narrow, wide = row(before, "bridge"), row(after, "bridge")
+    assert wide.cost.high - wide.cost.low > narrow.cost.high - narrow.cost.low
+    assert wide.cost.p_value > narrow.cost.p_value and wide.adjusted_p > narrow.adjusted_p
+    assert "extended" in codes(wide) and "extended" not in codes(narrow) and "incomplete" not in codes(wide)
+    assert [each.code for each in after.confounders] == ["extended"] and before.confounders == ()
+
+
+def _steal(share: float) -> Flag:
+    return Flag(FlagCode.STEAL, figures={"share": share})
+
+
 def test_trial_flags_are_counted_beside_the_number(run):
-    flags = {(1, "bridge"): ("steal 3%",), (2, "bridge"): ("steal 9%", "errors: 4"), (3, "host"): ("load 5.2",)}
+    flags = {
+        (1, "bridge"): (_steal(0.03),),
+        (2, "bridge"): (_steal(0.09), Flag(FlagCode.PROGRAM_ERRORS, figures={"count": 4})),
+        (3, "host"): (Flag(FlagCode.LOAD, figures={"load": 5.2}),),
+    }
     bridge = row(analyse(run(costs={"bridge": 1.25, "host": 1.0}, flags=flags)), "bridge")
     texts = [remark.text for remark in bridge.remarks]
     assert any(
@@ -292,7 +320,7 @@ def test_trial_flags_are_counted_beside_the_number(run):
         and text.endswith("in 2 of 10 trials")
         for text in texts
     )
-    assert "bridge: errors in 1 of 10 trials" in texts
+    assert "errors" in codes(bridge)
     assert not any("load" in text for text in texts)
     assert codes(bridge) <= set(CODES)
 

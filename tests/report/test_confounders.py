@@ -1,6 +1,9 @@
 """What differs besides the isolation, what the calibration says of a run, flags in words, readings, names."""
 
+from dataclasses import replace
+
 from weighbridge.meters import host
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.report import trial_flags
 from weighbridge.report.analysis import analyse
@@ -56,7 +59,7 @@ def test_the_calibration_is_said_once_and_only_of_one_host():
 
 def test_flags_are_said_plainly_and_once(run):
     assert trial_flags.FOREIGN == host.FOREIGN
-    flags = {(block, name): (f"work outside the sites {80 + block}% of a CPU",) for block in (1, 2)
+    flags = {(block, name): (Flag(FlagCode.OTHER_WORK, figures={"cpus": 0.8 + block / 100}),) for block in (1, 2)
              for name in ("native", "bridge", "host", "native-again")}  # fmt: skip
     store = run(costs={"bridge": 1.25, "host": 1.0}, flags=flags, blocks=2)
     sentence = (
@@ -65,10 +68,23 @@ def test_flags_are_said_plainly_and_once(run):
     )
     assert shown(store, width=300).count(sentence) == 1 and shown(store, width=300).count("CPUs busy") == 1
     assert page_of(store).text.count("CPUs busy beside") == 1 and "What the remarks mean" in page_of(store).text
-    some = run(costs={"bridge": 1.25, "host": 1.0}, flags={(1, "bridge"): ("generator saturated", "steal 2%")})
+    some = run(costs={"bridge": 1.25, "host": 1.0}, flags={(1, "bridge"): (
+        Flag(FlagCode.GENERATOR_SATURATED), Flag(FlagCode.STEAL, figures={"share": 0.02}),
+    )})  # fmt: skip
     text = shown(some, width=300)
     assert "bridge: the client was itself the limit (its CPU was full, or it was throttled) in 1 of 10 trials" in text
     assert "bridge: the hypervisor took 2.0 % of the CPU time" in text
+
+
+def test_filters_work_by_code(run, monkeypatch):
+    """Another wording changes no behaviour."""
+    monkeypatch.setitem(
+        trial_flags.WORDS, FlagCode.OTHER_WORK, replace(trial_flags.WORDS[FlagCode.OTHER_WORK], long="much: {}")
+    )
+    flags = {(block, name): (Flag(FlagCode.OTHER_WORK, figures={"cpus": 0.9}),) for block in (1, 2)
+             for name in ("native", "bridge", "host", "native-again")}  # fmt: skip
+    store = run(costs={"bridge": 1.25, "host": 1.0}, flags=flags, blocks=2)
+    assert shown(store, width=300).count("much: 0.90") == 1
 
 
 def test_every_flag_of_the_meters_has_words():
@@ -77,11 +93,22 @@ def test_every_flag_of_the_meters_has_words():
     told += host.site_flags("client", {"throttled_s": 5.0, "cpu_s": 10.0}, 10.0)
     told += host.site_flags("server", {"throttled_s": 5.0}, 10.0)
     told += host.shared_flags({"client": {"cpu_s": 19.0}, "server": {"cpu_s": 1.0}}, 10.0, 2)
-    told += ["load 9.0 at the start", "generator rested 25%"]  # the former of older runs
-    told += ["generator late 3.1 %", "waited for a connection 2.5 %"]
-    told.append("prometheus: no samples of disk_time between 3 s and 9 s")
-    assert {trial_flags.kind(each) for each in told} == set(trial_flags.WORDS)
+    assert {each.code for each in told} < set(trial_flags.WORDS)
     assert all("?" not in trial_flags.words(trial_flags.kind(each), [each]) for each in told)
+
+
+def test_every_code_has_words():
+    assert set(trial_flags.WORDS) == set(FlagCode) - {FlagCode.OTHER}
+
+
+def test_a_flag_beside_its_trial_and_for_machines():
+    far = Flag(FlagCode.STEAL, "host b", {"share": 0.031})
+    own = Flag("mine", figures={"x": 2.0}, text="as it said")
+    assert trial_flags.flags_text([far, own]) == "host b: steal 3.1 %; mine x=2 text=as it said"
+    assert trial_flags.stable_text([far, own]) == "steal where=host b share=0.031; mine x=2 text=as it said"
+    assert trial_flags.flag_text(Flag(FlagCode.THROTTLED, "server", {"share": 0.2})) == "server throttled 20 %"
+    assert trial_flags.flag_text(Flag(FlagCode.OTHER, text="errors")) == "errors"
+    assert trial_flags.words(trial_flags.kind(own), [own]) == "mine"
 
 
 def test_too_few_readings_say_what_to_change():

@@ -15,13 +15,13 @@ from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report import charts
 from weighbridge.report.analysis import analyse
 from weighbridge.report.broke import breakages, reason, standing
-from weighbridge.report.content import TrialRow
 from weighbridge.report.curve_points import interval
 from weighbridge.report.curve_words import broke_sentences, broke_words, curve_sentences, level_words, peak_doubt
 from weighbridge.report.curves import numbers
 from weighbridge.report.machine import report_json, write_csv
 from weighbridge.report.sentences import remark_lines, verdict_sentences
 from weighbridge.report.sweep import Broke, LoadLevel, Peak, drawn_curves
+from weighbridge.report.trial_row import TrialRow
 
 from .made_up_runs import LATENCY, P99, REQUESTS, TOO_MANY, Recipe, Workload, make_run, rising_load
 from .test_html import check_links, page_of

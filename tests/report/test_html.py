@@ -5,6 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.html import write_html
 from weighbridge.report.outputs import ALL_EXCERPTS_BYTES
@@ -136,7 +137,8 @@ def test_hostile_texts_are_only_text(run):
     store = run(
         costs={HOSTILE: 1.25}, blocks=6, study=HOSTILE, question=HOSTILE, message=HOSTILE,
         failing={(2, "native-again"): Outcome.PROGRAM_FAILED}, output=HOSTILE.encode() + b"\x00\xff\x1b[2J",
-        workloads=[Workload(HOSTILE, TCP.metrics, (("factor", HOSTILE),))], flags={(1, HOSTILE): (HOSTILE,)},
+        workloads=[Workload(HOSTILE, TCP.metrics, (("factor", HOSTILE),))],
+        flags={(1, HOSTILE): (Flag(FlagCode.OTHER, text=HOSTILE), Flag(HOSTILE, HOSTILE))},
         facts={HOSTILE: {f"not honoured: {HOSTILE}": HOSTILE}},
     )  # fmt: skip
     page = page_of(store)

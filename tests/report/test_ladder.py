@@ -21,6 +21,18 @@ OPTIONS = {"host": {"network": "host"}, "bridge": {"network": "bridge", "publish
            "overlay": {"network": "overlay", "publish": True}}  # fmt: skip
 
 
+BRANCHING = [
+    ["native", None],
+    ["host", "native"],
+    ["bridge", "native"],
+    ["published", "bridge"],
+    ["overlay", "bridge"],
+]
+BRANCHES = {"host": 1.02, "bridge": 1.2, "published": 1.3, "overlay": 1.5}
+JOINTS, BARS = 2, 3
+"""Layers of the waterfall."""
+
+
 def climbed(run, **recipe):
     return run(**{"costs": COSTS, "ladder": LADDER, "options": OPTIONS, "blocks": 12, **recipe})
 
@@ -40,6 +52,46 @@ def test_a_step_is_a_comparison_of_its_own(run):
     assert overlay.start == against_native.typical and host.start == 1.0
     medians = {row.environment: row.value for row in analysis.metrics[0].comparisons}
     assert overlay.row.baseline_value == medians["bridge"]
+
+
+def pairs_of(ladder):
+    return [(step.previous, step.row.environment) for step in ladder.steps]
+
+
+def test_a_ladder_may_branch(run):
+    analysis = analyse(run(costs=BRANCHES, ladder=BRANCHING, blocks=12))
+    for ladder in analysis.ladder:
+        assert pairs_of(ladder) == [(base, name) for name, base in BRANCHING[1:]]
+    published, overlay = analysis.ladder[0].steps[2:]
+    assert published.start == overlay.start == analysis.metrics[0].comparisons[1].cost.typical
+    assert overlay.row.cost.low < 1.2 / 1.5 < overlay.row.cost.high
+    assert [row["against"] for row in report_json(run(costs=BRANCHES, ladder=BRANCHING))["ladder"]][:4] == [
+        "native", "native", "bridge", "bridge"
+    ]  # fmt: skip
+
+
+def test_what_was_not_measured_is_stepped_over(run):
+    """A step is against the nearest environment below it that was measured, and says what differs there."""
+    facts = {"host/server": {"not honoured: memory": "no limit"}}
+    workloads = [TCP, Workload("udp", [(REQUESTS, 1000, 0.01)])]
+    away = {("udp", "bridge"), ("udp", "host")}
+    store = run(costs=BRANCHES, ladder=BRANCHING, workloads=workloads, absent=away, facts=facts, options=OPTIONS)
+    *tcp, udp = analyse(store).ladder
+    by_workload = {ladder.report.workload: ladder for ladder in (*tcp, udp)}
+    assert pairs_of(by_workload["tcp"]) == [(base, name) for name, base in BRANCHING[1:]]
+    assert pairs_of(by_workload["udp"]) == [("native", "published"), ("native", "overlay")]
+    step = by_workload["udp"].steps[1]
+    assert step.start == 1.0 and step.row.cost.low < 1 / 1.5 < step.row.cost.high
+    assert not any(remark.code == "confounder" for remark in step.row.remarks)
+    assert any(remark.code == "confounder" for remark in by_workload["tcp"].steps[0].row.remarks)
+    page_of(store)
+
+
+def test_a_root_that_was_not_measured_is_no_step(run):
+    store = run(costs=BRANCHES, ladder=BRANCHING, workloads=[TCP], absent={("tcp", "native"), ("tcp", "host")})
+    assert {pair for ladder in analyse(store).ladder for pair in pairs_of(ladder)} == {
+        ("bridge", "published"), ("bridge", "overlay")
+    }  # fmt: skip
 
 
 def test_the_steps_are_a_family_of_their_own(run):
@@ -93,7 +145,7 @@ def rows_of(chart, layer):
 def test_the_waterfall_stands_on_the_steps(run):
     analysis = analyse(climbed(run))
     ladder = analysis.ladder[0]
-    bars = rows_of(charts.waterfall(analysis, ladder), 2)
+    bars = rows_of(charts.waterfall(analysis, ladder), BARS)
     assert [each["environment"] for each in bars] == LADDER[1:]
     for bar, step in zip(bars, ladder.steps, strict=True):
         assert bar["start"] == pytest.approx(100 * step.start)
@@ -101,6 +153,18 @@ def test_the_waterfall_stands_on_the_steps(run):
         assert bar["low"] <= bar["end"] <= bar["high"] and bar["quiet"] < bar["start"] < bar["loud"]
     assert bars[0]["strength"] < bars[2]["strength"]
     assert "noise floor" in charts.ladder_caption(analysis, ladder)
+
+
+def test_branches_start_side_by_side(run):
+    analysis = analyse(run(costs=BRANCHES, ladder=BRANCHING, blocks=12))
+    chart = charts.waterfall(analysis, analysis.ladder[0])
+    bars, joints = rows_of(chart, BARS), rows_of(chart, JOINTS)
+    assert [bar["label"] for bar in bars] == ["host", "bridge\non native", "published", "overlay\non bridge"]
+    assert bars[2]["start"] == bars[3]["start"] and bars[0]["start"] == bars[1]["start"] == 100
+    assert [(each["environment"], each["base"], each["start"]) for each in joints] == [
+        (bar["environment"], "bridge\non native", bar["start"]) for bar in bars[2:]
+    ]
+    json.dumps(chart.to_dict(), allow_nan=False)
 
 
 def test_a_ladder_of_differences(run):

@@ -1,25 +1,35 @@
+import csv
 import json
+from datetime import UTC, datetime
+from pathlib import Path
 
 import polars
+import pytest
 
-from weighbridge.model.measurement import Outcome
-from weighbridge.report.machine import JSON_SCHEMA, report_json, write_csv
+from weighbridge.model.measurement import Metric, Outcome
+from weighbridge.report.machine import FORMAT, report_json, write_csv
 
 from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 
 KEYS = {
-    "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "typical", "low", "high",
-    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "flags",
+    "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "cost", "cost_low", "cost_high",
+    "cost_unit", "typical", "low", "high",
+    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "hidden", "flags",
 }  # fmt: skip
 
 
 def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
-    assert list(document) == ["study", "run", "schema", "noise_floor", "trusted", "costs", "ladder", "percentiles",
-                              "curves", "broke"]  # fmt: skip
+    assert list(document) == ["study", "run", "format", "schema", "date", "kernel", "engine", "versions", "hosts",
+                              "paths", "noise_floor", "trusted", "costs", "ladder", "percentiles", "curves",
+                              "bottlenecks", "broke"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
-    assert document["schema"] == JSON_SCHEMA and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
+    assert (
+        document["format"] == document["schema"] == FORMAT
+        and document["trusted"] is True
+        and 0 < document["noise_floor"] < 0.05
+    )
     assert all(set(cost) == KEYS for cost in document["costs"])
     bridge = document["costs"][0]
     assert bridge["environment"] == "bridge" and bridge["level"] == {} and bridge["unit"] == "bit/s"
@@ -39,6 +49,80 @@ def test_what_cannot_be_given_is_null(run):
     assert one["low"] is one["high"] is None and one["exploratory"] is True
     none = report_json(run(costs={"bridge": 1.2}, blocks=0))
     assert none["costs"] == [] and none["trusted"] is None and none["noise_floor"] is None
+
+
+def test_a_cost_is_in_the_direction_of_the_words(run):
+    """Positive is worse, whichever direction of the metric is good, and the lower limit is below the upper one."""
+    costs = report_json(run(costs={"bridge": 1.25, "better": 0.8}, workloads=[TCP]))["costs"]
+    by_name = {(cost["environment"], cost["metric"]): cost for cost in costs}
+    for metric in ("throughput", "p99 latency"):
+        worse, better = by_name["bridge", metric], by_name["better", metric]
+        assert worse["cost_unit"] == "%" and 0 < worse["cost_low"] < worse["cost"] < worse["cost_high"]
+        assert better["cost_low"] < better["cost"] < better["cost_high"] < 0
+    throughput, latency = by_name["bridge", "throughput"], by_name["bridge", "p99 latency"]
+    assert throughput["cost"] == pytest.approx(100 * (1 - throughput["typical"])) and throughput["typical"] < 1
+    assert throughput["cost_low"] == pytest.approx(100 * (1 - throughput["high"]))
+    assert latency["cost"] == pytest.approx(100 * (latency["typical"] - 1)) and latency["typical"] > 1
+
+
+def test_a_difference_has_a_cost_too(run, tmp_path):
+    """Metrics that are compared by difference were null for machines."""
+    kept = Metric("kept", "count", "higher")
+    lossy = Workload("udp", [(LOSS, 4.0, 0.05), (kept, 1000.0, 0.01)])
+    store = run(costs={"bridge": 2.0}, workloads=[lossy])
+    loss, _, retained, _ = report_json(store)["costs"]
+    assert loss["typical"] is None and loss["cost_unit"] == "points"
+    assert loss["cost_low"] < 4.0 < loss["cost_high"] and loss["cost"] == pytest.approx(4.0, rel=0.1)
+    assert retained["cost_unit"] == "count" and 400 < retained["cost_low"] < retained["cost"] < retained["cost_high"]
+    _, costs = write_csv(store, tmp_path)
+    rows = polars.read_csv(costs).to_dicts()
+    assert [rows[2][key] for key in ("cost", "cost_low", "cost_high", "cost_unit")] == [
+        retained[key] for key in ("cost", "cost_low", "cost_high", "cost_unit")
+    ]
+    assert rows[2]["typical"] == -rows[2]["cost"]
+
+
+def test_no_cost_and_no_interval_are_null(run):
+    one = report_json(run(costs={"bridge": 1.2}, blocks=1))["costs"][0]
+    assert one["cost"] is not None and one["cost_low"] is one["cost_high"] is None and one["cost_unit"] == "%"
+    lost = {(block, "bridge"): Outcome.DEADLINE for block in (1, 2)}
+    none = report_json(run(costs={"bridge": 1.2}, blocks=2, failing=lost))["costs"][0]
+    assert none["cost"] is none["cost_low"] is none["cost_high"] is none["cost_unit"] is None
+
+
+def test_where_the_numbers_come_from(run, tmp_path):
+    path = {"hops": 1, "mtu": 1500}
+    facts = {
+        "host": {"kernel": "Linux 6.1", "version of runc": "runc 1.1.5", "load": "0.1"},
+        "userland packages": {"iperf3": "3.12"},
+        "bridge/server": {"docker": "20.10 (private)"},
+        "bridge/client": {"docker": "20.10 (private)"},
+        "native/server": {"user": "root"},
+        "host a": {"kernel": "Linux 6.2"},
+        "host differences": {"kernel": "kernel differs"},
+        "path": {"bridge": json.dumps(path), "native": '{"mss": NaN}', "odd": "{"},
+    }
+    store = run(costs={"bridge": 1.2}, facts=facts)
+    document = report_json(store)
+    json.dumps(document, allow_nan=False)
+    created = datetime.strptime(document["date"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    assert abs(created.timestamp() - float(store.info()["created"])) <= 1
+    assert document["kernel"] == "Linux 6.1" and document["engine"] == {"bridge": "docker 20.10 (private)"}
+    assert document["versions"] == {
+        "weighbridge": "0.1.0", "host": {"runc": "runc 1.1.5"}, "userland": {"iperf3": "3.12"}
+    }  # fmt: skip
+    assert document["hosts"] == {"a": {"kernel": "Linux 6.2"}}
+    assert document["paths"] == {"bridge": path, "native": {"mss": None}, "odd": "{"}
+    rows = polars.read_csv(write_csv(store, tmp_path)[1]).to_dicts()
+    assert {(row["format"], row["date"], row["kernel"]) for row in rows} == {(FORMAT, document["date"], "Linux 6.1")}
+    assert [row["engine"] for row in rows[:2]] == ["docker 20.10 (private)", None]
+
+
+def test_what_an_older_run_does_not_say(run):
+    document = report_json(run(costs={"bridge": 1.2}))
+    assert document["kernel"] is None
+    assert document["engine"] == document["hosts"] == document["paths"] == {}
+    assert document["versions"]["host"] == document["versions"]["userland"] == {}
 
 
 def test_exploratory_verdicts_are_the_same_words_for_machines(run):
@@ -74,3 +158,15 @@ def test_csv_keeps_differences(run, tmp_path):
     _, costs = write_csv(run(costs={"bridge": 1.0}, workloads=[lossy]), tmp_path)
     first = polars.read_csv(costs).to_dicts()[0]
     assert first["scale"] == "difference" and first["typical"] is not None and first["geometric"] is None
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "\x1b[31m=1", "a\r\n=1"])
+def test_no_cell_is_a_formula_or_an_order(run, tmp_path: Path, text: str):
+    store = run(costs={text: 1.1}, blocks=2, failing={(1, text): Outcome.PROGRAM_FAILED}, message=text)
+    for path in write_csv(store, tmp_path):
+        names, *rows = csv.reader(path.open(newline=""))
+        cells = {row[names.index(name)] for row in rows for name in ("environment", "message") if name in names}
+        assert len(cells) > 1
+        for cell in filter(None, cells):
+            assert cell.isprintable()
+            assert cell.lstrip()[0] not in "=+-@"

@@ -27,7 +27,8 @@ METERED = Workload("tcp", [(CPU, 0.4, 0.02), *TCP.metrics, (MEMORY, 3.0, 0.1)])
 
 @pytest.mark.parametrize(
     "name",
-    ["cpu_client_per_gbit", "cpu_server_per_1000_transactions", "cpu_client_per_1000_objects",
+    ["cpu_all_per_gbit", "context_switches_per_1000_transactions", "tcp_retransmits_per_gbit", "softirq_share",
+     "cpu_client_per_gbit", "cpu_server_per_1000_transactions", "cpu_client_per_1000_objects",
      "memory_client_beyond_baseline", "cpu_usage", "memory_usage"],
 )  # fmt: skip
 def test_resource_use_is_told_by_its_name(name):
@@ -35,7 +36,7 @@ def test_resource_use_is_told_by_its_name(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["throughput", "sender_cpu", "memory_bandwidth", "cpus", "latency_p99", "cpu_events"]
+    "name", ["throughput", "sender_cpu", "memory_bandwidth", "cpus", "latency_p99", "cpu_events", "retransmits"]
 )
 def test_what_workloads_measure_is_not_resource_use(name):
     assert not is_resource_use(name)
@@ -52,6 +53,31 @@ def test_resource_use_is_a_family_of_its_own(run):
         raw = [comparison(values[key], plan, arm, "native")[1] for key in keys for arm in ("a", "b")]
         got = [row.adjusted_p for each in reports for row in each.comparisons if not row.aa]
         assert len(got) == (40 if resource else 2) and got == pytest.approx(adjusted(raw))
+
+
+ALL = Metric("cpu_all_per_gbit", "s/Gbit", "lower")
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"host": {"interrupt time": "accounted apart"}}, True),
+        ({"host": {"interrupt time": "unknown"}}, True),
+        ({"host": {"interrupt time": "charged to the interrupted task"}}, False),
+        ({"host": {"interrupt time": "charged to the interrupted task"},
+          "host b": {"interrupt time": "accounted apart"}}, True),
+        ({"host": {"kernel": "of an older run"}, "idle": {"interrupt time": "accounted apart"}}, False),
+    ],
+)  # fmt: skip
+def test_a_sites_own_cpu_time_may_leave_out_the_network_stack(run, facts, told):
+    workload = Workload("tcp", [*TCP.metrics, (ALL, 0.9, 0.02), (CPU, 0.4, 0.02), (MEMORY, 3.0, 0.1)])
+    analysis = analyse(run(costs={"bridge": 1.25}, workloads=[workload], facts=facts))
+    with_remark = {
+        report.metric
+        for report in analysis.metrics
+        if any(remark.code == "interrupt-time" for row in report.comparisons for remark in row.remarks)
+    }
+    assert with_remark == ({CPU.name} if told else set())
 
 
 def test_it_comes_last_and_is_never_the_headline(run):

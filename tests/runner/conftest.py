@@ -14,5 +14,5 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(act=usual)
     monkeypatch.setattr(registry, "environments", lambda: made.environments)
     monkeypatch.setattr(registry, "workloads", lambda: made.workloads)
-    monkeypatch.setattr(sites, "reached", lambda server, client, at: made.reached)
+    monkeypatch.setattr(sites, "connection", lambda server, client, at, transport: made.path)
     return made

@@ -1,5 +1,6 @@
 """What two readings of the meters say about a trial: pure functions."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weighbridge.meters.host import host_flags, read, shared_flags, site_flags, used
+from weighbridge.model.flag import Flag, FlagCode
+
+SATURATED = Flag(FlagCode.GENERATOR_SATURATED)
 
 SITES = [{"cpu_s": 0.5}, {"cpu_s": 0.2}]
 QUIET = {"busy_s": 1.0, "steal_s": 0.0, "load1": 0.5, "psi_cpu_s": 0.0, "psi_memory_s": 0.0, "psi_io_s": 0.0}
@@ -21,10 +25,11 @@ def test_a_quiet_machine_has_no_flags():
 
 @pytest.mark.parametrize(
     ("readings", "flag"),
-    [({"steal_s": 1.0}, "steal 5%"),
-     ({"psi_memory_s": 1.0}, "memory pressure 10%"), ({"psi_io_s": 5.0}, "io pressure 50%")],
+    [({"steal_s": 1.0}, Flag(FlagCode.STEAL, figures={"share": 0.05})),
+     ({"psi_memory_s": 1.0}, Flag(FlagCode.MEMORY_PRESSURE, figures={"share": 0.1})),
+     ({"psi_io_s": 5.0}, Flag(FlagCode.IO_PRESSURE, figures={"share": 0.5}))],
 )  # fmt: skip
-def test_a_disturbed_machine_is_flagged(readings: dict[str, float], flag: str):
+def test_a_disturbed_machine_is_flagged(readings: dict[str, float], flag: Flag):
     assert host_flags(QUIET | readings, SITES, 10.0, 2) == [flag]
 
 
@@ -35,39 +40,43 @@ def test_thresholds(readings: dict[str, float]):
 
 def test_work_of_others_is_what_the_sites_did_not_do():
     busy = QUIET | {"busy_s": 9.0}
-    assert host_flags(busy, SITES, 10.0, 2) == ["work outside the sites 83% of a CPU"]
+    (flag,) = host_flags(busy, SITES, 10.0, 2)
+    assert flag.code == FlagCode.OTHER_WORK and flag.figures == pytest.approx({"cpus": 0.83})
     assert host_flags(busy, [{"cpu_s": 8.0}], 10.0, 2) == []
     assert host_flags(busy, [{}], 10.0, 2) == [], "a site whose use is not known says nothing about others"
 
 
 def test_throttling_is_flagged_for_any_role():
-    assert site_flags("server", {"throttled_s": 2.0}, 10.0) == ["server throttled 20%"]
-    assert site_flags("solo", {"throttled_s": 2.0}, 10.0) == ["solo throttled 20%"]
+    assert site_flags("server", {"throttled_s": 2.0}, 10.0) == [Flag(FlagCode.THROTTLED, "server", {"share": 0.2})]
+    assert site_flags("solo", {"throttled_s": 2.0}, 10.0) == [Flag(FlagCode.THROTTLED, "solo", {"share": 0.2})]
 
 
 def test_a_generator_that_was_itself_the_limit():
-    assert site_flags("client", {"cpu_s": 9.4}, 10.0) == ["generator saturated"], "a thread has one CPU, limit or not"
+    assert site_flags("client", {"cpu_s": 9.4}, 10.0) == [SATURATED], "a thread has one CPU, limit or not"
     assert site_flags("client", {"cpu_s": 9.2}, 10.0) == []
     assert site_flags("client", {"cpu_s": 4.8, "throttled_s": 2.0}, 10.0) == [
-        "client throttled 20%", "generator saturated",
+        Flag(FlagCode.THROTTLED, "client", {"share": 0.2}), SATURATED,
     ]  # fmt: skip
     assert site_flags("client", {"cpu_s": 18.4}, 10.0, threads=2) == [], "the second thread has time left"
-    assert site_flags("client", {"cpu_s": 18.8}, 10.0, threads=2) == ["generator saturated"]
+    assert site_flags("client", {"cpu_s": 18.8}, 10.0, threads=2) == [SATURATED]
     assert site_flags("server", {"cpu_s": 10.0}, 10.0) == []
     assert site_flags("solo", {"cpu_s": 10.0}, 10.0) == []
 
 
 def test_a_generator_that_takes_most_of_full_cpus():
     used = {"client": {"cpu_s": 13.3}, "server": {"cpu_s": 3.8}}
-    assert shared_flags(used, 10.0, 2) == ["generator took 1.3 of 2 CPUs, the server 0.4"]
+    (flag,) = shared_flags(used, 10.0, 2)
+    assert flag.code == FlagCode.GENERATOR_TOOK
+    assert flag.figures == pytest.approx({"client": 1.33, "server": 0.38, "cpus": 2})
     assert shared_flags(used, 20.0, 2) == [], "they were not full"
     assert shared_flags({"client": {"cpu_s": 8.0}, "server": {"cpu_s": 11.0}}, 10.0, 2) == []
     assert shared_flags({}, 10.0, 2) == shared_flags(used, 10.0, 4) == []
 
 
 def test_used_is_the_difference_of_counters_and_the_level_at_the_start():
-    assert used({"busy_s": 1.0, "load1": 3.0, "gone_s": 1.0}, {"busy_s": 1.5, "load1": 9.0, "new_s": 1.0}) == {
-        "busy_s": 0.5, "load1": 3.0}  # fmt: skip
+    before = {"busy_s": 1.0, "load1": 3.0, "gone_s": 1.0, "context_switches": 5.0}
+    after = {"busy_s": 1.5, "load1": 9.0, "new_s": 1.0, "context_switches": 7.0}
+    assert used(before, after) == {"busy_s": 0.5, "load1": 3.0, "context_switches": 2.0}
 
 
 def test_meters_are_read_from_proc(tmp_path: Path):
@@ -76,7 +85,8 @@ def test_meters_are_read_from_proc(tmp_path: Path):
     (tmp_path / "loadavg").write_text("1.25 0.5 0.1 1/200 999\n")
     (tmp_path / "pressure/io").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull total=9\n")
     found = read(tmp_path)
-    assert found == {"busy_s": 1.6, "steal_s": 0.4, "load1": 1.25, "psi_io_s": 1.5}
+    assert found == {"busy_s": 1.6, "irq_s": 0.05, "softirq_s": 0.05, "unused_s": 10.1, "steal_s": 0.4, "cpus": 1.0,
+                     "load1": 1.25, "psi_io_s": 1.5}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", "\n", "cpu", "cpu a b c d e f g h", "cpu 1 2 3", "some total=", "garbage"])
@@ -93,7 +103,7 @@ NUMBERS = st.floats(0, 1e6)
 
 @settings(derandomize=True, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(QUIET)), NUMBERS), st.floats(0.001, 1e5), st.integers(1, 256))
-def test_flags_are_short_lines(readings: dict[str, float], wall_s: float, cpus: int):
+def test_flags_have_finite_figures(readings: dict[str, float], wall_s: float, cpus: int):
     for flag in [*host_flags(readings, [readings], wall_s, cpus), *site_flags("client", readings, wall_s)]:
-        assert flag.isprintable()
-        assert len(flag) < 60
+        assert flag.code in set(FlagCode)
+        assert all(math.isfinite(value) for value in flag.figures.values())

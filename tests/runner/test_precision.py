@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.errors import Interrupted
+from weighbridge.errors import Interrupted, RunDirectoryError
+from weighbridge.report.plan import plan_of
 from weighbridge.runner import sites as sites_module
+from weighbridge.runner.precision import Precision
 from weighbridge.runner.session import Session
+from weighbridge.store.extensions import extend, extensions
 from weighbridge.store.run import RunStore
 
 from .world import USERLAND, Act, Told, World, context, study, usual
@@ -127,3 +130,69 @@ def test_failed_blocks_are_repeated_before_a_look(world: World, tmp_path: Path):
     world.act = act
     trials = go(tmp_path, study(SOLO, repetitions="target: 2%"))
     assert set(trials.values()) == {11}, "ten good blocks and the one that failed"
+
+
+# -- more blocks after looking ---------------------------------------------------------------------
+
+
+def extended_to(path: Path, made, blocks: int) -> None:
+    with RunStore(path / "run", writable=True) as store:
+        extend(store, made.file.repetitions, blocks)
+
+
+def test_a_run_is_extended_and_its_order_stays(world: World, tmp_path: Path):
+    made = study(SOLO, blocks=10)
+    first = Told()
+    go(tmp_path, made, first)
+    extended_to(tmp_path, made, 20)
+    more = Told()
+    assert set(go(tmp_path, made, more).values()) == {20}
+    whole = Told()
+    go(tmp_path / "whole", study(SOLO, blocks=20), whole)
+    assert first.begun + more.begun == whole.begun
+    with RunStore(tmp_path / "run") as store:
+        (change,) = extensions(store.info())
+        assert (change.planned, change.blocks, change.after, change.looked) == (10, 20, 10, True)
+        assert store.info()["study_text"] == made.text
+        assert len(Precision(made, store).looks) == 2
+        plan = plan_of(store)
+        assert (plan.looks, plan.planned_blocks) == (2, 20)
+    extended_to(tmp_path, made, 20)
+    extended_to(tmp_path, made, 25)
+    assert set(go(tmp_path, made).values()) == {25}
+    with RunStore(tmp_path / "run") as store:
+        assert [change.blocks for change in extensions(store.info())] == [20, 25]
+        assert plan_of(store).looks == 3
+
+
+def test_an_adaptive_run_that_reached_its_target_is_extended(world: World, tmp_path: Path):
+    noisy(world, two=0.042)
+    made = study(SOLO, repetitions="target: 2%, max: 60, budget: 1h")
+    ended = max(go(tmp_path, made).values())
+    assert 10 < ended < 60
+    more = ended + 3
+    extended_to(tmp_path, made, more)
+    assert go(tmp_path, made) == {"native": more, "native-again": more, "two": more, "one": 13}
+    with RunStore(tmp_path / "run") as store:
+        (change,) = extensions(store.info())
+        assert (change.planned, change.after) == (ended, ended)
+        assert plan_of(store).looks > 1
+    assert go(tmp_path, made)["native"] == more, "continued, it has nothing left to do"
+
+
+def test_fewer_blocks_than_are_done_are_refused(world: World, tmp_path: Path):
+    made = study(SOLO, blocks=4)
+    go(tmp_path, made)
+    with pytest.raises(RunDirectoryError, match="already has 4 blocks"):
+        extended_to(tmp_path, made, 3)
+    with RunStore(tmp_path / "run") as store:
+        assert extensions(store.info()) == ()
+
+
+def test_what_is_changed_before_the_first_trial_is_no_look(world: World, tmp_path: Path):
+    made = study(SOLO, blocks=4)
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(made, {"run_id": "0123456789ab"})
+        extend(store, made.file.repetitions, 6)
+        assert plan_of(store).looks == 1
+    assert set(go(tmp_path, made).values()) == {6}

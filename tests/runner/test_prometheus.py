@@ -10,6 +10,7 @@ from weighbridge.errors import StudyError, Unavailable
 from weighbridge.hosts import kernel
 from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.prometheus import Watched
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.runner import run as running
@@ -58,7 +59,7 @@ def saved(path: Path):
     with RunStore(path / "run") as store:
         trials = store.trials()
         for row in trials:
-            row["flags"] = [flag for flag in row["flags"] if flag.startswith("prometheus")]
+            row["flags"] = [flag for flag in row["flags"] if flag.code == FlagCode.PROMETHEUS]
         return trials, [series for _, series in store.series()]
 
 
@@ -82,7 +83,7 @@ def test_a_server_that_goes_away_is_a_flag_and_no_failure(world: World, tmp_path
     go(world, tmp_path, ask)
     trials, series = saved(tmp_path)
     assert {row["outcome"] for row in trials} == {"ok"} and len(series) == 2
-    flag = "prometheus: no samples of load: the server does not answer (Connection refused)"
+    flag = Flag(FlagCode.PROMETHEUS, text="no samples of load: the server does not answer (Connection refused)")
     assert [row["flags"] for row in trials] == [[], [], [flag], [flag]]
 
 

@@ -5,7 +5,8 @@ import pytest
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Endpoint
-from weighbridge.runner.trial import Stage, run_trial
+from weighbridge.runner.stage import Stage
+from weighbridge.runner.trial import run_trial
 
 from .test_trial import TRIAL
 from .world import FakeSite, FakeWorkload, Load, World

@@ -13,9 +13,11 @@ from weighbridge.hosts import kernel
 from weighbridge.model.measurement import Broke, Outcome
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
+from weighbridge.runner import session as session_module
 from weighbridge.runner import sites as sites_module
+from weighbridge.runner.estimate import seconds
 from weighbridge.runner.session import Session
-from weighbridge.runner.sites import limits_of
+from weighbridge.runner.sites import Sites, limits_of
 from weighbridge.store.run import RunStore
 
 from .world import USERLAND, Act, FakeWorkload, Told, World, context, study, usual
@@ -69,9 +71,9 @@ def test_every_trial_of_every_block_is_run_and_saved(world: World, tmp_path: Pat
     assert world.left() == []
     with RunStore(tmp_path / "run") as store:
         assert len(store.values()) == 24
-        assert {scope for scope, *_ in store.facts()} == {*(f"{arm}/server" for arm in ARMS), "outside/client"} | {
-            f"{arm}/client" for arm in ARMS if f"{arm}/client" in {scope for scope, *_ in store.facts()}
-        }
+        assert {scope for scope, *_ in store.facts()} == {"path", "outside/client"} | {
+            *(f"{arm}/server" for arm in ARMS)
+        } | {f"{arm}/client" for arm in ARMS if f"{arm}/client" in {scope for scope, *_ in store.facts()}}
 
 
 def test_each_trial_has_a_fresh_server_and_a_fresh_client(world: World, tmp_path: Path):
@@ -115,16 +117,73 @@ def test_only_the_failed_workload_is_run_again(world: World, tmp_path: Path):
     assert {trial.workload for trial in finished(tmp_path) if trial.attempt} == {"cpu"}
 
 
-def test_what_always_fails_is_repeated_twice_and_then_told(world: World, tmp_path: Path):
+def test_what_fails_alike_every_time_is_given_up_and_the_rest_is_measured(world: World, tmp_path: Path):
     failing(world, *((number, "two") for number in range(100)))
-    with pytest.raises(TrialsFailed, match="no block of cpu could be completed"):
-        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
-    assert Counter(t.attempt for t in finished(tmp_path) if t.environment == "two") == {0: 2, 1: 2, 2: 2}
+    with pytest.raises(TrialsFailed, match=r"cpu in two failed 3 times .*it broke"):
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=5))
+    trials = Counter((trial.environment, trial.attempt) for trial in finished(tmp_path))
+    assert trials == {("two", 0): 3, **{(arm, 0): 5 for arm in ARMS if arm != "two"}}
     assert world.left() == []
     runs = len(world.started)
     with pytest.raises(TrialsFailed):
-        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=5))
     assert len(world.started) == runs, "nor is it run again when the run is continued"
+
+
+def test_what_fails_alike_everywhere_is_given_up_in_the_second_block(world: World, tmp_path: Path):
+    world.act = lambda site, command: Act(stdout=b"x") if command.argv[0] == "solo" else usual(site, command)
+    with pytest.raises(TrialsFailed, match=r"cpu in native, .*unparseable"):
+        go(tmp_path, study(blocks=1))
+    outcomes = Counter((trial.workload, outcome) for trial, outcome in finished(tmp_path).items())
+    assert outcomes == {("cpu", Outcome.UNPARSEABLE): len(ARMS) + 1, ("net", Outcome.OK): len(ARMS)}
+
+
+def test_without_its_baseline_a_workload_is_given_up(world: World, tmp_path: Path):
+    failing(world, *((number, "native") for number in range(100)))
+    with pytest.raises(TrialsFailed):
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=9))
+    assert max(trial.block for trial in finished(tmp_path)) == 3
+
+
+def test_what_fails_in_other_ways_is_repeated_twice_and_then_told(world: World, tmp_path: Path):
+    def act(site, command) -> Act:
+        words = str(len(world.started)).encode()
+        return Act(returncode=1, stderr=words) if site.place == "two" else usual(site, command)
+
+    world.act = act
+    with pytest.raises(TrialsFailed, match="no block of cpu could be completed"):
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
+    assert Counter(t.attempt for t in finished(tmp_path) if t.environment == "two") == {0: 2, 1: 2, 2: 2}
+
+
+def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Opening the sites takes 600 s, a trial 4 s of which 2 s were expected."""
+    now, opened = [1000.0], Sites.open_all
+
+    def open_all(sites: Sites, stack) -> None:
+        now[0] += 600
+        opened(sites, stack)
+
+    def saved(record):
+        now[0] += 4
+        return record
+
+    monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(Sites, "open_all", open_all)
+    monkeypatch.setattr(FakeWorkload, "expected_s", lambda *_: 2.0)
+    made, told = study("cpu: {kind: fake-solo}", blocks=20), Told()
+    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
+        store.begin(made, {"run_id": run.id})
+        session = Session(made, store, run, USERLAND, told)
+        session.completed = saved
+        session.go()
+    least, most = seconds(made)
+    assert least <= told.left[0] <= most
+    assert told.left[1] <= 80 * 4
+    for done in (20, 40, 79):
+        assert told.left[done] == pytest.approx((80 - done) * 4, rel=0.1)
 
 
 def test_what_broke_is_a_result_and_not_run_again(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -140,7 +199,7 @@ def test_a_server_that_cannot_be_reached_is_none_that_broke(
 ):
     monkeypatch.setattr(FakeWorkload, "load", "n")
     monkeypatch.setattr(sites_module, "REACHED_S", 0.01)
-    world.reached = False
+    world.path = None
     with pytest.raises(
         Unavailable, match=r"environment native: no connection from its client reaches its server at 198"
     ):
@@ -166,7 +225,7 @@ def test_one_complete_block_is_enough(world: World, tmp_path: Path):
 
 def test_a_lost_environment_ends_the_session_and_is_recorded(world: World, tmp_path: Path):
     world.act = lambda site, command: Act(lost="stop") if len(world.started) > 5 else usual(site, command)
-    with pytest.raises(EnvironmentLost, match=r"was lost during cpu.*went away at stop.*run again to continue"):
+    with pytest.raises(EnvironmentLost, match=r"was lost during cpu.*went away at stop.*finished trial is kept"):
         go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
     assert Counter(finished(tmp_path).values()) == {Outcome.OK: 5, Outcome.ENVIRONMENT_LOST: 1}
     assert [site for site in world.sites if not site.closed] == []
@@ -241,7 +300,7 @@ def test_an_interrupted_session_closes_all_and_goes_on_where_it_was(world: World
         go(tmp_path, made, told)
     assert len(finished(tmp_path)) == number
     assert world.left() == []
-    assert told.lines[-1:] == ([] if (where, number) == ("begin", 0) else ["closing every site"])
+    assert told.lines[-1:] == ([] if (where, number) == ("begin", 0) else ["cleaning up"])
     world.act = usual
     before = list(finished(tmp_path))
     rest = go(tmp_path, made)
@@ -329,3 +388,11 @@ def test_pins(world: World):
         cpuset(study(more="resources: {pin: {client: '0,7'}}"), "client")
     spread = study(more="resources: {pin: spread}")
     assert cpuset(spread, "server", online=[3]) == cpuset(spread, "client", online=[3]) == "3"
+
+
+def test_the_cables_are_limited_unless_the_workload_says_otherwise(world: World, tmp_path: Path):
+    go(tmp_path, study("net: {kind: fake, link: none}", blocks=1))
+    assert set(world.limited) == {False}
+    world.limited.clear()
+    go(tmp_path / "again", study("net: {kind: fake}", blocks=1))
+    assert set(world.limited) == {True}

@@ -1,21 +1,30 @@
 """One trial: every way in which it can end is an outcome with a message, and nothing of it goes on running."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
 from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.meters import host
+from weighbridge.meters.machines import Idle
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command
-from weighbridge.model.measurement import Broke, Outcome, ServerDied, Unparseable
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
+from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
+from weighbridge.model.plugin import Endpoint, Work
+from weighbridge.model.site import Link
 from weighbridge.model.trial import Series, Trial, TrialRecord
+from weighbridge.runner import metering
 from weighbridge.runner import trial as trials
-from weighbridge.runner.trial import Machine, Stage, run_trial
+from weighbridge.runner.stage import Machine, Stage
+from weighbridge.runner.trial import run_trial
 
-from .world import Act, FakeSite, FakeSolo, FakeWorkload, Load, World, usual
+from .world import SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, World, usual
+
+LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
 TRIAL = Trial(1, 0, "net", (), "one")
 SERVER = Act(stdout=b"", hangs=True)
@@ -35,8 +44,9 @@ def world() -> World:
 
 
 def measure(
-    world: World, *, warm: bool = False, solo: bool = False, meters: Mapping[str, object] | None = None, **acts: Act
-) -> TrialRecord:
+    world: World, *, warm: bool = False, solo: bool = False, meters: Mapping[str, object] | None = None,
+    links: tuple[Link, ...] = (), **acts: Act,
+) -> TrialRecord:  # fmt: skip
     """One trial in which the roles act as said."""
     if acts:
         usually = world.act
@@ -46,8 +56,9 @@ def measure(
     sites = {site.role: site for site in world.sites}
     hosts = {"server": "a", "client": "b", "solo": "a"}
     stage = Stage(
-        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host": Machine(2, tuple(sites))}, hosts, meters or {}
-    )
+        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host": Machine(2, tuple(sites))}, hosts, meters or {},
+        links=links,
+    )  # fmt: skip
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
     return record
@@ -185,8 +196,8 @@ def test_flags_stand_beside_the_number(world: World, monkeypatch: pytest.MonkeyP
     readings = iter([{"cpu_s": 0.0, "throttled_s": 0.0}] * 4 + [{"cpu_s": 100.0, "throttled_s": 50.0}] * 4)
     monkeypatch.setattr(FakeSite, "meters", lambda _: next(readings))
     record = measure(world, client=Act(lasts=0.01))
-    assert "generator saturated" in record.flags
-    assert any(flag.startswith("server throttled") for flag in record.flags)
+    assert Flag(FlagCode.GENERATOR_SATURATED) in record.flags
+    assert any((flag.code, flag.where) == (FlagCode.THROTTLED, "server") for flag in record.flags)
     assert ("client", "cpu_s", 100.0) in record.samples
 
 
@@ -212,7 +223,7 @@ def test_flags_of_another_machine_name_it(world: World):
 
     machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
     record = run_trial(TRIAL, FakeWorkload(), Load(), Stage(sites, Endpoint("", "", 5201), machines))
-    assert any(flag.startswith("host b: steal ") for flag in record.flags)
+    assert any((flag.code, flag.where) == (FlagCode.STEAL, "host b") for flag in record.flags)
     assert ("host b", "load1", 9.5) in record.samples
 
 
@@ -281,10 +292,12 @@ def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, mo
 
 
 def test_a_generator_that_rests_is_the_limit_by_what_it_clocked(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(host, "site_flags", lambda role, use, busy_s, threads: [f"{role} {busy_s:.1f}"])
+    monkeypatch.setattr(
+        host, "site_flags", lambda role, use, busy_s, threads: [Flag(role, figures={"s": round(busy_s, 1)})]
+    )
     monkeypatch.setattr(FakeWorkload, "busy_s", lambda *_: 0.1)
     record = measure(world, client=Act(lasts=0.3))
-    assert "client 0.1" in record.flags and record.measured_s >= 0.3
+    assert Flag("client", figures={"s": 0.1}) in record.flags and record.measured_s >= 0.3
 
 
 def test_a_server_whose_disk_is_full_has_not_broken(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -388,7 +401,7 @@ def test_meters_are_begun_before_the_server_and_ended_after_the_client(world: Wo
     lasted = samples["trial", "measured_to_s"] - samples["trial", "measured_from_s"]
     assert lasted == pytest.approx(record.measured_s)
     assert 0 < samples["trial", "measured_from_s"] < record.duration_s
-    assert not [flag for flag in record.flags if "readings" in flag]
+    assert not [flag for flag in record.flags if flag.code == FlagCode.NO_READINGS]
 
 
 def test_what_was_used_follows_the_headline(world: World):
@@ -401,7 +414,7 @@ def test_what_was_used_follows_the_headline(world: World):
 def test_a_meter_that_fails_never_fails_a_trial(world: World, when: str):
     record = measure(world, meters={"a": FakeMeter(world, "a", when), "b": FakeMeter(world, "b")})
     assert (record.outcome, [m.value for m in record.measurements][:1]) == (Outcome.OK, [42.0])
-    assert record.flags[-1] == f"no readings of host a: it broke at {when}"
+    assert Flag(FlagCode.NO_READINGS, "host a", text=f"it broke at {when}") in record.flags
     assert "host b" in {each.place for each in record.series}
 
 
@@ -409,7 +422,7 @@ def test_a_site_that_cannot_say_what_to_read_never_fails_a_trial(world: World, m
     monkeypatch.setattr(FakeSite, "scope", lambda _: (_ for _ in ()).throw(EnvironmentLost("no container")))
     record = measure(world, meters={"a": FakeMeter(world, "a")})
     assert record.outcome is Outcome.OK
-    assert record.flags[-1] == "no readings of host a: no container"
+    assert Flag(FlagCode.NO_READINGS, "host a", text="no container") in record.flags
 
 
 def test_a_failed_trial_keeps_its_readings(world: World):
@@ -424,10 +437,10 @@ def test_a_failed_trial_keeps_its_readings(world: World):
 
 
 def test_what_a_workload_says_of_its_generator_is_a_flag(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "flags", lambda *_: ("generator late 3.0 %",))
-    assert "generator late 3.0 %" in measure(world).flags
+    monkeypatch.setattr(FakeWorkload, "flags", lambda *_: (LATE,))
+    assert LATE in measure(world).flags
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (_ for _ in ()).throw(Unparseable("cut short")))
-    assert "generator late 3.0 %" not in measure(world).flags
+    assert LATE not in measure(world).flags
 
 
 def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -435,3 +448,67 @@ def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
     assert measure(world).histograms == {"speed": "HIST"}
     monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: (_ for _ in ()).throw(ValueError("cut short")))
     failed(measure(world), Outcome.UNPARSEABLE, "cut short")
+
+
+# -- all who worked --------------------------------------------------------------------------------
+
+
+def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: pytest.MonkeyPatch):
+    """A machine of 100 CPUs that are never idle, a meter and a start that took their part of it."""
+    monkeypatch.setattr(FakeWorkload, "done", lambda *_: Work(2.0, "gbit"))
+    switches = count(0, 500)
+
+    def read(path: str) -> bytes:
+        if path != "/proc/stat":
+            raise FileNotFoundError(path)
+        return b"cpu 0 0 0 7 0 0 0 0\n" + b"cpu0 0\n" * 100 + b"ctxt %d\n" % next(switches)
+
+    sites = {role: FakeSite(world, role, "one", role) for role in FakeWorkload.roles}
+    world.act = lambda site, command: Act(lasts=0.05) if command.argv[0] == "client" else usual(site, command)
+    stage = Stage(
+        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},
+        machine_start_cpu_s={"client": 1.0, "server": 9.0}, idle={"host b": Idle(10.0, 0.0)},
+    )  # fmt: skip
+    record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
+    found = {each.metric.name: each.value for each in record.measurements}
+    assert list(found) == [
+        "speed", "cpu_all_per_gbit", "context_switches_per_gbit", "softirq_share", "cpu_client_per_gbit",
+        "cpu_server_per_gbit",
+    ]  # fmt: skip
+    busy = next(value for place, name, value in record.samples if (place, name) == ("host b", "measured_busy_s"))
+    assert busy >= 100 * 0.05 and found["cpu_all_per_gbit"] == pytest.approx((0.9 * busy - 1.0) / 2)
+    assert found["context_switches_per_gbit"] == 500 / 2
+    unknown = run_trial(TRIAL, FakeWorkload(), Load(), replace(stage, idle={}))
+    assert not any(each.metric.name.startswith("cpu_all") for each in unknown.measurements)
+
+
+def test_only_the_meters_share_of_the_measured_time_is_taken_off(world: World, monkeypatch: pytest.MonkeyPatch):
+    clock = iter((10.0, 14.0))
+    monkeypatch.setattr(metering.time, "monotonic", lambda: next(clock))
+    meter = SimpleNamespace(begin=lambda scopes: None, end=lambda since: Taken((), 0.8))
+    made = metering.Metering({"a": meter}, {}, {}, since=9.0)
+    made.begin()
+    made.window(11.0, 2.0)
+    made.end()
+    assert made.own_cpu_s == pytest.approx(0.8 * 2 / 4)
+
+
+def test_a_cable_is_read_before_and_after_the_measured_process(world: World):
+    """Twice, and not for the warm-up."""
+    readings = iter([{"out": 7e6}, {"out": 7e6 + 1e9}])
+    link = Link("host a", 100e6, lambda: next(readings))
+    record = measure(world, warm=True, links=(link,), client=Act(lasts=0.05))
+    (flag,) = [flag for flag in record.flags if flag.code in BOTTLENECKS]
+    assert flag == Flag(FlagCode.CABLE, "host a", {"share": 1.0, "rate": 100e6}) and list(readings) == []
+
+
+def test_every_trial_with_measurements_names_one_bottleneck(world: World):
+    good, bad = measure(world), measure(world, client=Act(returncode=1))
+    assert [flag.code for flag in good.flags if flag.code in BOTTLENECKS] == [FlagCode.NO_BOTTLENECK]
+    assert [flag for flag in bad.flags if flag.code in BOTTLENECKS] == []
+
+
+def test_a_rate_that_the_workload_was_told_and_met(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "asked_rate", lambda *_: Measurement(SPEED, 42.0))
+    (flag,) = [flag for flag in measure(world).flags if flag.code in BOTTLENECKS]
+    assert (flag.code, flag.text, dict(flag.figures)) == (FlagCode.ASKED_RATE, "x/s", {"share": 1.0, "rate": 42.0})

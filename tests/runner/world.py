@@ -11,8 +11,9 @@ from typing import Any
 from weighbridge.errors import EnvironmentLost
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.site import RunContext, SiteRequest, Userland
+from weighbridge.model.site import Link, RunContext, SiteRequest, Userland
 from weighbridge.model.study import Options, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.study.loader import check
@@ -72,6 +73,10 @@ class Program:
         return self.stopped
 
 
+def _no_file(path: str) -> bytes:
+    raise FileNotFoundError(path)
+
+
 @dataclass
 class FakeSite:
     """Implements ``Site``; it refuses to run anything while it is frozen."""
@@ -85,8 +90,20 @@ class FakeSite:
     address: str = "198.51.100.1"
     listen: str = "0.0.0.0"
     host: object = field(
-        default_factory=lambda: SimpleNamespace(name="local", kind="local", cpuset=None, cpus_online=lambda: [0, 1])
+        default_factory=lambda: SimpleNamespace(
+            name="local",
+            kind="local",
+            cpuset=None,
+            cpus_online=lambda: [0, 1],
+            read=_no_file,
+            link=lambda: None,
+        )
     )
+
+    links: tuple[Link, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.host.set_link = lambda *, limited: self.world.limited.append(limited)  # type: ignore[attr-defined]
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"
@@ -219,8 +236,10 @@ class World:
     requests: list[SiteRequest] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)
     started: list[tuple[str, tuple[str, ...], set[str]]] = field(default_factory=list)
+    limited: list[bool] = field(default_factory=list)
+    """Whether the host's cable was to be limited, at each stage."""
     port_in_use: bool = False
-    reached: bool = True
+    path: NetworkPath | None = field(default_factory=lambda: NetworkPath(transport="tcp", interfaces=()))
     ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
     fails: tuple[str, ...] = ()
@@ -289,14 +308,16 @@ class Told:
     begun: list[Trial] = field(default_factory=list)
     records: list[TrialRecord] = field(default_factory=list)
     counts: list[tuple[int, int]] = field(default_factory=list)
+    left: list[float] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
 
     def say(self, text: str) -> None:
         self.lines.append(text)
 
-    def begins(self, trial: Trial, done: int, total: int) -> None:
+    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         self.begun.append(trial)
         self.counts.append((done, total))
+        self.left.append(left_s)
         self.at_begin(trial)
 
     def ended(self, record: TrialRecord) -> None:

@@ -1,5 +1,6 @@
 """A study and trials of it, made up."""
 
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
@@ -18,6 +19,7 @@ equivalence: 3%
 seed: 7
 """
 STUDY: Study = check(parse(TEXT, "small.yaml"))
+FLAGS = (Flag(FlagCode.STEAL, figures={"share": 0.03}), Flag(FlagCode.GENERATOR_SATURATED))
 LEVEL = (("clients", "10"), ("pipeline", "1"))
 
 
@@ -32,6 +34,6 @@ def record(block: int = 1, environment: str = "native", value: float = 5.0, **ch
         "measurements": (Measurement(THROUGHPUT, value), Measurement(JITTER, 0.0)),
         "roles": (RoleRecord("client", ("iperf3", "-c", "ü x"), 0, 1.0, b"\x00out\xff", b"err"),),
         "samples": (("host", "busy_s", 0.5), ("client", "cpu_s", 0.25)),
-        "flags": ("steal 3%", "generator saturated"),
+        "flags": FLAGS,
     }
     return TrialRecord(trial=trial, **{**fields, **changes})

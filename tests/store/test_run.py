@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import DiskFull, RunDirectoryError
+from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore, level_text
 
-from .made import LEVEL, STUDY, TEXT, record
+from .made import FLAGS, LEVEL, STUDY, TEXT, record
 
 
 @pytest.fixture
@@ -60,12 +61,12 @@ def test_a_trial_comes_back_as_it_was(run: Path):
     with RunStore(run) as store:
         assert store.finished() == {record().trial: Outcome.OK}
         (trial,) = store.trials()
-        assert trial["flags"] == ["steal 3%", "generator saturated"]
+        assert trial["flags"] == FLAGS
         assert (trial["started_at"], trial["duration_s"], trial["measured_s"]) == (1001.0, 1.25, 1.0)
         assert [(v.metric, v.unit, v.better, v.value) for v in store.values()] == [
             ("throughput", "Mbit/s", "higher", 5.0), ("jitter", "ms", "lower", 0.0)]  # fmt: skip
         assert store.values()[0].level == level_text(LEVEL) == '{"clients": "10", "pipeline": "1"}'
-        assert store.values()[0].flags == ("steal 3%", "generator saturated")
+        assert store.values()[0].flags == FLAGS
         (process,) = store.processes()
         assert process["argv"] == ["iperf3", "-c", "ü x"]
         assert (run / str(process["stdout"])).read_bytes() == b"\x00out\xff"
@@ -336,3 +337,21 @@ def test_an_interruption_rolls_a_half_saved_trial_back(run: Path, monkeypatch: p
             store.save(record(block=2))
         assert len(store.finished()) == 1
         store.save(record(block=2))
+
+
+def test_a_ladder_comes_back_and_so_does_that_of_an_older_run(tmp_path: Path):
+    ladder = (Rung("native", None), Rung("host", "native"), Rung("again", "native"))
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(STUDY.model_copy(update={"file": STUDY.file.model_copy(update={"ladder": ladder})}), {})
+        assert store.ladder() == ladder
+        store.set_info("ladder", '["native", "host", "again"]')
+        assert store.ladder() == (*ladder[:2], Rung("again", "host"))
+        for damaged in ("[", "7", "[[]]", "[7]"):
+            store.set_info("ladder", damaged)
+            with pytest.raises(RunDirectoryError):
+                store.ladder()
+
+
+def test_a_study_without_a_ladder_has_none(run: Path):
+    with RunStore(run) as store:
+        assert store.ladder() == ()

@@ -3,6 +3,7 @@
 import pytest
 
 from weighbridge import registry
+from weighbridge.model.ladder import Rung, nearest_base
 from weighbridge.study.loader import load
 from weighbridge.study.source import bundled
 
@@ -119,3 +120,14 @@ def test_every_kind_can_be_named_in_a_study():
         assert loaded(changed("bridge: {kind: docker, network: bridge}", f"other: {{kind: {kind}}}"))
     for kind in registry.workloads():
         assert loaded(changed("{kind: sysbench-cpu, duration: 1s}", f"{{kind: {kind}}}"))
+
+
+def test_a_ladder_branches_where_it_says_so():
+    ladder = loaded(changed("inside: [server]", "ladder: [native, bridge]")).file.ladder
+    assert ladder == (Rung("native", None), Rung("bridge", "native"))
+    text = changed("inside: [server]", "ladder:\n  - native\n  - bridge\n  - {other: native}")
+    branching = loaded(text.replace("workloads:", "  other: {kind: docker, network: host}\nworkloads:"))
+    assert branching.file.ladder == (*ladder, Rung("other", "native"))
+    assert nearest_base(ladder, "bridge", {"native"}) == "native"
+    assert nearest_base((*ladder, Rung("a", "bridge")), "a", {"native", "a"}) == "native"
+    assert nearest_base((Rung("a", "b"), Rung("b", "a")), "a", {"c"}) is None

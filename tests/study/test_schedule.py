@@ -82,12 +82,12 @@ def test_a_restricted_block_keeps_the_order(seed: int, number: int, data: st.Dat
     study = _seeded(LARGE, seed)
     cells = data.draw(st.lists(st.sampled_from(study.cells), unique_by=lambda cell: cell.label))
     arms = data.draw(st.lists(st.sampled_from([arm.name for arm in study.arms]), unique=True))
-    names = {cell.workload for cell in cells}
+    names = {(cell.workload, cell.level) for cell in cells}
     whole = block(study, number)
-    assert block(study, number, cells=cells) == [t for t in whole if t.workload in names]
+    assert block(study, number, cells=cells) == [t for t in whole if (t.workload, t.level) in names]
     assert block(study, number, arms=arms) == [t for t in whole if t.environment in arms]
     assert block(study, number, cells=cells, arms=arms) == [
-        t for t in whole if t.workload in names and t.environment in arms
+        t for t in whole if (t.workload, t.level) in names and t.environment in arms
     ]
 
 

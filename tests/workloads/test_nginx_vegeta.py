@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
 from weighbridge.report.trial_flags import kind, words
 from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
@@ -169,19 +170,26 @@ def test_a_stall_of_200_ms_is_in_the_tail_and_not_in_the_median():
     assert stalled["latency_mean"] == pytest.approx(0.1 * 100, abs=3)
 
 
-def test_flags():
-    def flags(file: str, **options: Any) -> tuple[str, ...]:
-        return PLUGIN.flags(_options(**options), {"client": ended(data(file))})
+LATE, WAITED = FlagCode.GENERATOR_LATE, FlagCode.CONNECTION_WAIT
 
-    assert flags("vegeta-stall.json", **AT_500) == ("generator late 5.5 %",)
-    assert flags("vegeta-connections.json", **AT_500) == ("generator late 5.2 %", "waited for a connection 15.7 %")
-    assert flags("vegeta-search.json", **SEARCH) == ()
-    assert flags("vegeta-search-to.json", **SEARCH) == ("no rate up to search_to missed the objective",)
+
+def test_flags():
+    def flags(file: str, **options: Any) -> list[tuple[str, float | None]]:
+        found = PLUGIN.flags(_options(**options), {"client": ended(data(file))})
+        return [(flag.code, flag.figures.get("share")) for flag in found]
+
+    assert flags("vegeta-stall.json", **AT_500) == [(LATE, pytest.approx(0.055, abs=5e-4))]
+    assert flags("vegeta-connections.json", **AT_500) == [
+        (LATE, pytest.approx(0.052, abs=5e-4)), (WAITED, pytest.approx(0.157, abs=5e-4)),
+    ]  # fmt: skip
+    assert flags("vegeta-search.json", **SEARCH) == []
+    assert flags("vegeta-search-to.json", **SEARCH) == [(FlagCode.SEARCH_TO, None)]
 
 
 def test_the_report_has_words_for_the_flags():
-    late, waited = "generator late 2.7 %", "waited for a connection 18.6 %"
-    said = words(kind(late), [late, "generator late 10.0 %"])
+    late, later = (Flag(LATE, figures={"share": share}) for share in (0.027, 0.1))
+    waited = Flag(WAITED, figures={"share": 0.186})
+    said = words(kind(late), [late, later])
     assert said == "the client sent 2.7 to 10 % of the requests late by itself (flagged above 1 %)"
     assert words(kind(waited), [waited]).startswith("19 % of the requests waited for a free connection")
 

@@ -1,6 +1,7 @@
 """nginx under wrk: the configuration, wrk's command line, its line of JSON, and what counts as broken."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def test_the_warm_up_is_light(connections: int, warming: str):
         ({"picture": "/nowhere/picture.jpg"}, "the picture '/nowhere/picture.jpg' does not exist"),
         ({"picture": "/"}, "the picture '/' is no file"),
         ({"picture": "/dev/zero"}, "the picture '/dev/zero' is no file"),
-        ({"picture": "a\0b"}, "the picture 'a\0b' does not exist"),
+        ({"picture": "a\0b"}, "the picture 'a\0b' cannot be read"),
         ({"picture": "x" * 5000}, "cannot be read: File name too long"),
     ],
 )
@@ -172,6 +173,26 @@ def test_a_picture_of_ones_own(tmp_path: Path):
     path.unlink()
     with pytest.raises(ServerNotReady, match=r"the picture '.*mine.jpg' does not exist"):
         PLUGIN.files(options, AT)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o660, 0o773])
+def test_only_a_picture_that_everybody_may_read_is_served(tmp_path: Path, mode: int):
+    path = tmp_path / "mine.jpg"
+    path.write_bytes(b"a secret")
+    path.chmod(0o644)
+    options = _options(picture=str(path))
+    path.chmod(mode)  # root, who may run this, can still read it
+    with pytest.raises(ServerNotReady, match="may not be read by everybody"):
+        PLUGIN.files(options, AT)
+    text = f"{STUDY}workloads: {{w: {{kind: nginx-wrk, picture: '{path}'}}}}\n"
+    with pytest.raises(StudyError, match="may not be read by everybody"):
+        check(read(text, "a.yaml"))
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValidationError, match="is no file"):
+        _options(picture=str(tmp_path / "pipe"))
 
 
 @given(line=st.fixed_dictionaries({

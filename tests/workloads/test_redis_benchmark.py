@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from weighbridge.model.command import Completed
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study
@@ -48,7 +49,9 @@ def test_the_work_is_every_request_and_the_time_that_of_the_clock():
     assert work is not None and (work.amount, work.unit) == (20.0, "1000_transactions")
     assert PLUGIN.busy_s(options, completed) == pytest.approx(0.3)
     assert PLUGIN.flags(options, {"client": replace(ended(rows), duration_s=0.35)}) == ()
-    assert PLUGIN.flags(options, {"client": replace(ended(rows), duration_s=3.0)}) == ("generator rested 90%",)
+    assert PLUGIN.flags(options, {"client": replace(ended(rows), duration_s=3.0)}) == (
+        Flag(FlagCode.GENERATOR_RESTED, figures={"share": pytest.approx(0.9, abs=0.01)}),
+    )
     idle = {"client": ended(rows.replace(b"50000.00", b"0.00"))}
     assert PLUGIN.busy_s(options, idle) is None and PLUGIN.flags(options, idle) == ()
 

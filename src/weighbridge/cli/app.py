@@ -7,7 +7,7 @@ from importlib import metadata
 import typer
 
 from weighbridge.cli import calibrate, clean, doctor, export, init, plan, replicate, report, run, schema, studies
-from weighbridge.cli.output import fail, reader_gone
+from weighbridge.cli.output import fail, reader_gone, take_any_character
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 
 app = typer.Typer(
@@ -38,18 +38,21 @@ def _options(
     """What holds for every command."""
 
 
+def _with_advice(sentence: str, ended: WeighbridgeError | Interrupted) -> str:
+    return f"{sentence}\nto continue: {ended.continue_with}" if ended.continue_with else sentence
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
+    take_any_character()
     if sys.platform != "linux":
         fail("Weighbridge measures Linux isolation (control groups, namespaces, engines): it runs on Linux only", 4)
     try:
         app(standalone_mode=True)
     except WeighbridgeError as error:
-        fail(str(error), error.exit_code)
+        fail(_with_advice(str(error), error), error.exit_code)
     except Interrupted as interrupted:
-        fail(
-            "interrupted; every finished trial is kept. Run the same command again to continue", interrupted.exit_code
-        )
+        fail(_with_advice("interrupted: every finished trial is kept", interrupted), interrupted.exit_code)
     except BrokenPipeError:
         reader_gone()
     except OSError as error:  # a report, a page or a table that cannot be written

@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
         carry it in their reports.
         """
         from weighbridge.cli.progress import show
+        from weighbridge.cli.runs import continuable
         from weighbridge.report.calibration import summary
         from weighbridge.runner.calibration import keep
         from weighbridge.runner.run import run_study
@@ -35,7 +36,8 @@ def register(app: typer.Typer) -> None:
         from weighbridge.study.loader import load
 
         directory = directory or Path("runs") / f"calibration-{time.strftime('%Y%m%d-%H%M%S')}"
-        with interruptible():
+        again = ("calibrate", "--out", str(directory))
+        with interruptible(), continuable(directory / STUDIES[0], *again):
             for name in STUDIES:
                 err().print(f"{name}: results go to {directory / name}", markup=False)
                 with show() as progress:

@@ -3,6 +3,13 @@
 import typer
 
 from weighbridge.cli.output import JsonFlag, err, examples, out, plural, print_json
+from weighbridge.runner.trust import Fault
+
+_FAULTS = {
+    Fault.OWNER: "belongs to another user than its name says",
+    Fault.KIND: "is no folder or regular file",
+    Fault.UNREADABLE: "cannot be read",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -22,13 +29,12 @@ def register(app: typer.Typer) -> None:
         from weighbridge.errors import Leftovers
         from weighbridge.runner import clean as cleaning
 
-        if check:
-            found, living = cleaning.find()
-            left = [leftover for leftover in found if leftover.run not in living]
-            for run in sorted(living):
-                err().print(f"run {run} is alive: what it uses is not listed", markup=False)
-        else:
-            left = cleaning.clean()
+        found = cleaning.find() if check else cleaning.clean()
+        left = found.left
+        for run, folder in found.alive.items():
+            err().print(f"run {run} is alive ({folder}): what it uses is not listed", markup=False, soft_wrap=True)
+        for each in found.foreign:
+            err().print(f"ignored: {each.path} {_FAULTS[each.fault]}", markup=False, soft_wrap=True)
         if as_json:
             print_json([asdict(leftover) for leftover in left])
         else:
@@ -41,4 +47,4 @@ def register(app: typer.Typer) -> None:
                 else f"{plural(len(left), 'thing')} could not be removed"
             )
         if not as_json:
-            out().print("nothing is left")
+            out().print("nothing else is left" if found.alive or found.foreign else "nothing is left")

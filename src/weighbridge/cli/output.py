@@ -1,15 +1,20 @@
 """How commands talk: results to standard output, everything else to standard error."""
 
 import functools
+import io
 import json
 import os
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from weighbridge.model.text import printable
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 JsonFlag = typer.Option(False, "--json", help="Print JSON on standard output, and nothing else there.")
 ProfileOption = typer.Option(
@@ -22,29 +27,59 @@ READER_GONE = 141
 @functools.cache
 def err() -> "Console":
     """The console for progress and messages."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _console(stderr=True, soft_wrap=True)
 
 
 @functools.cache
 def out() -> "Console":
     """The console for results."""
+    return _console()
+
+
+def _console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
+    """A console to which nothing that others wrote gives orders."""
     from rich.console import Console
+    from rich.segment import Segment
 
-    class Results(Console):
+    class Printable(Console):
+        def render(
+            self, renderable: "RenderableType", options: "ConsoleOptions | None" = None
+        ) -> "Iterable[Segment]":
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
         def on_broken_pipe(self) -> None:
-            reader_gone()
+            if not self.stderr:
+                reader_gone()
+            super().on_broken_pipe()
 
-    return Results(highlight=False)
+    return Printable(highlight=False, stderr=stderr, soft_wrap=soft_wrap)
+
+
+def take_any_character() -> None:
+    """Have standard output and error escape the characters that their encoding lacks, rather than fail at them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
+    """Print a value as JSON, in ASCII where standard output takes no more or would be given orders."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    if printable(text) != text or not _takes(text):
+        text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", r"\u007f")
     try:
-        print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False), flush=True)
+        print(text, flush=True)
     except BrokenPipeError:
         reader_gone()
+
+
+def _takes(text: str) -> bool:
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def reader_gone() -> NoReturn:
@@ -57,7 +92,7 @@ def reader_gone() -> NoReturn:
 def fail(message: str, code: int) -> NoReturn:
     """Say what went wrong, and exit."""
     for line in message.splitlines():
-        print(f"weighbridge: {line}", file=sys.stderr)
+        print(f"weighbridge: {printable(line)}", file=sys.stderr)
     sys.exit(code)
 
 

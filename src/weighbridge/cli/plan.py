@@ -1,13 +1,15 @@
 """`weighbridge plan`."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import typer
 
 from weighbridge import registry
+from weighbridge.cli.approval import brought_lines
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
-from weighbridge.model.study import Role, Study
+from weighbridge.model.study import Study
 
 
 def register(app: typer.Typer) -> None:
@@ -17,15 +19,20 @@ def register(app: typer.Typer) -> None:
     def plan(
         study: str = typer.Argument(help="A bundled study's name or the path of a study file."),
         profile: str | None = ProfileOption,
+        blocks: int | None = typer.Option(
+            None, min=1, max=1000, help="So many blocks instead of the study's own repetitions."
+        ),
         as_json: bool = JsonFlag,
         trials: bool = typer.Option(
             False, "--trials", help="Also list every trial in the order in which it will run."
         ),
     ) -> None:
         """Show what a study will run, in which order, and how long it takes. Runs nothing."""
+        from weighbridge.study.loader import with_blocks
         from weighbridge.study.profiles import load
 
-        planned = describe(load(study, profile))
+        loaded = load(study, profile)
+        planned = describe(loaded if blocks is None else with_blocks(loaded, blocks))
         if as_json:
             print_json(planned)
         else:
@@ -37,6 +44,7 @@ def describe(study: Study) -> dict[str, Any]:
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.machine import userland_problem, warnings
     from weighbridge.runner.run import golang_of, maven_of, packages_of, readiness_of
+    from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
     ready = readiness_of(study)
@@ -56,7 +64,10 @@ def describe(study: Study) -> dict[str, Any]:
             for arm in study.arms
         ],
         "hosts": hosts_of(study),
-        "workloads": [{"label": cell.label, "kind": cell.kind, "level": dict(cell.level)} for cell in study.cells],
+        "workloads": [
+            {"label": cell.label, "kind": cell.kind, "level": dict(cell.level), "link": cell.link}
+            for cell in study.cells
+        ],
         "packages": packages,
         "blocks": blocks,
         "most_blocks": most_blocks,
@@ -70,6 +81,7 @@ def describe(study: Study) -> dict[str, Any]:
         ],
         "seconds": {"from": round(least), "to": round(most)},
         "seed": study.file.seed,
+        "brings": [asdict(each) for each in brought_by(study)],
         "warnings": [*warnings(study), *lacking],
     }  # fmt: skip
 
@@ -77,10 +89,10 @@ def describe(study: Study) -> dict[str, Any]:
 def hosts_of(study: Study) -> dict[str, Any]:
     """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
     roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles}
-    placed: tuple[Role, ...] = ("client", "server") if "client" in roles else ("server",)
+    clients = {"client": list(study.client_hosts)} if "client" in roles else {}
     return {
         "hosts": {name: host.model_dump(exclude_none=True) for name, host in study.file.hosts.items()},
-        "placement": {role: study.host_of(role) for role in placed},
+        "placement": {**clients, "server": [study.server_host]},
         "inside": list(study.file.inside),
     }
 
@@ -91,12 +103,17 @@ def hosts_line(told: dict[str, Any]) -> str:
         return ""
 
     def described(host: dict[str, Any]) -> str:
+        if host["kind"] == "local":
+            return "this machine"
         link = f", {host['link'] / 1e6:g} Mbit/s" if host.get("link") else ", no rate limit" * (host["kind"] != "ssh")
         where = host["destination"] if host["kind"] == "ssh" else "made on this machine"
         return f"{host['kind']}, {where}{link}"
 
     hosts = told["hosts"]
-    places = ", ".join(f"{role} on {name} ({described(hosts[name])})" for role, name in told["placement"].items())
+    places = ", ".join(
+        f"{role} on {' and '.join(f'{name} ({described(hosts[name])})' for name in names)}"
+        for role, names in told["placement"].items()
+    )
     inside = " and ".join(told["inside"])
     unknown = any(host["kind"] == "ssh" for host in hosts.values())
     return f"hosts: {places}; inside the environments: {inside}" + (
@@ -109,6 +126,7 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     from rich.table import Table
 
     from weighbridge.runner.estimate import clock
+    from weighbridge.study.brings import Brought
 
     out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
     table = Table("environment", "kind", "ready", box=None, pad_edge=False)
@@ -120,17 +138,21 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     out().print(table)
     if line := hosts_line(planned["hosts"]):
         out().print(f"\n{escape(line)}")
-    names = ", ".join(cell["label"] for cell in planned["workloads"])
+    names = ", ".join(
+        cell["label"] + " (no rate limit on the cables)" * (cell["link"] == "none") for cell in planned["workloads"]
+    )
     arms, cells = len(planned["environments"]), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
     each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"
+    in_block = len(planned["trials"]) // max(1, planned["blocks"])  # less where clients reach not every environment
+    each += f", {plural(in_block, 'trial')} a block" if in_block < cells * arms else ""
     fewest, most = planned["blocks"], planned["most_blocks"]
     if planned["target"] is None:
-        rule = f"{plural(fewest, 'block')} x {each} = {plural(fewest * cells * arms, 'trial')}"
+        rule = f"{plural(fewest, 'block')} x {each} = {plural(fewest * in_block, 'trial')}"
     else:
         count = plural(most, "block") if fewest == most else f"{fewest} to {most} blocks"
         budget = f" (budget {clock(planned['budget_s'])})" if planned["budget_s"] is not None else ""
-        trials = " to ".join(str(blocks * cells * arms) for blocks in sorted({fewest, most}))
+        trials = " to ".join(str(blocks * in_block) for blocks in sorted({fewest, most}))
         rule = (
             f"{each}, {count}, until every headline is within ±{planned['target'] * 100:g} %{budget}: {trials} trials"
         )
@@ -139,6 +161,8 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, and set-up the first time")
     if lacking := [arm["name"] for arm in planned["environments"] if not arm["ready"]]:
         out().print(f"weighbridge run will refuse this: {', '.join(lacking)} cannot be opened here", markup=False)
+    for line in brought_lines(Brought(**each) for each in planned["brings"]):
+        out().print(f"the study brings: {line}", markup=False, soft_wrap=True)
     for warning in planned["warnings"]:
         out().print(f"note: {warning}", markup=False, soft_wrap=True)
     if with_trials:

@@ -23,8 +23,7 @@ class Shown:
     def __init__(self, bar: "Bar | None") -> None:
         self._bar = bar
         self._task = bar.add_task("starting", total=None, count="", left="") if bar else None
-        self._begun: float | None = None
-        self._first = 0
+        self._begun = False
         self._ended = 0
         self._total = 0
         self._last_line = 0.0
@@ -36,27 +35,23 @@ class Shown:
         else:
             err().print(text, markup=False)
 
-    def begins(self, trial: Trial, done: int, total: int) -> None:
+    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """Show what runs now, how far the session is and how long it still takes.
 
         Repeated blocks may make more trials than were planned: then this one is the last that is known of.
         """
         total = max(total, done + 1)
         now = time.monotonic()
-        if self._begun is None:
-            self._begun, self._first = now, done
+        first, self._begun = not self._begun, True
         self._ended, self._total = done, total
-        left = ""
-        if done > self._first:
-            left = f"{clock((now - self._begun) / (done - self._first) * (total - done))} left"
+        left = f"{clock(left_s)} left"
         text = f"block {trial.block}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
             self._advance()
             self._bar.update(self._task, description=text, left=left)
-        elif now - self._last_line > _LINE_EVERY_S or done == self._first:
+        elif now - self._last_line > _LINE_EVERY_S or first:
             self._last_line = now
-            told = ", ".join(part for part in (f"{done} of {total} trials done", left) if part)
-            err().print(f"{told}; {text}", markup=False)
+            err().print(f"{done} of {total} trials done, {left}; {text}", markup=False)
 
     def ended(self, record: TrialRecord) -> None:
         """Count a trial, and tell of one that failed, or broke under its load."""

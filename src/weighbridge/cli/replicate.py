@@ -71,19 +71,27 @@ def _run(
     study: str | None, profile: str | None, link: str | None, directory: Path | None, at: Address | None, *,
     yes: bool, as_json: bool,
 ) -> None:  # fmt: skip
+    from weighbridge.cli.approval import confirm, confirm_continued
     from weighbridge.cli.progress import show
-    from weighbridge.cli.run import confirm, new_directory
+    from weighbridge.cli.run import continuing, new_directory
+    from weighbridge.cli.runs import continuable
     from weighbridge.runner.run import run_study
     from weighbridge.runner.signals import interruptible
 
     loaded = _load(study, profile, link) if study is not None else None
-    if loaded is not None:
+    if loaded is not None and study is not None:
         directory = directory or new_directory(loaded)
-        confirm(loaded, directory, yes=yes)
-    elif directory is not None:
+        asked = confirm(study, loaded, directory, yes=yes)
+    else:
+        assert directory is not None
         _require_published(directory)
-    assert directory is not None
-    with interruptible(), show() as progress, watched(at, progress, loaded, directory) as told_of_it:
+        asked = confirm_continued(directory, yes=yes)
+    with (
+        interruptible(),
+        show() as progress,
+        watched(at, progress, loaded, directory) as told_of_it,
+        continuable(directory, *continuing("replicate", directory, yes=yes and asked)),
+    ):
 
         def after(store: "RunStore") -> None:
             progress.done()

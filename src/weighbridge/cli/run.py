@@ -1,7 +1,7 @@
 """`weighbridge run`."""
 
+import functools
 import re
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.metrics import MetricsOption, address, watched
-from weighbridge.cli.output import WRONG_COMMAND_LINE, ProfileOption, err, examples, fail, out, plural
+from weighbridge.cli.output import WRONG_COMMAND_LINE, ProfileOption, examples, fail, out
 
 if TYPE_CHECKING:
     from weighbridge.cli.progress import Shown
@@ -30,7 +30,10 @@ def register(app: typer.Typer) -> None:
         ),
         profile: str | None = ProfileOption,
         blocks: int | None = typer.Option(
-            None, min=1, max=1000, help="So many blocks instead of the study's own repetitions, for a try."
+            None,
+            min=1,
+            max=1000,
+            help="So many blocks instead of the study's own repetitions; with --out alone, in all of that run.",
         ),
         metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
@@ -40,9 +43,11 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Run a study for real, save every trial as it ends, and write the report.
 
-        Ctrl-C ends it in good order; the same command with the same --out continues it.
+        Ctrl-C stops it cleanly, and the command that continues it is printed.
         """
+        from weighbridge.cli.approval import confirm, confirm_continued
         from weighbridge.cli.progress import show
+        from weighbridge.cli.runs import continuable
         from weighbridge.errors import Untrusted
         from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible
@@ -52,21 +57,27 @@ def register(app: typer.Typer) -> None:
         if study is None and directory is None:
             told = "name a study to run (weighbridge studies lists them), or --out DIR of a run to continue"
             fail(told, WRONG_COMMAND_LINE)
-        if study is None and blocks is not None:
-            fail("--blocks needs a study: a run that is continued keeps its repetitions", WRONG_COMMAND_LINE)
         if study is None and profile is not None:
             fail("--profile needs a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
         at = address(metrics)
         loaded = load(study, profile) if study is not None else None
         if loaded is not None and blocks is not None:
             loaded = with_blocks(loaded, blocks)
-        if loaded is not None:
+        if loaded is not None and study is not None:
             directory = directory or new_directory(loaded)
-            confirm(loaded, directory, yes=yes)
-        assert directory is not None
+            asked = confirm(study, loaded, directory, yes=yes)
+        else:
+            assert directory is not None
+            asked = confirm_continued(directory, yes=yes)
         trusted: list[bool] = []
-        with interruptible(), show() as progress, watched(at, progress, loaded, directory) as told_of_it:
-            run_study(loaded, directory, told_of_it, lambda store: trusted.append(_report(store, progress)))
+        with (
+            interruptible(),
+            show() as progress,
+            watched(at, progress, loaded, directory) as told_of_it,
+            continuable(directory, *continuing("run", directory, yes=yes and asked)),
+        ):
+            after = functools.partial(_report, progress=progress, trusted=trusted)
+            run_study(loaded, directory, told_of_it, after, blocks if loaded is None else None)
         if strict and not all(trusted):
             raise Untrusted("the A/A arm shows a cost where there is none: do not rely on this session's numbers")
 
@@ -77,35 +88,19 @@ def new_directory(study: "Study") -> Path:
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def confirm(study: "Study", directory: Path, *, yes: bool) -> None:
-    """Tell what will be run and for how long, and ask where a person is there. Unavailable where it cannot be."""
-    from weighbridge.runner.estimate import clock, seconds
-    from weighbridge.runner.machine import require_userland, warnings
-    from weighbridge.runner.run import golang_of, maven_of, packages_of, require_ready
-
-    require_ready(study)
-    require_userland(packages_of(study), maven_of(study), golang_of(study))
-    least, most = seconds(study)
-    arms, cells = len(study.arms), len(study.cells)
-    err().print(
-        f"{study.file.study}: {plural(arms, 'environment')} x {plural(cells, 'workload')}, "
-        f"{clock(least)} to {clock(most)}; results go to {directory}",
-        markup=False,
-    )
-    for warning in warnings(study):
-        err().print(f"note: {warning}", markup=False)
-    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm("Start?", default=True, abort=True, err=True)
+def continuing(command: str, directory: Path, *, yes: bool) -> tuple[str, ...]:
+    """The words of the command that continues the run in ``directory``."""
+    return (command, "--out", str(directory), *(("--yes",) if yes else ()))
 
 
-def _report(store: "RunStore", progress: "Shown") -> bool:
-    """Write the page, print the verdicts and the page's path; False where the session is untrusted.
+def _report(store: "RunStore", progress: "Shown", trusted: list[bool]) -> None:
+    """Write the page, print the verdicts and the page's path; ``trusted`` gets whether the session is.
 
     Where no trial has ended there is nothing to report, and only what ended the run is told.
     """
     progress.done()
     if not store.finished():
-        return True
+        return
 
     from weighbridge.report.analysis import analyse
     from weighbridge.report.html import write_html
@@ -116,4 +111,4 @@ def _report(store: "RunStore", progress: "Shown") -> bool:
     write_html(store, page, analysis)
     print_report(analysis, out())
     out().print(f"report: {page}", markup=False, soft_wrap=True)
-    return analysis.trust.trusted is not False
+    trusted.append(analysis.trust.trusted is not False)

@@ -1,9 +1,12 @@
-"""The run directory that a person means."""
+"""The run directory that a person means, and the command that continues the run in it."""
 
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from weighbridge.errors import RunDirectoryError
-from weighbridge.store.run import DATABASE
+from weighbridge.errors import Interrupted, RunDirectoryError, WeighbridgeError
+from weighbridge.store.run import DATABASE, RunStore
 
 _LISTED = 20
 
@@ -19,3 +22,22 @@ def run_directory(path: Path) -> Path:
             names = ", ".join(str(run) for run in inside[-_LISTED:])
             raise RunDirectoryError(f"{path} is not a run, but contains runs; name one: {names}{more}")
     return path
+
+
+@contextmanager
+def continuable(run: Path, *command: str) -> Iterator[None]:
+    """Give a failure the exact command that continues ``run``, where it left a run that can be continued."""
+    try:
+        yield
+    except (WeighbridgeError, Interrupted) as ended:
+        if ended.continuable and _holds_a_run(run):
+            ended.continue_with = shlex.join(("weighbridge", *command))
+        raise
+
+
+def _holds_a_run(directory: Path) -> bool:
+    try:
+        with RunStore(directory):
+            return True
+    except WeighbridgeError:
+        return False

@@ -16,6 +16,8 @@ from weighbridge.model.site import HostProcess
 LABEL = "weighbridge.run"
 START_S = 40.0
 API_TIMEOUT_S = 60
+_CONTAINERD_GONE = ("containerd.sock", ": unavailable", "transport is closing")
+"""What the engine passes on of gRPC's errors when the program below it has ended; it has no code for that."""
 INSTALL = "apt-get install docker.io"
 
 
@@ -148,8 +150,11 @@ def engine_errors(what: str) -> Iterator[None]:
     try:
         yield
     except APIError as error:
-        if "is not running" in str(error.explanation) or "No such container" in str(error.explanation):
-            raise EnvironmentLost(f"{what}: {error.explanation}") from error
+        told = str(error.explanation)
+        if any(words in told for words in _CONTAINERD_GONE):
+            raise EnvironmentLost(f"{what}: containerd no longer answers the Docker engine") from error
+        if "is not running" in told or "No such container" in told:
+            raise EnvironmentLost(f"{what}: {told}") from error
         raise Unavailable(f"{what}: Docker refuses: {error.explanation or error}") from error
     except (DockerException, RequestException, OSError) as error:
         raise EnvironmentLost(f"{what}: the Docker engine no longer answers ({type(error).__name__})") from error

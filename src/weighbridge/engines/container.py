@@ -10,7 +10,7 @@ from weighbridge.engines.exec import Exec
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters.scopes import NETWORK
 from weighbridge.model.command import Command, Completed, Running, Transport
-from weighbridge.model.site import SITE_ENV, SiteRequest
+from weighbridge.model.site import SITE_ENV, Link, SiteRequest
 from weighbridge.process import RUN_VARIABLE
 
 
@@ -32,6 +32,7 @@ class DockerSite:
         self.address, self.listen = addresses
         self._notes = notes
         self.host = made.host
+        self.links: tuple[Link, ...] = ()
         self._engine = made
         self._container = container
         self._env = {**SITE_ENV, RUN_VARIABLE: request.run.id}

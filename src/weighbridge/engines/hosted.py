@@ -1,4 +1,4 @@
-"""A Docker engine in a testbed host, whose packet filter, /run and /etc are its own: nothing has to be protected."""
+"""A Docker engine in a testbed host: packet filter, /run, /etc, /var/lib are its own, nothing has to be protected."""
 
 import contextlib
 import time
@@ -25,7 +25,8 @@ def hosted_engine(run: RunContext, host: TestbedHost, settings: Settings) -> Ite
     run.say(f"starting a Docker engine on host {host.name}")
     data = run.cache / "engines" / run.id / host.name
     data.mkdir(parents=True, exist_ok=True)
-    variables = (f"{key}={value}" for key, value in {**SITE_ENV, RUN_VARIABLE: run.id}.items())
+    # containerd writes to TMPDIR what it did when it was found hanging
+    variables = (f"{key}={value}" for key, value in {**SITE_ENV, RUN_VARIABLE: run.id, "TMPDIR": "/run"}.items())
     argv = (
         "env", "-i", *variables,
         "dockerd", "--data-root", str(data), "--exec-root", "/run/docker-exec", "--host", f"unix:///{_SOCKET}",

@@ -18,17 +18,24 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command
 from weighbridge.model.site import SITE_ENV, RunContext
 
-_HOST_FOLDERS = (Path("/etc/docker"), Path("/run/docker"), Path("/run/containerd"))
+HOST_FOLDERS = {
+    "etc": Path("/etc/docker"),
+    "run": Path("/run/docker"),
+    "containerd": Path("/run/containerd"),
+    "lib": Path("/var/lib/docker"),
+    "opt": Path("/opt/containerd"),
+}
+"""The host's folders that an engine writes to whatever it is told, by the names of their private contents."""
 _MADE = "made-folders"
 
 # In a mount namespace of its own, so that no mount of the engine outlives its processes. The host's folders get
-# private contents: dockerd would leave its key, its run-time data and containerd's sockets there.
+# private contents: dockerd would leave its key, its run-time data, containerd's sockets and files of overlay networks
+# there.
 _START = """set -e
-group=$1 scratch=$2; shift 2
+group=$1; shift
 for f in $group; do echo 0 > "$f"; done
-mount --bind "$scratch/etc" /etc/docker
-mount --bind "$scratch/run" /run/docker
-mount --bind "$scratch/containerd" /run/containerd
+while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done
+shift
 exec "$@"
 """
 
@@ -42,22 +49,31 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
         with _alone(run.state.parent, run.say):
             _prepare(run, data)
             group = Cgroup(f"{run.id}/engine").create()
-            argv = (
-                "unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start",
-                " ".join(str(path) for path in group.procs), str(data),
+            argv = secluded(
+                group, data,
                 "dockerd", "--data-root", str(data / "data"), "--exec-root", str(data / "exec"),
                 "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
                 "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
                 "--shutdown-timeout", "5", "--log-level", "warn", *settings.arguments,
             )  # fmt: skip
             # the user's variables (LD_PRELOAD, locale, ...) are no part of the engine that is measured
-            daemon = process.Process(Command(argv), env={**SITE_ENV, process.RUN_VARIABLE: run.id}, inherit=False)
+            # containerd writes to TMPDIR what it did when it was found hanging
+            variables = {**SITE_ENV, process.RUN_VARIABLE: run.id, "TMPDIR": str(data / "tmp")}
+            daemon = process.Process(Command(argv), env=variables, inherit=False)
             try:
                 yield await_answer(socket, daemon)
             finally:
                 daemon.stop()
     finally:
         discard_private(run.id, run.state, run.cache)
+
+
+def secluded(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
+    """A command in a group, and in a mount namespace in which folders in ``scratch`` stand for `HOST_FOLDERS`."""
+    mounts = (str(path) for name, folder in HOST_FOLDERS.items() for path in (scratch / name, folder))
+    groups = " ".join(str(path) for path in group.procs)
+    start = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start", groups)
+    return (*start, *mounts, "--", *argv)
 
 
 @contextmanager
@@ -79,10 +95,10 @@ def _prepare(run: RunContext, data: Path) -> None:
     """Note how the host is, once: a note that is already there was left by a killed run, and is the true one."""
     base = run.state.parent
     if not (base / _MADE).exists():
-        made = [str(folder) for folder in _HOST_FOLDERS if not folder.exists()]
+        made = [str(folder) for folder in HOST_FOLDERS.values() if not folder.exists()]
         (base / _MADE).write_text("\n".join(made))
     firewall.remember(base)
-    for folder in (*(data / name for name in ("data", "etc", "run", "containerd")), *_HOST_FOLDERS):
+    for folder in (*(data / name for name in ("data", "tmp", *HOST_FOLDERS)), *HOST_FOLDERS.values()):
         folder.mkdir(parents=True, exist_ok=True)
     (data / "etc/daemon.json").write_text("{}")
 

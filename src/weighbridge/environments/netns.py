@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -10,11 +10,12 @@ from pydantic import Field
 
 from weighbridge.engines.client import bridge_prefix
 from weighbridge.errors import Unavailable
+from weighbridge.hosts._wire import carried_bits, rate_words, show
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Rate
-from weighbridge.model.site import Host, Site, SiteRequest
+from weighbridge.model.site import Host, Link, Site, SiteRequest
 from weighbridge.model.study import Options
 from weighbridge.process import output
 
@@ -62,6 +63,8 @@ class Netns(Environment):
             site.address = site.listen = address
             if options.rate is not None:
                 _limit(request.host, name, site.pid, options.rate)
+                site.notes["link"] = rate_words(options.rate)
+                site.links = (_shaped(request, name, site.pid, options.rate),)
             yield site
 
 
@@ -88,6 +91,17 @@ def _limit(host: Host, name: str, pid: int, rate: float) -> None:
     bucket = ("root", "tbf", "rate", f"{round(rate)}bit", *_TBF)
     _must(host, "tc", "qdisc", "add", "dev", name, *bucket)
     _must(host, *_inside(pid), "tc", "qdisc", "add", "dev", "eth0", *bucket)
+
+
+def _shaped(request: SiteRequest, name: str, pid: int, rate: float) -> Link:
+    """The link between the token buckets: each counts what it lets through."""
+
+    def carried() -> Mapping[str, float]:
+        ends = {"out": (*_inside(pid), *show("eth0")), "in": show(name)}
+        counted = {way: carried_bits(request.host.run(Command(argv, 10)).text) for way, argv in ends.items()}
+        return {way: bits for way, bits in counted.items() if bits is not None}
+
+    return Link(request.role, rate, carried)
 
 
 def _inside(pid: int) -> tuple[str, ...]:

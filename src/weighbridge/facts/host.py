@@ -8,6 +8,8 @@ from pathlib import Path
 
 from weighbridge import cgroups
 from weighbridge.engines import firewall
+from weighbridge.facts.interrupts import of_this_machine
+from weighbridge.model import interrupts
 from weighbridge.process import output
 
 _SYSCTLS = (
@@ -29,6 +31,7 @@ def fingerprint() -> dict[str, str]:
         "operating system": _os_name(),
         "memory": _memory(),
         "cgroup version": str(cgroups.version()),
+        interrupts.FACT: of_this_machine(),
         "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "virtualisation": _hypervisor(),
         "transparent huge pages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),

@@ -14,6 +14,7 @@ from weighbridge.hosts._bundle import program
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts.agent import frames
 from weighbridge.model.command import Command
+from weighbridge.model.site import ClockOffset
 from weighbridge.model.study import SshOptions
 from weighbridge.process import Process, run
 
@@ -81,7 +82,7 @@ class Connection:
         heard = (completed.stderr + b"\n" + said).decode(errors="replace")
         if not ended and not heard.strip():
             return f"it did not answer within {_READY_S:.0f} s"
-        return _failures.sentence(heard)
+        return _failures.sentence(heard, completed.returncode)
 
     def _why_lost(self) -> str:
         assert self._process is not None
@@ -111,16 +112,16 @@ def _hello(stream: IO[bytes]) -> tuple[dict[str, Any] | None, bytes]:
     return (frame[0] if frame else None), said
 
 
-def clock_offset(channel: Channel, rounds: int = 15) -> tuple[float, float]:
-    """Seconds that the host's clock is ahead of ours, and half the round trip, within which that is true.
+def clock_offset(channel: Channel, rounds: int = 15) -> ClockOffset:
+    """How far the host's clock is ahead of ours, known within half the round trip.
 
     As NTP does it (RFC 5905, section 8): the midpoint of the round with the shortest way.
     """
-    best = (0.0, float("inf"))
+    best = ClockOffset(0.0, float("inf"))
     for _ in range(rounds):
         sent = time.time()
         theirs = float(channel.call("time").fields["value"])
         back = time.time()
-        if (back - sent) / 2 < best[1]:
-            best = (theirs - (sent + back) / 2, (back - sent) / 2)
+        if (back - sent) / 2 < best.within_s:
+            best = ClockOffset(theirs - (sent + back) / 2, (back - sent) / 2)
     return best

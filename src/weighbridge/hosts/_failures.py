@@ -2,7 +2,9 @@
 
 import re
 
-_TABLE: tuple[tuple[str, str], ...] = (
+FAILED = 255
+"""The exit code of OpenSSH where it fails itself; any other is that of what ran over there (ssh(1))."""
+_THERE: tuple[tuple[str, str], ...] = (
     (r"sudo: .*(?:password is required|terminal is required|no askpass)",
      "sudo asks for a password there: allow this user python3 without one (NOPASSWD in /etc/sudoers.d)"),
     (r"is not in the sudoers|may not run sudo|not allowed to execute",
@@ -12,6 +14,10 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (r"sudo\W+(?:No such file|(?:command )?not found)",
      "sudo is not installed there: log in as root instead, without 'sudo: true'"),
     (r"weighbridge: python3 is (\S+)", "its python3 is {0}: 3.9 or newer is needed"),
+    (r"account is currently not available|nologin",
+     "the user has no shell there: choose another user in 'destination'"),
+)  # fmt: skip
+_TABLE: tuple[tuple[str, str], ...] = (
     (r"Could not resolve hostname ([^:]+):",
      "the name {0} is not known: check 'destination', or give it a HostName in the ssh configuration"),
     (r"(ssh-keygen -f .+)$",
@@ -33,19 +39,24 @@ _TABLE: tuple[tuple[str, str], ...] = (
      "it cannot be reached: is it switched on, and its address right?"),
     (r"Bad configuration option|[Bb]ad owner or permissions|Can't open user config|terminating, \d+ bad",
      "the ssh configuration cannot be used ({line})"),
-    (r"account is currently not available|nologin",
-     "the user has no shell there: choose another user in 'destination'"),
 )  # fmt: skip
 
 
-def sentence(said: str) -> str:
-    """What is wrong, from what was said on standard error and before the agent spoke. The last line if unknown."""
+def sentence(said: str, returncode: int) -> str:
+    """What is wrong, from what was said on standard error and before the agent spoke, and how ssh ended.
+
+    The last lines where that is unknown: of ssh and its ProxyCommand, which speaks before it, or of what ran there.
+    """
     lines = [line.strip() for line in said.splitlines() if line.strip(" @\r\n")]
-    for pattern, told in _TABLE:
+    for pattern, told in _TABLE if returncode == FAILED else (*_THERE, *_TABLE):
         for line in lines:
             if found := re.search(pattern, line):
                 return told.format(*found.groups(), line=line)
-    return f"it does not start python3: {lines[-1][:300]}" if lines else "it closed the connection without a word"
+    if not lines:
+        return "it closed the connection without a word"
+    if returncode == FAILED:
+        return f"ssh cannot connect to it: {'; '.join(line[:200] for line in lines[-3:])}"
+    return f"it does not start python3: {lines[-1][:300]}"
 
 
 def lost(said: str) -> str:

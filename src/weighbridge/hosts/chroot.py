@@ -11,7 +11,7 @@ from pathlib import Path
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.model.command import Command, Completed, Running, Transport
-from weighbridge.model.site import SITE_ENV, Group, HostProcess, SiteRequest
+from weighbridge.model.site import SITE_ENV, Group, HostProcess, Link, SiteRequest
 from weighbridge.process import RUN_VARIABLE, mounted_by
 
 # The programs see the same bits everywhere, so the root is read-only. The mounts live in a namespace of their own
@@ -43,6 +43,9 @@ class ChrootSite:
         self.name = request.name
         self.host = request.host
         self.address = self.listen = request.host.address if request.apart else "127.0.0.1"
+        self.links: tuple[Link, ...] = ()
+        self.notes: dict[str, str] = {}
+        """Further facts."""
         self.pid = int(holder.output_so_far().split()[1])
         self._request = request
         self._holder = holder
@@ -119,7 +122,9 @@ class ChrootSite:
             "userland": self._request.userland.digest,
             "user": "root" if self.host.root else "unprivileged",
         }
-        return found | {f"not honoured: {sentence.split(':')[0]}": sentence for sentence in self._refused}
+        return (
+            found | self.notes | {f"not honoured: {sentence.split(':')[0]}": sentence for sentence in self._refused}
+        )
 
 
 class _InSite:

@@ -4,7 +4,9 @@ import contextlib
 import os
 import random
 import socket
+import sys
 from collections.abc import Callable, Collection, Iterable
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
@@ -58,15 +60,23 @@ def _is_free(port: int) -> bool:
         return True
 
 
+def route_to(subnet: str, table: Path = Path("/proc/net/route")) -> str | None:
+    """The interface of a route into an IPv4 subnet, but for default routes; None where there is none (proc(5))."""
+    wanted = IPv4Network(subnet)
+    with contextlib.suppress(OSError):
+        for line in table.read_text().splitlines()[1:]:
+            interface, destination, _, _, _, _, _, mask = line.split()[:8]
+            there = IPv4Network((_address(destination), str(_address(mask))))
+            if there.prefixlen and there.overlaps(wanted):
+                return interface
+    return None
+
+
+def _address(hexadecimal: str) -> IPv4Address:
+    """An address as /proc/net/route has it: in the machine's own order of bytes."""
+    return IPv4Address(int(hexadecimal, 16).to_bytes(4, sys.byteorder))
+
+
 def cpus_online() -> list[int]:
     """The CPUs on which this process may run."""
     return sorted(os.sched_getaffinity(0))
-
-
-def cpus_in(listed: str) -> list[int]:
-    """The CPUs in a list as the kernel writes it: "0-1,3" is [0, 1, 3]."""
-    found: list[int] = []
-    for part in listed.split(","):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1) if first else []
-    return found

@@ -10,19 +10,19 @@ from weighbridge.cgroups import Cgroup
 from weighbridge.hosts import kernel
 from weighbridge.hosts._claim import Claim
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import Group, Host, Userland
+from weighbridge.model.site import Group, Host, Link, Userland
 
 
 class LocalHost:
     """This machine. Every process that it starts carries the run's id in its environment. Implements ``Host``."""
 
     kind = "local"
-    address = "127.0.0.1"
     interface = ""
     cpuset: str | None = None
 
-    def __init__(self, run_id: str, name: str = "local") -> None:
+    def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name
+        self.address = address
         self.root = os.geteuid() == 0
         self._env = {process.RUN_VARIABLE: run_id}
         self._run_id = run_id
@@ -78,6 +78,16 @@ class LocalHost:
         self._claim.take(purpose)
         return self
 
+    def link(self) -> Link | None:
+        """None: what is measured on one machine uses no cable."""
+        return None
+
+    def set_link(self, *, limited: bool) -> None:
+        """Nothing: it has no cable with a limit of ours."""
+
     def facts(self) -> Mapping[str, str]:
         """Nothing: the fingerprint of the run is about this machine."""
         return {}
+
+    def clock(self) -> None:
+        """None: this machine's own."""

@@ -16,10 +16,11 @@ from weighbridge.hosts._channel import Channel, Reply
 from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._connect import Connection, clock_offset
 from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
+from weighbridge.hosts._wire import card
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import Group, Host, RunContext, Userland
+from weighbridge.model.site import ClockOffset, Group, Host, Link, RunContext, Userland
 from weighbridge.model.study import SshOptions
 
 _PIECE = 2**20
@@ -54,6 +55,8 @@ class SshHost:
         self._channel = channel
         self._claim = Claim(f"host {name}")
         self._roots: dict[str, Path] = {}
+        self._card: Link | None = None
+        self._card_known = False
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -143,9 +146,17 @@ class SshHost:
         self._claim.take(purpose)
         return self
 
+    def link(self) -> Link | None:
+        """The network card that has its address, where its driver tells the rate."""
+        if not self._card_known:
+            self._card, self._card_known = card(self.read, f"host {self.name}", self.interface), True
+        return self._card
+
+    def set_link(self, *, limited: bool) -> None:
+        """Nothing: its cable is what it is."""
+
     def facts(self) -> Mapping[str, str]:
-        """Its fingerprint as of this machine's, and how far its clock is from ours."""
-        ahead, within = clock_offset(self._channel)
+        """Its fingerprint as of this machine's."""
         found: dict[str, str] = self._channel.call("facts").fields["value"]
         return {
             **{key: value for key, value in found.items() if value},
@@ -153,8 +164,11 @@ class SshHost:
             "address": self.address,
             "network interface": self.interface,
             "python3": str(self._hello["python"]),
-            "clock": f"{1000 * ahead:+.3f} ms ahead of this machine's (± {1000 * within:.3f} ms)",
         }
+
+    def clock(self) -> ClockOffset:
+        """How far its clock is from this machine's."""
+        return clock_offset(self._channel)
 
     def forward(self, path: str) -> Path:
         """A socket of this machine that leads to the host's socket at ``path``, for as long as the host is open."""

@@ -4,15 +4,19 @@ In the root namespace br_netfilter would send its frames through the machine's o
 there may have set to drop.
 """
 
+import contextlib
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import hold
+from weighbridge.hosts._wire import carried_bits, show
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
+from weighbridge.model.cpus import cpus_in
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
@@ -121,13 +125,58 @@ class Switch:
             self._must("ethtool", "-K", port, *OFF)
             self._anywhere(*inside, "ethtool", "-K", "eth0", *OFF)
         if options.link is not None:
-            for what in (("root", "handle", "1:", *bucket(options)), ("parent", "1:1", *queue(options))):
-                self._must("tc", "qdisc", "add", "dev", port, *what)
-                self._anywhere(*inside, "tc", "qdisc", "add", "dev", "eth0", *what)
+            self.limit(pid, address, options)
         if options.cpus:  # frames that arrive are worked on by the host's own CPUs
-            mask = _mask(kernel.cpus_in(options.cpus))
+            mask = _mask(cpus_in(options.cpus))
             write = ("sh", "-c", 'echo "$1" > /sys/class/net/eth0/queues/rx-0/rps_cpus', "write", mask)
             self._anywhere(*inside, *write)
+
+    @contextmanager
+    def uplink(self, name: str) -> Iterator[str]:
+        """A cable from the switch to this machine itself, which sees it as ``name``; gives this machine's address.
+
+        It has no rate, an MTU of 1500, and goes away with the switch. Addresses of the subnet that this machine uses
+        already are refused: Unavailable.
+        """
+        if (used := kernel.route_to(SUBNET)) is not None:
+            raise Unavailable(
+                f"this machine uses addresses of {SUBNET} already (interface {used}): no testbed host can be joined"
+            )
+        address, mac = self.next_host()
+        port = _port(address)
+        self._must(
+            "ip", "link", "add", port, "type", "veth", "peer", "name", name, "address", mac, "netns", str(os.getpid())
+        )
+        self._must("ip", "link", "set", port, "master", "br0", "up")
+        try:
+            for argv in (
+                ("ip", "link", "set", name, "up"),
+                ("ip", "address", "add", f"{address}/24", "broadcast", "+", "dev", name),
+            ):
+                self._anywhere("env", "--", *argv)
+            yield address
+        finally:
+            with contextlib.suppress(EnvironmentLost, Unavailable):  # it may have gone with an engine's own links
+                self._must("ip", "link", "delete", port)
+
+    def limit(self, pid: int, address: str, options: TestbedOptions | None) -> None:
+        """Put a token bucket at each end of a host's cable; with None take it away."""
+        ways: list[tuple[str, ...]] = [("del", "root")]
+        if options is not None:
+            ways = [("add", "root", "handle", "1:", *bucket(options)), ("add", "parent", "1:1", *queue(options))]
+        for do, *what in ways:
+            self._must("tc", "qdisc", do, "dev", _port(address), *what)
+            self._anywhere(*_network(pid), "tc", "qdisc", do, "dev", "eth0", *what)
+
+    def carried(self, pid: int, address: str) -> dict[str, float]:
+        """Bits that the token buckets of a host's cable have let through, on the wire, by direction."""
+        ends = {"out": (pid, "eth0"), "in": (self._holder.pid, _port(address))}
+        told = {
+            way: self._local.run(Command((*_network(end), *show(device)), 10)).text
+            for way, (end, device) in ends.items()
+        }
+        counted = {way: carried_bits(text) for way, text in told.items()}
+        return {way: bits for way, bits in counted.items() if bits is not None}
 
     def plug(self, address: str, *, up: bool) -> None:
         """Plug in or pull the cable of the host with this address."""
@@ -136,13 +185,17 @@ class Switch:
     def _must(self, *argv: str) -> None:
         if self._holder.poll() is not None:
             raise EnvironmentLost("the switch of the testbed has gone")
-        self._anywhere("nsenter", "--target", str(self._holder.pid), "--net", "--", *argv)
+        self._anywhere(*_network(self._holder.pid), *argv)
 
     def _anywhere(self, *argv: str) -> None:
         done = self._local.run(Command(argv, 10))
         if done.returncode != 0:
             what = " ".join(argv[argv.index("--") + 1 :])
             raise Unavailable(f"the testbed cannot be set up: {what}: {done.last_words}")
+
+
+def _network(pid: int) -> tuple[str, ...]:
+    return "nsenter", "--target", str(pid), "--net", "--"
 
 
 def _port(address: str) -> str:

@@ -16,25 +16,36 @@ from weighbridge.cgroups import Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import JOIN, hold
+from weighbridge.hosts._wire import rate_words
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import OFF, Switch
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import Group, HostProcess, Limits, RunContext, Userland
+from weighbridge.model.cpus import cpus_in
+from weighbridge.model.site import Group, HostProcess, Limits, Link, RunContext, Userland
 from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
-# What is written below /etc and /run stays in the host. tini reaps what the engine leaves; cat ends with our pipe.
+# What is written below /run, /etc, /opt and /var/lib stays in the host: dockerd keeps files of overlay networks in
+# /var/lib/docker and containerd has /opt/containerd, whatever their data folders are. A cache in there is bound back.
+# tini reaps what the engine leaves; cat ends with our pipe.
 _INIT = """set -e
-init=$1 name=$2
+init=$1 name=$2 cache=$3
 mount -t proc proc /proc
 mount -t tmpfs -o mode=755 weighbridge /run
-mkdir /run/lock /run/cgroup /run/etc /run/etc-work
+mkdir /run/lock /run/cgroup /run/cache
 mount --rbind /sys/fs/cgroup /run/cgroup
 mount -t sysfs sysfs /sys
 mount --rbind /run/cgroup /sys/fs/cgroup
 umount -l /run/cgroup
-mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/etc-work weighbridge /etc
+mount --rbind "$cache" /run/cache
+for folder in etc opt var/lib; do
+    mkdir -p "/run/upper/$folder" "/run/work/$folder"
+    layers="lowerdir=/$folder,upperdir=/run/upper/$folder,workdir=/run/work/$folder"
+    if [ -d "/$folder" ]; then mount -t overlay -o "$layers" weighbridge "/$folder"; fi
+done
+case $cache/ in /etc/*|/opt/*|/var/lib/*) mount --rbind /run/cache "$cache";; esac
+umount -l /run/cache
 hostname "$name"
 echo "127.0.0.1 localhost $name" > /etc/hosts
 : > /etc/resolv.conf
@@ -75,6 +86,8 @@ class TestbedHost:
         self.cpuset = options.cpus
         self.address, self.mac = switch.next_host()
         self.switch = switch
+        self.limited = options.link is not None
+        """Whether its cable's rate limit is in force."""
         self._run = run
         self._local = LocalHost(run.id)
         self._holder = holder
@@ -134,7 +147,7 @@ class TestbedHost:
 
     def cpus_online(self) -> list[int]:
         """Its own CPUs, else all of this machine's."""
-        return kernel.cpus_in(self.cpuset) if self.cpuset else kernel.cpus_online()
+        return cpus_in(self.cpuset) if self.cpuset else kernel.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
         """A port that nobody on the host listens on, nor on the next one."""
@@ -152,17 +165,34 @@ class TestbedHost:
             lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run),
         )
 
+    def link(self) -> Link | None:
+        """Its cable while its rate limit is in force."""
+        if self.options.link is None or not self.limited:
+            return None
+        return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.pid, self.address))
+
+    def set_link(self, *, limited: bool) -> None:
+        """Put the token buckets at both ends of its cable, or take them away."""
+        wanted = limited and self.options.link is not None
+        if wanted != self.limited:
+            self._alive()
+            self.switch.limit(self.pid, self.address, self.options if wanted else None)
+            self.limited = wanted
+
     def facts(self) -> Mapping[str, str]:
         """Its cable and CPUs."""
         options = self.options
         return {
             "kind": "testbed: namespaces on this machine, whose kernel, CPUs and memory all testbed hosts share",
             "address": self.address,
-            "link": f"{options.link / 1e6:g} Mbit/s of Ethernet, token bucket" if options.link else "no rate limit",
+            "link": rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
             "CPUs": options.cpus or "all of this machine",
         }
+
+    def clock(self) -> None:
+        """None: this machine's own."""
 
     def keep_offloads(self, pid: int) -> None:
         """Where the host has none, switch them off too on the interfaces of a container and on the host's ends."""
@@ -191,7 +221,7 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
     init = init_program()
     if init is None:
         raise Unavailable("a testbed host needs tini as its first process: apt-get install tini")
-    if lacking := sorted({*kernel.cpus_in(options.cpus or "")} - {*kernel.cpus_online()}):
+    if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*kernel.cpus_online()})):
         raise Unavailable(
             f"host {name} is to have CPU {lacking[0]}, but this machine has only {kernel.cpus_online()}"
         )
@@ -216,7 +246,8 @@ def _pin(group: Cgroup, cpus: str | None) -> None:
 def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
     join = ("sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
     namespaces = ("--fork", "--kill-child", "--propagation", "private")
-    argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", init, f"wb-{name}")
+    own = (init, f"wb-{name}", str(run.cache.resolve()))
+    argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", *own)
     return hold(LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be made")
 
 

@@ -67,7 +67,7 @@ class Live:
     def say(self, text: str) -> None:
         """Words are for people: nothing is noted."""
 
-    def begins(self, trial: Trial, done: int, total: int) -> None:
+    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """Note which trial runs, and how many there are."""
         with self._lock:
             self.version += 1

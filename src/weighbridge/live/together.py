@@ -18,10 +18,10 @@ class Together:
         for each in self._listeners:
             each.say(text)
 
-    def begins(self, trial: Trial, done: int, total: int) -> None:
+    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """A trial begins."""
         for each in self._listeners:
-            each.begins(trial, done, total)
+            each.begins(trial, done, total, left_s)
 
     def ended(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""

@@ -5,20 +5,24 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from weighbridge.model.flag import Flag, FlagCode
+
 FOREIGN = 0.75
 """CPUs that may be busy outside of the sites during a trial without a flag."""
 SATURATED = 0.93
 """Share of one CPU from which a generator counts as being the limit: it also starts, connects and ends."""
 FULL = 0.8
 """Share of CPUs from which those that the sites share count as full: the kernel's work for them is beside theirs."""
+THROTTLED = 0.05
+"""Share of the time in which a CPU limit may hold a role back without a flag."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> dict[str, float]:
     """Counters now, of this machine or of the one whose files ``file`` reads.
 
-    ``steal_s`` and ``busy_s`` over all CPUs, ``load1``, ``psi_cpu_s``, ``psi_memory_s``, ``psi_io_s``: seconds since
-    boot (proc(5), /proc/stat and /proc/pressure); what the kernel does not tell is absent.
+    Those of `stat`, ``load1``, ``psi_cpu_s``, ``psi_memory_s``, ``psi_io_s``: seconds since boot (proc(5), /proc/stat
+    and /proc/pressure); what the kernel does not tell is absent.
     """
 
     def text(path: Path) -> str:
@@ -26,10 +30,7 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
 
     readings: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = [int(field) for field in text(proc / "stat").split("\n", 1)[0].split()[1:]]
-        user, nice, system, _idle, _iowait, irq, softirq, steal = fields[:8]
-        readings["busy_s"] = (user + nice + system + irq + softirq) / _TICKS
-        readings["steal_s"] = steal / _TICKS
+        readings |= stat(text(proc / "stat"))
     with contextlib.suppress(OSError, ValueError, IndexError):
         readings["load1"] = float(text(proc / "loadavg").split()[0])
     for what in ("cpu", "memory", "io"):
@@ -39,10 +40,31 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
     return readings
 
 
+def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
+    """Counters in /proc/stat (proc(5)), in seconds over all CPUs, to 1/``ticks`` s.
+
+    ``busy_s``, ``irq_s``, ``softirq_s``, ``steal_s``, ``unused_s`` (idle, and waiting for disks),
+    ``context_switches`` and the number of ``cpus`` that are online. Raises ValueError where it is something else.
+    """
+    lines = text.splitlines()
+    fields = [int(field) for field in lines[0].split()[1:]] if lines else []
+    user, nice, system, idle, iowait, irq, softirq, steal = fields[:8]
+    readings = {
+        "busy_s": (user + nice + system + irq + softirq) / ticks,
+        "irq_s": irq / ticks,
+        "softirq_s": softirq / ticks,
+        "steal_s": steal / ticks,
+        "unused_s": (idle + iowait) / ticks,
+        "cpus": float(sum(line.startswith("cpu") for line in lines) - 1),
+    }
+    switches = [int(line.split()[1]) for line in lines if line.startswith("ctxt ")]
+    return readings | ({"context_switches": float(switches[0])} if switches else {})
+
+
 def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """The difference of each counter (names in ``_s`` or ``_kills``); a level (``load1``) as it was at the start."""
+    """The difference of each counter; a level (``load1``, ``cpus``) as it was at the start."""
     return {
-        name: after[name] - value if name.endswith(("_s", "_kills")) else value
+        name: after[name] - value if name.endswith(("_s", "_kills", "_switches")) else value
         for name, value in before.items()
         if name in after
     }
@@ -50,7 +72,7 @@ def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, f
 
 def host_flags(
     used_by_host: Mapping[str, float], used_by_sites: Sequence[Mapping[str, float]], wall_s: float, cpus: int
-) -> list[str]:
+) -> list[Flag]:
     """What a reader has to know about the machine during a trial of ``wall_s`` seconds.
 
     The kernel's network path, the engine and Weighbridge itself work outside the sites too: FOREIGN leaves room.
@@ -58,27 +80,27 @@ def host_flags(
     found = []
     steal = used_by_host.get("steal_s", 0.0) / (wall_s * cpus)
     if steal > 0.01:
-        found.append(f"steal {steal:.0%}")
+        found.append(Flag(FlagCode.STEAL, figures={"share": steal}))
     if "busy_s" in used_by_host and all("cpu_s" in site for site in used_by_sites):
         foreign = (used_by_host["busy_s"] - sum(site["cpu_s"] for site in used_by_sites)) / wall_s
         if foreign > FOREIGN:
-            found.append(f"work outside the sites {foreign:.0%} of a CPU")
-    for what in ("memory", "io"):
+            found.append(Flag(FlagCode.OTHER_WORK, figures={"cpus": foreign}))
+    for what, code in (("memory", FlagCode.MEMORY_PRESSURE), ("io", FlagCode.IO_PRESSURE)):
         share = used_by_host.get(f"psi_{what}_s", 0.0) / wall_s
         if share > 0.05:
-            found.append(f"{what} pressure {share:.0%}")
+            found.append(Flag(code, figures={"share": share}))
     return found
 
 
-def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[str]:
+def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[Flag]:
     """Where client and server share ``cpus`` that are full, and the client takes more: it may be the limit."""
     client, server = (used.get(role, {}).get("cpu_s", 0.0) / max(busy_s, 1e-9) for role in ("client", "server"))
     if client + server <= FULL * cpus or client <= server:
         return []
-    return [f"generator took {client:.1f} of {cpus} CPUs, the server {server:.1f}"]
+    return [Flag(FlagCode.GENERATOR_TOOK, figures={"client": client, "server": server, "cpus": cpus})]
 
 
-def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, threads: int = 1) -> list[str]:
+def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, threads: int = 1) -> list[Flag]:
     """What a reader has to know about one role while the measured process ran: throttled, or itself the limit.
 
     Most generators have one busy thread (iperf3 3.12, redis-benchmark, netperf), so one CPU is their limit whatever
@@ -88,8 +110,10 @@ def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, 
     found = []
     measured_s = max(measured_s, 1e-9)
     throttled = used_by_site.get("throttled_s", 0.0) / measured_s
-    if throttled > 0.05:
-        found.append(f"{role} throttled {throttled:.0%}")
-    if role == "client" and (throttled > 0.05 or used_by_site.get("cpu_s", 0.0) > SATURATED * threads * measured_s):
-        found.append("generator saturated")
+    if throttled > THROTTLED:
+        found.append(Flag(FlagCode.THROTTLED, role, {"share": throttled}))
+    if role == "client" and (
+        throttled > THROTTLED or used_by_site.get("cpu_s", 0.0) > SATURATED * threads * measured_s
+    ):
+        found.append(Flag(FlagCode.GENERATOR_SATURATED))
     return found

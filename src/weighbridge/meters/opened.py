@@ -13,8 +13,8 @@ from weighbridge.model.study import Meters
 class OpenMeters:
     """The meters that were started so far."""
 
-    def __init__(self, options: Meters, stack: ExitStack) -> None:
-        self._options, self._stack = options, stack
+    def __init__(self, options: Meters, hz: float, stack: ExitStack) -> None:
+        self._options, self._hz, self._stack = options, hz, stack
         self._made: dict[str, Meter] = {}
 
     def of(self, hosts: Iterable[Host]) -> dict[str, Meter]:
@@ -26,14 +26,14 @@ class OpenMeters:
         wanted = list(hosts) if self._options.source != "off" else []
         for host in wanted:
             if host.name not in self._made:
-                meter = (KernelMeter if self._options.source == "kernel" else SysstatMeter)(host, self._options.hz)
+                meter = (KernelMeter if self._options.source == "kernel" else SysstatMeter)(host, self._hz)
                 self._stack.callback(meter.close)
                 self._made[host.name] = meter
         return {host.name: self._made[host.name] for host in wanted}
 
 
 @contextmanager
-def meters(options: Meters) -> Iterator[OpenMeters]:
-    """The meters of a session, as the study asks for them."""
+def meters(options: Meters, hz: float) -> Iterator[OpenMeters]:
+    """The meters of a session, as the study asks for them, with ``hz`` readings a second."""
     with ExitStack() as stack:
-        yield OpenMeters(options, stack)
+        yield OpenMeters(options, hz, stack)

@@ -23,6 +23,7 @@ from weighbridge.meters.prometheus_api import (
     fresh,
     last_scrape,
 )
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.study import Prometheus
 from weighbridge.model.trial import PROMETHEUS, Series, TrialRecord
 
@@ -85,7 +86,7 @@ class Watched:
     def completed(self, record: TrialRecord) -> TrialRecord:
         """The record of a trial that ended, with the server's series of its time; flags say what is missing."""
         series: list[Series] = []
-        flags: list[str] = []
+        flags: list[Flag] = []
         deadline = time.monotonic() + ALTOGETHER_S
         lasted = record.duration_s
         span = Span(record.started_at, record.started_at + lasted, max(self.options.step, lasted / MOST_STEPS))
@@ -93,27 +94,31 @@ class Watched:
         with self.open(self.options.url) as ask:
             for name in self.options.queries:
                 if time.monotonic() > deadline:
-                    flags.append(f"prometheus: no samples of {name}: the server was too slow")
+                    flags.append(_flag(f"no samples of {name}: the server was too slow"))
                     continue
                 try:
                     scraped = last_scrape(ask, span) if scraped is None else scraped
                     found, told = self._of(ask, name, span, scraped)
                 except MeterFailed as failure:
-                    flags.append(f"prometheus: no samples of {name}: {failure}")
+                    flags.append(_flag(f"no samples of {name}: {failure}"))
                     continue
                 series += found
                 flags += told
         return replace(record, series=(*record.series, *series), flags=(*record.flags, *flags))
 
-    def _of(self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]) -> tuple[list[Series], list[str]]:
+    def _of(self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]) -> tuple[list[Series], list[Flag]]:
         """The series of one query in a trial's time, and flags."""
         query = self.options.queries[name]
         found = fresh(ask, query.query, span, scraped)
         kept = [each for each in found[:MOST_SERIES] if each.values]
-        flags = [f"prometheus: no samples of {name} {told}" for told in _missing(kept, span)]
+        flags = [_flag(f"no samples of {name} {told}") for told in _missing(kept, span)]
         if len(found) > MOST_SERIES:
-            flags.append(f"prometheus: {len(found)} series of {name}, of which {MOST_SERIES} are kept")
+            flags.append(_flag(f"{len(found)} series of {name}, of which {MOST_SERIES} are kept"))
         return [_series(name, query.unit, each, span.start) for each in kept], flags
+
+
+def _flag(text: str) -> Flag:
+    return Flag(FlagCode.PROMETHEUS, text=text)
 
 
 def _series(name: str, unit: str, found: Found, started_at: float) -> Series:

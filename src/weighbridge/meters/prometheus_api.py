@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import json
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from weighbridge.meters.meter import MeterFailed
+from weighbridge.model.measurement import LARGEST
 
 ANSWER_S = 2.0
 """How long one answer may take."""
@@ -158,7 +158,7 @@ def _key(found: Found) -> frozenset[tuple[str, str]]:
 def _found(series: Mapping[str, Any], first: float, last: float) -> Found:
     labels = {str(key): str(value) for key, value in series["metric"].items()}
     values = {float(moment): float(value) for moment, value in series.get("values", ())}  # none: native histograms
-    return Found(labels, {at: value for at, value in values.items() if first <= at <= last and math.isfinite(value)})
+    return Found(labels, {at: value for at, value in values.items() if first <= at <= last and abs(value) <= LARGEST})
 
 
 def _data(status: int, body: bytes) -> Any:

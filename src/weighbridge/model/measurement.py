@@ -1,7 +1,6 @@
 """Metrics, their values, and how a trial can end."""
 
 import enum
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +16,22 @@ class Metric:
     better: Better
 
 
+LARGEST, SMALLEST = 1e100, 1e-100
+"""Beyond what any unit makes of anything; their ratios, squares and sums are finite."""
+
+
+def is_plausible(value: float) -> bool:
+    """Whether something can have been measured: a number that is not too large, nor too near to zero."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST
+
+
+def require_plausible(value: float) -> float:
+    """The value. ValueError where it cannot have been measured."""
+    if not is_plausible(value):
+        raise ValueError(f"nothing that is measured is {value}")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """One metric's value from one trial. The value is finite: what is missing is not a measurement."""
@@ -25,7 +40,7 @@ class Measurement:
     value: float
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.value):
+        if not is_plausible(self.value):
             raise ValueError(f"{self.metric.name} is {self.value}: a measurement must be a finite number")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
@@ -214,6 +215,20 @@ class Workload(Plugin):
         """
         return None
 
-    def flags(self, options: Any, completed: Mapping[str, Completed]) -> tuple[str, ...]:
+    def asked_rate(self, options: Any) -> Measurement | None:
+        """The rate that the program is told to keep, as a value of one of its metrics; None: as fast as it can.
+
+        Where it was met, rates are equal whatever the environment costs: nobody may take that for equivalence.
+        """
+        return None
+
+    def sending_s(self, options: Any, measured: Sequence[Measurement]) -> float | None:
+        """Seconds in which data were on the network, a warm-up in the same process too; None: ``work_s``.
+
+        A cable is full where it carried its rate in that time.
+        """
+        return self.work_s(options)
+
+    def flags(self, options: Any, completed: Mapping[str, Completed]) -> tuple[Flag, ...]:
         """What a reader has to know about a trial that was parsed, such as that the program itself was the limit."""
         return ()

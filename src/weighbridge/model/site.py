@@ -52,6 +52,17 @@ class Userland:
     versions: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """By how many seconds another machine's clock is ahead of this one's, and within how many that is known."""
+
+    ahead_s: float
+    within_s: float
+
+    def __str__(self) -> str:
+        return f"{1000 * self.ahead_s:+.3f} ms ahead of this machine's (± {1000 * self.within_s:.3f} ms)"
+
+
 @dataclass(slots=True)
 class RunContext:
     """What every site of one run shares.
@@ -73,6 +84,18 @@ class RunContext:
             self._shared[key] = self.stack.enter_context(make())
         value: T = self._shared[key]
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable whose rate is known. ``where``: "host NAME", or the role whose site it belongs to."""
+
+    where: str
+    rate: float
+    """Bits per second of Ethernet in each direction."""
+    carried: Callable[[], Mapping[str, float]]
+    """Bits that it has carried so far, on the wire (with preamble, FCS, gap), by direction; what is unreadable is not
+    there."""
 
 
 class HostProcess(Running, Protocol):
@@ -171,8 +194,17 @@ class Host(Protocol):
         A testbed makes one more host; elsewhere it is the host itself, and Unavailable where it has another already.
         """
 
+    def link(self) -> Link | None:
+        """Its cable, where that has a rate that is known and in force."""
+
+    def set_link(self, *, limited: bool) -> None:
+        """Put the rate limit that the study gives its cable in force, or lift it; nothing where it has none."""
+
     def facts(self) -> Mapping[str, str]:
-        """What is particular about it: link rate, MTU, offloads, versions, clock."""
+        """What is particular about it: link rate, MTU, offloads, versions."""
+
+    def clock(self) -> ClockOffset | None:
+        """How far its clock is from this machine's; None where it is the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +236,8 @@ class Site(Protocol):
     """The address to which a server in this site binds."""
     host: Host
     """The machine that it is on; not always the one that was asked for, as an environment may need one of its own."""
+    links: tuple[Link, ...]
+    """The cables of its own, beside its host's, whose rate is known."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""

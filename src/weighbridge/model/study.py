@@ -1,52 +1,43 @@
 """A study as it is run: every sweep expanded, every quantity in its base unit."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import InitErrorDetails
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from weighbridge.model.cpus import CpuList
+from weighbridge.model.ladder import Rung, rungs_as_written
+from weighbridge.model.monitoring import Prometheus
+from weighbridge.model.options import Brings, Name, Options
 from weighbridge.model.quantity import Duration, Rate, Share, Size
+
+__all__ = [
+    "CLIENT",
+    "Arm",
+    "Brings",
+    "Cell",
+    "CpuList",
+    "HostOptions",
+    "Level",
+    "LocalOptions",
+    "Meters",
+    "Name",
+    "Options",
+    "Placement",
+    "Prometheus",
+    "Repetitions",
+    "Resources",
+    "Role",
+    "SshOptions",
+    "Study",
+    "StudyFile",
+    "TestbedOptions",
+]
 
 Role = Literal["server", "client", "solo"]
 """``server`` and ``client`` of a network workload; ``solo`` is the one process of any other workload."""
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
 Level = tuple[tuple[str, str], ...]
 """The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
-
-
-CpuList = Annotated[str, Field(pattern=r"^\d+([,-]\d+)*$", examples=["0", "0-1"])]
-
-
-class Options(BaseModel):
-    """Base of what a study file may say about one environment, workload, storage or host."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _no_boolean_is_a_number(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Pydantic makes 1 of true. What stays a boolean, or becomes a word (``appendonly: no``), is right."""
-        made = handler(given)
-        written = given if isinstance(given, Mapping) else {}
-        wrong = [
-            InitErrorDetails(type=f"{type(number).__name__}_type", loc=(key,), input=value)
-            for key, value in written.items()
-            if isinstance(value, bool) and type(number := getattr(made, key)) in (int, float)
-        ]
-        if wrong:
-            raise ValidationError.from_exception_data(cls.__name__, wrong)
-        return made
 
 
 class LocalOptions(Options):
@@ -98,11 +89,15 @@ class SshOptions(Options):
     """
 
     kind: Literal["ssh"]
-    destination: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh")]
+    destination: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh"), Brings.MACHINE
+    ]
     address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
     interface: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")] = None
     sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
-    config: Annotated[str | None, Field(description="An OpenSSH configuration file other than the user's")] = None
+    config: Annotated[
+        str | None, Field(description="An OpenSSH configuration file other than the user's"), Brings.SSH_CONFIGURATION
+    ] = None
 
 
 HostOptions = Annotated[LocalOptions | TestbedOptions | SshOptions, Field(discriminator="kind")]
@@ -110,50 +105,16 @@ HostOptions = Annotated[LocalOptions | TestbedOptions | SshOptions, Field(discri
 
 
 class Meters(Options):
-    """How resource use is read during a trial: ``hz`` readings a second, from the kernel's files or by sysstat."""
+    """How resource use is read during a trial: ``hz`` readings a second, from the kernel's files or by sysstat.
 
-    source: Literal["kernel", "sysstat", "off"] = "kernel"
-    hz: Annotated[float, Field(ge=0.1, le=10, description="Readings a second")] = 1.0
-
-
-def _server_address(url: str) -> str:
-    """The address of a server without the slash at its end. No message repeats it: it may hold a password."""
-    if not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError("an address has no spaces and only ASCII characters: http://127.0.0.1:9090")
-    try:
-        parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, brackets that do not close
-        known = False
-    if not known:
-        raise ValueError("write the server's address like http://127.0.0.1:9090 (http or https)")
-    if "@" in parts.netloc:
-        raise ValueError("an address with a user or password is not taken: it would be kept with every run")
-    if "?" in url or "#" in url:
-        raise ValueError("the address ends before '?' and '#': queries have a key of their own")
-    return url.rstrip("/")
-
-
-class Query(Options):
-    """A PromQL ``query`` whose series are kept with every trial, and the ``unit`` of their values (B/s, s, 1)."""
-
-    query: Annotated[str, Field(min_length=1, max_length=4000, description="PromQL")]
-    unit: Annotated[str, Field(pattern=r"^\S{1,20}$", description="The unit of its values", examples=["B/s"])]
-
-
-class Prometheus(Options):
-    """A Prometheus server that watches the hosts: what its ``queries`` give for each trial's time is kept with it.
-
-    ``step`` is the time between two values: the interval in which the server scrapes what they are about.
+    ``auto`` follows the expected length of the study's shortest trial.
     """
 
-    url: Annotated[
-        str,
-        AfterValidator(_server_address),
-        Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
-    ]
-    queries: dict[Name, Query] = Field(min_length=1, max_length=20)
-    step: Annotated[Duration, Field(ge=0.1, le=3600)] = 1.0
+    source: Literal["kernel", "sysstat", "off"] = "kernel"
+    hz: Annotated[
+        Literal["auto"] | Annotated[float, Field(ge=0.1, le=10)],
+        Field(description="Readings a second; auto: enough for the study's shortest trial"),
+    ] = "auto"
 
 
 class Resources(Options):
@@ -188,6 +149,26 @@ class Repetitions(Options):
         return self
 
 
+class Placement(Options):
+    """Which host each role is on. A list for ``client`` sweeps where the clients of the study's servers are."""
+
+    client: Name | Annotated[list[Name], Field(min_length=1)] | None = None
+    server: Name | None = None
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The hosts on which clients are, in turn; empty where the study says nothing of it."""
+        return () if self.client is None else (self.client,) if isinstance(self.client, str) else tuple(self.client)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Every host that is named, the server's first."""
+        return (*((self.server,) if self.server else ()), *self.clients)
+
+
+_Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
+
+
 def _this_machine() -> dict[str, HostOptions]:
     return {"local": LocalOptions()}
 
@@ -198,7 +179,9 @@ class StudyFile(Options):
     study: Annotated[Name, Field(description="The study's name")]
     question: Annotated[str, Field(min_length=1, description="What it asks, in one sentence")]
     hosts: dict[Name, HostOptions] = Field(default_factory=_this_machine, min_length=1)
-    placement: dict[Literal["client", "server"], Name] = Field(default_factory=dict)
+    placement: Annotated[
+        Placement, Field(description="Which host each role is on; a list of hosts for the client sweeps them")
+    ] = Placement()
     inside: list[Literal["client", "server"]] = Field(default_factory=lambda: ["server"], min_length=1)  # type: ignore[arg-type]
     resources: Resources = Resources()
     baseline: Name
@@ -213,19 +196,25 @@ class StudyFile(Options):
         Prometheus | None, Field(description="A Prometheus server whose series are kept with each trial")
     ] = None
     ladder: Annotated[
-        list[Name], Field(description="Environments in the order in which each adds one step, drawn as a waterfall")
-    ] = []
+        tuple[Rung, ...],
+        BeforeValidator(rungs_as_written, json_schema_input_type=list[Name | _Branch]),
+        Field(description="Environments of which each adds one step to the entry before it, or to the one it names"),
+    ] = ()
     profiles: Annotated[
         dict[Name, dict[str, Any]],
         Field(description="Named changes to this study, merged into it by --profile; never part of a run"),
-    ] = {}
+    ] = Field(default_factory=dict)
+
+
+CLIENT = "client"
+"""The factor of a level that says on which host the client is, where the study's placement sweeps it."""
 
 
 class Arm(BaseModel):
     """One environment of a study under its name; ``aa_of`` names the baseline that it repeats.
 
     ``workloads`` are the options that workloads have in this environment only, whole and checked, by cell
-    (workload, level).
+    (workload, level). ``clients`` are the hosts whose clients it is measured with; None: all.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -234,16 +223,20 @@ class Arm(BaseModel):
     options: Any
     aa_of: str | None = None
     workloads: dict[tuple[str, Level], Any] = {}
+    clients: tuple[str, ...] | None = None
 
 
 class Cell(BaseModel):
-    """One workload at one level: what the arms are compared on."""
+    """One workload at one level: what the arms are compared on. ``client`` is the host of its client, "" for none."""
 
     model_config = ConfigDict(frozen=True)
     workload: str
     kind: str
     level: Level = ()
     options: Any
+    client: str = ""
+    link: Literal["none"] | None = None
+    """``none``: while it is measured, the cables of testbed hosts have no rate limit."""
 
     @property
     def label(self) -> str:
@@ -270,6 +263,16 @@ class Study(BaseModel):
         """The options of a workload in an environment: the cell's, unless the environment has its own."""
         return arm.workloads.get((cell.workload, cell.level), cell.options)
 
-    def host_of(self, role: Role) -> str:
-        """The name of the host of a role: its placement, else the first host; ``solo`` is where servers are."""
-        return self.file.placement.get("client" if role == "client" else "server", next(iter(self.file.hosts)))
+    def arms_of(self, cell: Cell) -> tuple[Arm, ...]:
+        """The environments that are measured on a cell: those that clients on its client's host reach."""
+        return tuple(arm for arm in self.arms if not cell.client or arm.clients is None or cell.client in arm.clients)
+
+    @property
+    def server_host(self) -> str:
+        """The name of the host of servers, and of workloads without a counterpart: as placed, else the first."""
+        return self.file.placement.server or next(iter(self.file.hosts))
+
+    @property
+    def client_hosts(self) -> tuple[str, ...]:
+        """The names of the hosts of clients: as placed, else the first host alone."""
+        return self.file.placement.clients or (next(iter(self.file.hosts)),)

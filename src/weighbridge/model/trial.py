@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.study import Level
 
@@ -67,6 +68,6 @@ class TrialRecord:
     measurements: tuple[Measurement, ...] = ()
     roles: tuple[RoleRecord, ...] = ()
     samples: tuple[tuple[str, str, float], ...] = ()
-    flags: tuple[str, ...] = field(default=())
+    flags: tuple[Flag, ...] = field(default=())
     series: tuple[Series, ...] = ()
     histograms: Mapping[str, str] = field(default_factory=dict)

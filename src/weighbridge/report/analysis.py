@@ -5,19 +5,25 @@ from dataclasses import replace
 from statistics import median
 from typing import cast
 
+from weighbridge.model.flag import Flag
 from weighbridge.report import family, remarks
+from weighbridge.report.bottleneck import counts, limit_of
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
-from weighbridge.report.confounders import calibrated, confounders, packet_sizes
-from weighbridge.report.content import FEW_BLOCKS, Analysis, MetricReport, TrialRow
+from weighbridge.report.confounders import calibrated, confounders, different_paths, interrupt_times, packet_sizes
+from weighbridge.report.content import Analysis, MetricReport
 from weighbridge.report.curves import load_sweeps
 from weighbridge.report.durability import differences, durabilities, durability_lines
+from weighbridge.report.few import FEW_BLOCKS
 from weighbridge.report.ladder import climb
 from weighbridge.report.latency import latencies
+from weighbridge.report.paths import paths_of
 from weighbridge.report.plan import Plan, plan_of
 from weighbridge.report.readings import readings
 from weighbridge.report.resources import is_resource_use, negligible
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import Better, Cost, compare
+from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
 
@@ -25,8 +31,9 @@ def analyse(store: RunStore) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
     `weighbridge.report.family` says how the noise floor, `trusted` and the verdicts come about. Raises
-    RunDirectoryError where the store cannot be read.
+    RunDirectoryError where the store cannot be read or is damaged.
     """
+    require_consistent(store)
     info, plan, facts = store.info(), plan_of(store), store.facts()
     read = store.values()
     trials = _trials(store, read)
@@ -35,9 +42,14 @@ def analyse(store: RunStore) -> Analysis:
     found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
     kept = durabilities(facts)
     found += differences(kept, plan.baseline)
+    paths = paths_of(facts, info.get("networked"))
+    found += different_paths(paths, plan, labels)
+    changed = remarks.about_changes(plan.changes)
+    found += changed
+    limits = _limits(trials)
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
-        packet_sizes(facts), kept, readings(store), broken,
+        packet_sizes(facts), kept, readings(store), interrupt_times(facts), limits, broken, paths, changed,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -60,7 +72,9 @@ def analyse(store: RunStore) -> Analysis:
         latencies=latencies(store, plan, labels, trials),
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
+        bottlenecks={where: counts(mine) for where, mine in limits.items()},
         durability=durability_lines(kept),
+        paths=paths,
     )
 
 
@@ -84,11 +98,19 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
             message=str(row["message"]),
             started_at=cast(float, row["started_at"]),
             duration_s=cast(float, row["duration_s"]),
-            flags=tuple(cast(list[str], row["flags"])),
+            flags=cast(tuple[Flag, ...], row["flags"]),
             values=values.get(cast(int, row["id"]), {}),
         )
         for order, row in enumerate(rows, 1)
     )
+
+
+def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, str, str], list[Flag | None]]:
+    """The bottleneck of each good trial, by workload, level and environment."""
+    found: dict[tuple[str, str, str], list[Flag | None]] = {}
+    for trial in (each for each in trials if each.ok):
+        found.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
+    return found
 
 
 _Check = tuple[str, Cost, float]
@@ -110,7 +132,7 @@ def _compared(
         here = values[key]
         headline = key[:2] not in seen and not is_resource_use(metric)
         seen.add(key[:2])
-        made = [comparison(here, plan, arm, plan.baseline) for arm in plan.compared]
+        made = [comparison(here, plan, arm, plan.baseline) for arm in plan.compared_on(workload, level)]
         baseline_values = per_block(here, plan.baseline)
         aa = next((each.cost for each, _ in made if each.aa), None)
         report = MetricReport(
@@ -151,11 +173,15 @@ def _judged(
         for each in report.comparisons:
             p_value = next(after_holm)
             never = context.never_equivalent(report, each.environment, failing)
+            unknown = context.paths.missing(report.workload, report.level, plan.baseline, each.environment)
             nothing = each.cost is not None and negligible(report.metric, each.cost.typical)
+            limit = context.hidden(report, each.environment)
             verdict = family.verdict(
-                each.cost, p_value, None if each.aa else aa, never_equivalent=never, never_different=nothing
-            )
-            rows.append(replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict))
+                each.cost, p_value, None if each.aa else aa, never_equivalent=never or unknown,
+                never_different=nothing or unknown, hidden=limit is not None,
+            )  # fmt: skip
+            row = replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict)
+            rows.append(replace(row, hidden=limit if verdict == "hidden" else None))
         whole = replace(report, comparisons=tuple(rows))
         told = tuple(replace(each, remarks=remarks.about(whole, each, context)) for each in rows)
         judged.append(replace(whole, comparisons=told))

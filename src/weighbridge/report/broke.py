@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from weighbridge.report.content import TrialRow
 from weighbridge.report.sweep import Broke
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.store.run import Value
 
 Place = tuple[str, str, str]

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from weighbridge.model.interrupts import FACT
 from weighbridge.report.content import Remark
-from weighbridge.report.plan import study_file
+from weighbridge.report.paths import Paths
+from weighbridge.report.plan import Plan, study_file
 
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
@@ -19,6 +21,8 @@ HOST_DIFFERENCES = "host differences"
 
 
 NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
+
+UNRECORDED = "the network paths were not recorded: whether they differ between the environments is not known"
 
 PACKET_SIZES = "packet sizes"
 """Scope of the size of what each workload sends in each environment: "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B"."""
@@ -84,6 +88,14 @@ def packet_sizes(facts: Iterable[Fact]) -> dict[str, str]:
     return {key: value for scope, key, value, _ in facts if scope == PACKET_SIZES}
 
 
+def interrupt_times(facts: Iterable[Fact]) -> frozenset[str]:
+    """Give the `InterruptTime` of this machine and of the other hosts; empty for a run made before it was noted.
+
+    Where all roles were elsewhere this machine's is among them too.
+    """
+    return frozenset(value for scope, key, value, _ in facts if key == FACT and scope.partition(" ")[0] == "host")
+
+
 def bare(size: str) -> str:
     """A packet size without how it was found: a probed and a given size are the same when they are as large."""
     return size.split(" (", maxsplit=1)[0]
@@ -118,6 +130,23 @@ def _own_options(study_text: str, environment: str, sizes: Mapping[str, tuple[st
             shown = ", ".join(f"{key}: {value}" for key, value in options.items())
             found.append(f"{workload} ({shown})")
     return [f"{environment}: options of its own in {', '.join(found)}"] if found else []
+
+
+def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, str], str]) -> tuple[Remark, ...]:
+    """Give, for each environment, where its network path differs from the baseline's: code ``path``.
+
+    A run from before paths were recorded says that.
+    """
+    if paths.networked is None:
+        return (Remark("path", UNRECORDED),) if len(plan.environments) > 1 else ()
+    several = len(paths.clients) > 1
+    found: dict[str, None] = {}
+    for workload, level in labels:
+        for name in plan.compared_on(workload, level):
+            if text := paths.difference(workload, level, name, plan.baseline):
+                where = f", client on {paths.client_of(level)}" if several else ""
+                found[f"{name}{where}: {text}"] = None
+    return tuple(Remark("path", text) for text in found)
 
 
 def calibrated(facts: Iterable[Fact]) -> tuple[str, ...]:

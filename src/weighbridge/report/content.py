@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from weighbridge.model.flag import FlagKind
+from weighbridge.report.bottleneck import Bottleneck
+from weighbridge.report.few import FEW_BLOCKS, TOO_FEW
+from weighbridge.report.merged_latency import LatencyReport
 from weighbridge.report.names import metric_label, titled
+from weighbridge.report.paths import Paths
 from weighbridge.report.resources import is_resource_use
 from weighbridge.report.sweep import Broke, LoadSweep
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
-
-FEW_BLOCKS = 5
-"""Blocks below which a report shows the measured values, and neither costs nor noise floors."""
-
-TOO_FEW = "too few to say"
-"""What is said instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,41 +22,11 @@ class Remark:
     code: str
     """One of the codes that `weighbridge.report.remarks.CODES` explains."""
     text: str
+    flag: FlagKind | None = None
+    """The kind of flag that it counts, where it is about flags of trials."""
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRow:
-    """One trial that ended, whatever its outcome. Times are seconds; ``started_at`` is seconds since the epoch."""
-
-    id: int
-    order: int
-    """Its place in the session, from 1."""
-    block: int
-    attempt: int
-    environment: str
-    workload: str
-    level: str
-    label: str
-    outcome: str
-    message: str
-    started_at: float
-    duration_s: float
-    flags: tuple[str, ...]
-    values: Mapping[str, float]
-    """Metric -> value in the metric's unit; empty for a trial that failed."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it gave measurements."""
-        return self.outcome == "ok"
-
-    @property
-    def broke(self) -> bool:
-        """Whether the load was more than its server bears: a result without measurements, not a failure."""
-        return self.outcome == "broke"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +52,8 @@ class Comparison:
     """Of the environment's trials of this workload and level; None where none broke."""
     baseline_broke: Broke | None = None
     """Of the baseline's."""
+    hidden: Bottleneck | None = None
+    """The limit that both sides met, where the verdict is "hidden"."""
 
     @property
     def blocks(self) -> int:
@@ -114,6 +86,8 @@ class Comparison:
             return "broke"
         if self.few:
             return TOO_FEW
+        if self.hidden:
+            return f"hidden: {self.hidden.words}"
         return f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
 
     @property
@@ -175,9 +149,10 @@ class MetricReport:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the ladder on one metric: an environment against the previous one, paired in the same blocks."""
+    """One step of the ladder on one metric: an environment against the one it adds to, paired in the same blocks."""
 
     previous: str
+    """The environment that it adds to, or (where that is absent) the nearest one below it."""
     change: str
     """The settings in which the two differ, in words; may be empty."""
     row: Comparison
@@ -193,36 +168,6 @@ class Ladder:
 
     report: MetricReport
     steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """The merged latency of one environment: percentiles of all requests of all runs, never averaged.
-
-    ``costs`` compare the runs' own percentiles with the baseline's block by block; None where there is no pair, for
-    the baseline itself, and for percentiles with too few requests beyond them.
-    """
-
-    environment: str
-    runs: int
-    requests: int
-    percentiles: tuple[float, ...]
-    """In seconds, of the percents in `weighbridge.report.latency.PERCENTS`."""
-    costs: tuple[Cost | None, ...]
-    curve: tuple[tuple[float, float], ...]
-    """Percent and seconds, ever nearer to 100 %."""
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyReport:
-    """Every environment's merged latency for one metric of one workload at one level."""
-
-    workload: str
-    level: str
-    label: str
-    metric: str
-    rows: tuple[Latency, ...]
-    """In the study's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +221,12 @@ class Analysis:
     """The workloads that name their load, with at least three levels of it."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
+    bottlenecks: Mapping[tuple[str, str, str], Mapping[str, int]] = field(default_factory=dict)
+    """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
     durability: Mapping[str, str] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged, in words."""
+    paths: Paths = field(default_factory=Paths)
+    """The network path of each environment, for the clients of each host."""
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:

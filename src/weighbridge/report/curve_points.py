@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from weighbridge.report.content import TrialRow
 from weighbridge.report.plan import Plan
 from weighbridge.report.sweep import (
     Broke,
@@ -20,6 +19,7 @@ from weighbridge.report.sweep import (
     WholeCost,
     is_throughput,
 )
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import Better, Cost, Interval, compare, scale_of
 from weighbridge.statistics.comparison import EXPLORATORY_BELOW
 from weighbridge.statistics.parametric import t_interval

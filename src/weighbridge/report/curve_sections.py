@@ -3,6 +3,7 @@
 from textwrap import shorten
 from typing import Any
 
+from weighbridge.model.text import printable
 from weighbridge.report import charts
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import (
@@ -17,7 +18,6 @@ from weighbridge.report.curve_words import (
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_of, cost_text, quantity
 from weighbridge.report.page import FULL_PX, place
-from weighbridge.report.sentences import printable
 from weighbridge.report.sweep import Broke, Curve, LoadLevel, LoadSweep, MetricCurve, Point
 from weighbridge.statistics import Cost
 

@@ -24,10 +24,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
 from weighbridge.report.broke import Place, standing
-from weighbridge.report.content import MetricReport, TrialRow
+from weighbridge.report.content import MetricReport
 from weighbridge.report.curve_points import Results, curves_of, errors_from, whole_costs
 from weighbridge.report.plan import Plan
 from weighbridge.report.sweep import Broke, Curve, ErrorsFrom, LoadLevel, LoadSweep, MetricCurve, is_throughput
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import scale_of
 from weighbridge.store.run import RunStore
 

@@ -21,9 +21,13 @@ says, because the A/A arm showed as much in this session where there is nothing.
 that succeeded are a selection, and nothing is ``equivalent`` on their word; nor are two that do not keep alike what
 they have acknowledged.
 
+**Hidden** (`weighbridge.report.bottleneck`): where most trials of both sides met the same limit, and this limit gives
+both the same result whatever they cost, what would be ``equivalent`` or ``inconclusive`` is ``hidden``.
+
 **Noise floor** of a metric: the A/A arm is the baseline itself, so whatever cost it shows is noise. The floor is the
 limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. The session's floor is
-the median over the headline metrics (the first of each workload), with the largest one named beside it.
+the median over the headline metrics (the first of each workload) in which the A/A arm is not hidden: behind a limit
+there is no noise to see. The largest one is named beside it.
 
 **Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
 session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
@@ -114,19 +118,24 @@ def verdict(
     *,
     never_equivalent: bool = False,
     never_different: bool = False,
+    hidden: bool = False,
 ) -> Verdict:
     """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
 
     `aa` is the A/A arm's cost on the same metric; `never_equivalent`: an arm
     failed too often, or one keeps less of what it acknowledged than the other; `never_different`: the difference is
-    negligible.
+    negligible; `hidden`: both sides met the same limit, so that only a difference can be claimed.
     """
     if cost is None:
         return "inconclusive"
+    if cost.equivalent and hidden:
+        return "hidden"
     if cost.equivalent and not proves_nothing(cost):
         return "inconclusive" if never_equivalent else "equivalent"
     significant = not never_different and (adjusted_p is None or adjusted_p <= ALPHA)
-    return "different" if significant and excludes_no_cost(cost) and not within_noise(cost, aa) else "inconclusive"
+    if significant and excludes_no_cost(cost) and not within_noise(cost, aa):
+        return "different"
+    return "hidden" if hidden else "inconclusive"
 
 
 def noise_floor(aa: Cost | None) -> float | None:
@@ -143,7 +152,8 @@ def _first(titles: Sequence[str], shown: int = 3) -> str:
 
 def trust(metrics: Sequence[MetricReport], at_99: Sequence[tuple[str, Cost, float]], aa_arm: str | None) -> Trust:
     """Judge the session. ``at_99``: per metric its title, the A/A arm's cost at 99 % confidence and its p-value."""
-    floors = [(each.noise_floor, each.title) for each in metrics if each.headline and each.noise_floor is not None]
+    seen = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
+    floors = [(each.noise_floor, each.title) for each in seen if each.noise_floor is not None]
     middle = median(floor for floor, _ in floors) if floors else None
     largest, largest_in = max(floors) if floors else (None, "")
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)

@@ -12,7 +12,7 @@ from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.matrix_section import matrix_section
 from weighbridge.report.outputs import processes
 from weighbridge.report.overtime_sections import overtime_sections
-from weighbridge.report.page import FULL_PX, place, render
+from weighbridge.report.page import FULL_PX, place, render, write_page
 from weighbridge.report.remarks import CODES
 from weighbridge.report.sections import groups, ladders, sections, sweeps
 from weighbridge.report.sentences import (
@@ -43,7 +43,7 @@ def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) ->
     Raises OSError where the file cannot be written.
     """
     page = _render(store, analysis or analyse(store), path)
-    path.write_text(page, encoding="utf-8", errors="replace")
+    write_page(page, path, store.directory)
     return path
 
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.report.content import Latency, LatencyReport, TrialRow
+from weighbridge.report.merged_latency import Latency, LatencyReport
 from weighbridge.report.plan import Plan
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import Cost, compare_percentiles, merge_histograms, percentiles
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import RunStore, Value

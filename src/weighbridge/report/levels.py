@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.model.study import Meters
-from weighbridge.report.plan import study_file
+from weighbridge.report.plan import meters_hz, study_file
 from weighbridge.store.run import RunStore
 
 
@@ -81,5 +80,4 @@ def hosts_of(store: RunStore) -> tuple[str, ...]:
 
 def every_s(store: RunStore) -> float:
     """The seconds between two readings of the meters, as the study asked for."""
-    hz = float(study_file(store.info().get("study_text", ""), "meters").get("hz", Meters().hz))
-    return 1 / hz if hz > 0 else 0.0
+    return 1 / meters_hz(store)

@@ -5,21 +5,37 @@ import math
 from pathlib import Path
 from typing import Any
 
+from weighbridge.model.text import printable
 from weighbridge.report.analysis import analyse
-from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
+from weighbridge.report.bottleneck import Bottleneck
+from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_json import curves_json
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.merged_latency import Latency, LatencyReport
+from weighbridge.report.numbers import points
+from weighbridge.report.provenance import provenance
+from weighbridge.report.trial_flags import stable_text
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
-JSON_SCHEMA = 1
-"""Version of the document; it grows when a key changes its meaning or goes away."""
+FORMAT = 2
+"""Version of the document and of ``costs.csv``; `report_json` says what changed in which."""
 
 
 def report_json(store: RunStore) -> dict[str, Any]:
     """Give the stable document of ``report --json``; every value is JSON, infinite numbers are null.
 
-    - ``study``: the study's name. ``run``: the run's id. ``schema``: the version of this document (1).
+    - ``study``: the study's name. ``run``: the run's id. ``format``: the version of this document, 2 (``schema``: the
+      same number, under the name that it had in version 1). Since version 1: ``cost`` with its limits and unit in
+      ``costs``, ``ladder`` and ``percentiles``, which differences have too; ``format``, ``date``, ``kernel``,
+      ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves`` ``peak`` was ``knee``
+      and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row before.
+    - ``date``: when the run began, ISO 8601 in UTC. ``kernel``: of the machine that Weighbridge ran on.
+      ``engine``: environment -> engine and version, without environments that have none. ``versions``:
+      ``weighbridge`` (null in older runs), ``host`` (program -> version), ``userland`` (Debian package -> version).
+      ``hosts``: name -> facts of the study's own hosts (``kernel`` of an ssh host, ...). ``paths``: the network path
+      of "ENVIRONMENT@HOST OF THE CLIENT" as it was probed: interfaces, ``mss``, ``routers``, ``translation``,
+      netfilter ``hooks`` and ``rules`` that it crosses; {} in runs from before paths were probed.
     - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not
       known, or below five blocks.
     - ``trusted``: false where the A/A arm shows a cost, true where no such false cost was seen (which says nothing
@@ -32,30 +48,38 @@ def report_json(store: RunStore) -> dict[str, Any]:
       - ``unit``: unit of ``baseline_value``. ``better``: "higher" or "lower".
       - ``baseline_value``: the baseline's median over the blocks compared (without any, over its own), in ``unit``;
         null where it has no value.
-      - ``typical``, ``low``, ``high``: typical ratio to the baseline with its 95 % interval, 1.0 is no cost. Null
-        where there is no ratio: no complete block, or zero among the values (then ``flags`` hold ``difference: ...``
-        with the difference in ``unit``). With a single block there is no interval: ``low`` and ``high`` are null.
+      - ``cost``, ``cost_low``, ``cost_high``: the typical cost with its 95 % interval as sentences say it: positive
+        is worse, 0 is no cost, ``cost_low`` <= ``cost_high``. ``cost_unit``: "%" of the baseline's value, or ``unit``
+        where the cost is a difference ("points" where ``unit`` is "%"). All null without a complete block; with a
+        single block there is no interval, and the limits are null.
+      - ``typical``, ``low``, ``high``: the same cost as the ratio to the baseline, 1.0 is no cost; null where it is a
+        difference.
       - ``geometric``, ``arithmetic``: ratio of the geometric and of the arithmetic means, or null.
       - ``blocks``: number of blocks compared. ``exploratory``: true below ten blocks.
       - ``resource_use``: true for what the meters add (CPU per Gbit, memory beyond the baseline), false for what the
         workload measures.
       - ``verdict``: "different" (after Holm across the report, resource use apart; never below 1 MiB of memory),
-        "equivalent" or "inconclusive"; with ``exploratory`` true it is only a hint.
+        "equivalent", "inconclusive" or "hidden"; with ``exploratory`` true it is only a hint.
+      - ``hidden``: with the verdict "hidden" the limit that both sides met: ``by`` ("cable", "asked-rate",
+        "generator"), ``share`` (median share of it that was used), ``rate`` and ``unit`` (where it is a rate, else
+        null), ``trials`` and ``of`` (trials of both sides); else null.
       - ``flags``: strings ``code: words``; `weighbridge.report.remarks.CODES` lists the codes.
     - ``ladder``: one object per step and metric where the study has a ladder, else empty: the keys of ``costs`` with
-      every number against the previous environment of the ladder, which ``against`` names. ``baseline_value`` is that
+      every number against the environment that it adds to, which ``against`` names. ``baseline_value`` is that
       environment's median, ``verdict`` is after Holm across the steps. ``change``: what the step changes, in words.
     - ``percentiles``: one object per workload, level, metric and environment whose latencies were kept as histograms:
       ``environment``, ``workload``, ``metric``, ``level``, ``unit`` ("s"), ``runs``, ``requests``, and
-      ``percentiles``: percent as text -> ``value`` (of all requests of all runs), ``typical``, ``low``, ``high``
-      (ratio of the runs' own percentiles to the baseline's; null for the baseline, and where a run has fewer than ten
-      requests beyond).
+      ``percentiles``: percent as text -> ``value`` (of all requests of all runs), and as in ``costs`` ``cost``,
+      ``cost_low``, ``cost_high``, ``cost_unit``, ``typical``, ``low``, ``high`` (of the runs' own percentiles; null
+      for the baseline, and where a run has fewer than ten requests beyond).
     - ``curves``: one object per throughput and environment of a workload whose load is swept: ``environment``,
       ``workload``, ``metric``, ``unit``, ``load`` (the option) and ``fixed`` (the other factors in words);
       ``peak``: ``level`` (as written), ``value`` (median, in ``unit``), ``highest`` and ``of`` (blocks), or null;
       ``peak_cost``: the ratio of its highest value in a block to the baseline's (``typical``, ``low``, ``high``,
       ``blocks``), null for the baseline and without such a block; ``errors_from``: the lowest level with errors in
       some block, as written, or null.
+    - ``bottlenecks``: one object per workload, level and environment: ``environment``, ``workload``, ``level``, and
+      ``trials``: kind ("cable", "asked-rate", "generator", "cpu-quota", "cpus", "disk", "none") -> how many had it.
     - ``broke``: one object per workload, level and environment in which trials broke under their load:
       ``environment``, ``workload``, ``level``, ``broke`` and ``of`` (trials), ``reason``.
     """
@@ -63,7 +87,9 @@ def report_json(store: RunStore) -> dict[str, Any]:
     return {
         "study": analysis.study,
         "run": analysis.run_id,
-        "schema": JSON_SCHEMA,
+        "format": FORMAT,
+        "schema": FORMAT,
+        **provenance(store),
         "noise_floor": analysis.trust.noise_floor,
         "trusted": analysis.trust.trusted,
         "costs": [_cost(report, row) for report in analysis.metrics for row in report.comparisons],
@@ -74,6 +100,10 @@ def report_json(store: RunStore) -> dict[str, Any]:
         ],
         "percentiles": [_percentiles(report, row) for report in analysis.latencies for row in report.rows],
         "curves": curves_json(analysis.sweeps),
+        "bottlenecks": [
+            {"environment": name, "workload": workload, "level": json.loads(level), "trials": dict(each)}
+            for (workload, level, name), each in analysis.bottlenecks.items()
+        ],
         "broke": [
             {"environment": name, "workload": workload, "level": json.loads(level), "broke": each.trials,
              "of": each.of, "reason": each.reason}
@@ -87,7 +117,7 @@ def _percentiles(report: LatencyReport, row: Latency) -> dict[str, Any]:
     for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
         ratio = cost if cost is not None and cost.scale == "ratio" else None
         typical = _finite(ratio.typical) if ratio else None
-        found[f"{percent:g}"] = {"value": value, "typical": typical, **_limits(ratio)}
+        found[f"{percent:g}"] = {"value": value, **_worsening(cost, "s"), "typical": typical, **_limits(ratio)}
     return {
         "environment": row.environment,
         "workload": report.workload,
@@ -100,6 +130,16 @@ def _percentiles(report: LatencyReport, row: Latency) -> dict[str, Any]:
     }
 
 
+def hidden_json(limit: Bottleneck | None) -> dict[str, Any] | None:
+    """The limit that hides a difference, for machines."""
+    if limit is None:
+        return None
+    return {
+        "by": limit.kind, "share": limit.share, "rate": limit.rate, "unit": limit.unit or None,
+        "trials": limit.trials, "of": limit.of,
+    }  # fmt: skip
+
+
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
@@ -108,6 +148,19 @@ def _limits(cost: Cost | None) -> dict[str, float | None]:
     """The interval; a single block has none."""
     known = cost is not None and cost.blocks > 1
     return {name: _finite(getattr(cost, name)) if known else None for name in ("low", "high")}
+
+
+def _worsening(cost: Cost | None, unit: str) -> dict[str, float | str | None]:
+    """The cost as sentences say it: positive is worse, in percent or in the metric's `unit`."""
+    if cost is None:
+        return dict.fromkeys(("cost", "cost_low", "cost_high", "cost_unit"))
+    worse, known = cost.worsening, cost.blocks > 1
+    return {
+        "cost": _finite(worse.estimate),
+        "cost_low": _finite(worse.low) if known else None,
+        "cost_high": _finite(worse.high) if known else None,
+        "cost_unit": "%" if cost.scale == "ratio" else points(unit),
+    }
 
 
 def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
@@ -121,6 +174,7 @@ def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
         "unit": report.unit,
         "better": report.better,
         "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,
+        **_worsening(cost, report.unit),
         "typical": _finite(ratio.typical) if ratio else None,
         **_limits(ratio),
         "geometric": _finite(ratio.geometric.estimate) if ratio and ratio.geometric else None,
@@ -129,6 +183,7 @@ def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
         "exploratory": row.blocks < 10,
         "resource_use": report.resource_use,
         "verdict": row.verdict,
+        "hidden": hidden_json(row.hidden),
         "flags": [str(remark) for remark in row.remarks],
     }
 
@@ -137,15 +192,24 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
 
     Measurements: one row per measurement, and one without a metric per trial that failed or broke; ``order`` is the
-    place in the session from 1, ``flags`` are joined by "; ". Costs: the keys of `report_json` beside ``scale``
-    (ratio, or difference in the unit), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are
-    empty.
+    place in the session from 1, ``flags`` are codes with their figures, joined by "; ":
+    ``throttled where=server share=0.2``. Text is one line without control characters, and has ``'`` before it where a
+    spreadsheet would take it for a formula. Costs: the keys of `report_json` (``engine``: the
+    environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the means),
+    ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
     """
     analysis = analyse(store)
     directory.mkdir(parents=True, exist_ok=True)
     measurements, costs = directory / "measurements.csv", directory / "costs.csv"
     _write(measurements, MEASUREMENT_COLUMNS, _measurements(store, analysis))
-    _write(costs, COST_COLUMNS, [_cost_row(m, row) for m in analysis.metrics for row in m.comparisons])
+    origin = provenance(store)
+    about = {"format": FORMAT, "run": analysis.run_id, "date": origin["date"], "kernel": origin["kernel"]}
+    rows = [
+        {**about, "engine": origin["engine"].get(row.environment), **_cost_row(m, row)}
+        for m in analysis.metrics
+        for row in m.comparisons
+    ]
+    _write(costs, COST_COLUMNS, rows)
     return measurements, costs
 
 
@@ -156,9 +220,11 @@ MEASUREMENT_COLUMNS = {
 }  # fmt: skip
 COST_COLUMNS = {
     "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
-    "baseline_value": float, "value": float, "scale": str, "typical": float, "low": float, "high": float,
+    "baseline_value": float, "value": float, "cost": float, "cost_low": float, "cost_high": float, "cost_unit": str,
+    "scale": str, "typical": float, "low": float, "high": float,
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
-    "noise_floor": float, "aa": bool, "flags": str,
+    "noise_floor": float, "aa": bool, "flags": str, "hidden_by": str, "hidden_share": float, "hidden_rate": float,
+    "format": int, "run": str, "date": str, "kernel": str, "engine": str,
 }  # fmt: skip
 
 
@@ -170,7 +236,7 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
             "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "order": trial.order,
             "environment": trial.environment, "workload": trial.workload, "level": trial.level,
             "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
-            "duration_s": trial.duration_s, "flags": "; ".join(trial.flags),
+            "duration_s": trial.duration_s, "flags": stable_text(trial.flags),
         }  # fmt: skip
         for metric, value in trial.values.items():
             unit, better = what[trial.workload, trial.level, metric]
@@ -189,6 +255,9 @@ def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
             "geometric": _finite(cost.geometric.estimate) if cost.geometric else None,
             "arithmetic": _finite(cost.arithmetic.estimate),
         }  # fmt: skip
+    limit = row.hidden
+    if limit is not None:
+        numbers |= {"hidden_by": limit.kind, "hidden_share": limit.share, "hidden_rate": limit.rate}
     return {
         **_cost(report, row), **numbers, "level": report.level, "value": row.value, "adjusted_p": row.adjusted_p,
         "noise_floor": report.noise_floor, "aa": row.aa, "flags": "; ".join(str(remark) for remark in row.remarks),
@@ -198,5 +267,13 @@ def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
 def _write(path: Path, columns: dict[str, type], rows: list[dict[str, object]]) -> None:
     import polars
 
-    table = polars.DataFrame([{name: row.get(name) for name in columns} for row in rows], schema=columns)
-    table.write_csv(path)
+    cells = [{name: _cell(row.get(name)) for name in columns} for row in rows]
+    polars.DataFrame(cells, schema=columns).write_csv(path)
+
+
+def _cell(value: object) -> object:
+    """A cell of one line that no spreadsheet takes for a formula: text that begins like one begins with ``'``."""
+    if not isinstance(value, str):
+        return value
+    line = printable(" ".join(value.splitlines())).replace("\t", " ")
+    return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line

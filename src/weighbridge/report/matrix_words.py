@@ -1,7 +1,8 @@
 """The cells of the matrix in words, for the terminal and the page."""
 
-from weighbridge.report.content import TOO_FEW, Analysis
+from weighbridge.report.content import Analysis
 from weighbridge.report.effect import effect
+from weighbridge.report.few import TOO_FEW
 from weighbridge.report.matrix import Cell, Row
 from weighbridge.report.numbers import percent_short, quantities, quantity
 

@@ -7,13 +7,17 @@ from weighbridge.report.resources import is_resource_use
 DERIVED = {"one_way_latency": "derived: half of 1/rate"}
 """Metrics that no clock measured, and what they are computed from."""
 
+ALL, ALL_WORDS = "cpu_all_per_", "cpu of all of the machine beyond idle per "
+"""How the names of metrics begin that tell the CPU time of all who worked, and how they are read."""
+
+
 SPELLED = {"cpu": "CPU", "gbit": "Gbit"}
 """Words that are not written in small letters."""
 
 
 def metric_words(metric: str) -> str:
     """Return a metric's name in words: ``p99 latency``, ``one way latency (derived: half of 1/rate)``."""
-    words = " ".join(SPELLED.get(word, word) for word in metric.replace("_", " ").split(" "))
+    words = " ".join(SPELLED.get(word, word) for word in metric.replace(ALL, ALL_WORDS).replace("_", " ").split(" "))
     return f"{words} ({DERIVED[metric]})" if metric in DERIVED else words
 
 

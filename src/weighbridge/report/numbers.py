@@ -2,9 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from weighbridge.report.content import FEW_BLOCKS, TOO_FEW, Comparison
+from weighbridge.report.few import FEW_BLOCKS, TOO_FEW
 from weighbridge.statistics import Cost, Interval
+
+if TYPE_CHECKING:
+    from weighbridge.report.content import Comparison
 
 SPACE = "\u00a0"
 """Between thousands and before a unit: a space at which no line is broken."""
@@ -131,7 +135,12 @@ def difference_interval(interval: Interval, unit: str) -> str:
 
 
 def _points(unit: str) -> str:
-    return "points" if unit == "%" else _after(unit)
+    return points(unit) if unit == "%" else _after(unit)
+
+
+def points(unit: str) -> str:
+    """Give the unit of a difference of values in `unit`: percentages differ by points."""
+    return "points" if unit == "%" else unit
 
 
 NO_INTERVAL = "(no interval)"
@@ -151,7 +160,7 @@ def cost_of(cost: Cost | None) -> str:
     return percent_text(percent, cost.blocks) if cost is not None and percent is not None else "–"
 
 
-def cost_text(comparison: Comparison, unit: str) -> str:
+def cost_text(comparison: "Comparison", unit: str) -> str:
     """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit.
 
     Of few blocks it says only that they are. Where a side broke in every block that stands where the cost would.

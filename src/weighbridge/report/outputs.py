@@ -2,12 +2,15 @@
 
 import os
 import shlex
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from weighbridge.report.sentences import printable
+from weighbridge.model.text import printable
 from weighbridge.store.run import RunStore
 
 EXCERPT_BYTES = 4096
@@ -42,7 +45,7 @@ def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
     """Give the processes of each trial; links to raw outputs are relative to the page at `path`."""
     rows: list[Any] = store.processes()
     files = [(row, name) for row in rows for name in ("stdout", "stderr")]
-    sizes = {row[name]: _size(store.directory / row[name]) for row, name in files}
+    sizes = {row[name]: _size(store.directory, row[name]) for row, name in files}
     limit = EXCERPT_BYTES
     while limit > 256 and sum(min(size, limit) for size in sizes.values()) > ALL_EXCERPTS_BYTES:
         limit //= 2
@@ -50,7 +53,10 @@ def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
     for row in rows:
         outputs = tuple(
             Output(
-                name, _link(store.directory / row[name], path), sizes[row[name]], _excerpt(store, row[name], limit)
+                name,
+                _link(store.directory / row[name], path),
+                sizes[row[name]],
+                _excerpt(store.directory, row[name], limit),
             )
             for name in ("stdout", "stderr")
             if sizes[row[name]]
@@ -62,8 +68,31 @@ def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
     return found
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
+@contextmanager
+def _opened(run: Path, name: object) -> Iterator[int | None]:
+    """A descriptor of ``raw/NAME`` in the run; None where that is no regular file of the run's own.
+
+    The run may be somebody else's: a stored path must not lead to another file of this machine, by a link neither.
+    """
+    folder, _, plain = name.partition("/") if isinstance(name, str) else ("", "", "")
+    if folder != "raw" or not plain or "/" in plain or "\0" in plain:
+        yield None
+        return
+    within = file = None
+    try:
+        with suppress(OSError):
+            within = os.open(run / folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            file = os.open(plain, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=within)
+        yield file if file is not None and stat.S_ISREG(os.fstat(file).st_mode) else None
+    finally:
+        for descriptor in (within, file):
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def _size(run: Path, name: object) -> int:
+    with _opened(run, name) as file:
+        return 0 if file is None else os.fstat(file).st_size
 
 
 def _link(target: Path, page: Path) -> str:
@@ -71,6 +100,6 @@ def _link(target: Path, page: Path) -> str:
     return quote(relative.replace(os.sep, "/"), safe="/.")
 
 
-def _excerpt(store: RunStore, name: str, limit: int) -> str:
-    with (store.directory / name).open("rb") as file:
-        return printable(file.read(limit).decode(errors="replace"))
+def _excerpt(run: Path, name: object, limit: int) -> str:
+    with _opened(run, name) as file:
+        return "" if file is None else printable(os.pread(file, limit, 0).decode(errors="replace"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from weighbridge.model.trial import PROMETHEUS
-from weighbridge.report.content import Analysis, TrialRow
+from weighbridge.report.content import Analysis
 from weighbridge.report.levels import Group, every_s, groups_of, hosts_of
 from weighbridge.report.metered import (
     CPU,
@@ -27,6 +27,7 @@ from weighbridge.report.metered import (
     quantities,
     stretches,
 )
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.store.run import RunStore
 
 POINTS, MOST_POINTS = 16_000, 5_600

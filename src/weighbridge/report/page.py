@@ -11,9 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from weighbridge.model.text import printable
 from weighbridge.report.numbers import margin, plain, quantity, share
-from weighbridge.report.sentences import printable
 from weighbridge.report.static_charts import static_svg
+from weighbridge.report.trial_flags import flag_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -48,6 +49,18 @@ def place(specs: dict[str, str], chart: Any, *, static_px: int = 0) -> Drawn:
     return Drawn(name, int(chart.height) + 60, svg)
 
 
+def write_page(page: str, path: Path, run: Path) -> None:
+    """Write a page to `path`; one in the run's directory `run` is made anew. Raises OSError.
+
+    The run may be somebody else's, and a link in the page's place must not lead to a file of this user.
+    """
+    anew = path.parent.resolve() == run.resolve()
+    if anew:
+        path.unlink(missing_ok=True)
+    with path.open("x" if anew else "w", encoding="utf-8", errors="replace") as file:
+        file.write(page)
+
+
 def render(template: str, specs: dict[str, str], **values: Any) -> str:
     """The page of a template with its charts, style and script."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -57,7 +70,9 @@ def render(template: str, specs: dict[str, str], **values: Any) -> str:
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(quantity=quantity, plain=plain, share=share, margin=margin, clean=printable)
+    environment.filters.update(
+        quantity=quantity, plain=plain, share=share, margin=margin, clean=printable, flag_text=flag_text
+    )
     return environment.get_template(template).render(
         **values,
         specs={name: Markup(spec) for name, spec in specs.items()},  # noqa: S704 - made safe by _json

@@ -4,8 +4,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from weighbridge.model.ladder import Rung
 from weighbridge.statistics import planned_looks
-from weighbridge.store.run import RunStore
+from weighbridge.store.extensions import Extension, extensions
+from weighbridge.store.run import METERS_HZ, RunStore
+
+FASTEST_HZ = 10.0
+"""What a study may ask of the meters (`weighbridge.model.study.Meters`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +24,18 @@ class Plan:
     target: float | None
     looks: int
     planned_blocks: int | None
-    ladder: tuple[str, ...] = ()
-    """Environments in the order in which each adds one step; empty where the study has no ladder."""
+    ladder: tuple[Rung, ...] = ()
+    """Environments and those to which each adds one step, bases first; empty where the study has no ladder."""
+
+    absent: frozenset[tuple[str, str, str]] = frozenset()
+    """Workload, level (JSON) and environment where the study does not measure the environment."""
+
+    def compared_on(self, workload: str, level: str) -> tuple[str, ...]:
+        """The environments that are compared with the baseline on a workload at a level; the A/A arm is last."""
+        return tuple(name for name in self.compared if (workload, level, name) not in self.absent)
+
+    changes: tuple[Extension, ...] = ()
+    """How the number of blocks was changed after the run had begun."""
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -34,6 +49,9 @@ def plan_of(store: RunStore) -> Plan:
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
     target = repetitions.get("target")
+    changes = extensions(info)
+    fixed = repetitions.get("blocks")
+    looks = len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1
     names = tuple(name for name, *_ in arms)
     return Plan(
         baseline=info.get("baseline", ""),
@@ -41,14 +59,16 @@ def plan_of(store: RunStore) -> Plan:
         environments=names,
         equivalence=float(info["equivalence"]) if "equivalence" in info else None,
         target=target,
-        looks=len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1,
-        planned_blocks=repetitions.get("blocks"),
-        ladder=tuple(name for name in json.loads(info.get("ladder", "[]")) if name in names),
+        absent=frozenset((str(w), str(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))),
+        ladder=tuple(rung for rung in store.ladder() if rung.name in names),
+        looks=looks + sum(change.looked for change in changes),
+        planned_blocks=changes[-1].blocks if changes and fixed else fixed,
+        changes=changes,
     )
 
 
 def changes(store: RunStore, previous: str, environment: str) -> str:
-    """Give in words which settings an environment has that the previous one of the ladder has not.
+    """Give in words which settings an environment has that the one to which it adds a step has not.
 
     Where their kinds differ, most settings have no counterpart and the kinds say enough: "native → docker".
     """
@@ -70,14 +90,24 @@ def _word(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
+def meters_hz(store: RunStore) -> float:
+    """Give how often the meters read in a second; of a run of an older version what its study asked for, or 1."""
+    info = store.info()
+    hz = info.get(METERS_HZ) or study_file(info.get("study_text", ""), "meters").get("hz")
+    try:
+        given = float(hz) if hz is not None else 1.0
+    except (TypeError, ValueError):
+        return 1.0
+    return given if 0 < given <= FASTEST_HZ else 1.0
+
+
 def study_file(text: str, key: str) -> dict[str, Any]:
     """Give what a study's text says under a key, as a mapping; empty where it says nothing or cannot be read."""
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
 
     try:
         found = YAML(typ="safe").load(text)
-    except YAMLError:
+    except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
         return {}
     part = found.get(key) if isinstance(found, dict) else None
     return part if isinstance(part, dict) else {}

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import cast
 
-from weighbridge.model.study import Meters
 from weighbridge.model.trial import PROMETHEUS
-from weighbridge.report.plan import study_file
+from weighbridge.report.plan import FASTEST_HZ, meters_hz
 from weighbridge.store.run import RunStore
 
 ENOUGH = 5
 """Readings in the measured time of a trial below which a mean or a peak says little."""
-
-FASTEST_HZ = 10.0
-"""What a study may ask of the meters (`weighbridge.model.study.Meters`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +43,4 @@ def readings(store: RunStore) -> Readings | None:
     first = next(iter(measured), None)
     if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
         return None
-    hz = study_file(store.info().get("study_text", ""), "meters").get("hz", Meters().hz)
-    return Readings(float(hz), measured)
+    return Readings(meters_hz(store), measured)

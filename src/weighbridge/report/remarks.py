@@ -5,16 +5,22 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from weighbridge.model.flag import Flag
+from weighbridge.model.interrupts import InterruptTime
+from weighbridge.report.bottleneck import Bottleneck, shared_limit
 from weighbridge.report.confounders import OUTSIDE, bare
-from weighbridge.report.content import Comparison, MetricReport, Remark, TrialRow
+from weighbridge.report.content import Comparison, MetricReport, Remark
 from weighbridge.report.durability import unlike
 from weighbridge.report.family import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
 from weighbridge.report.numbers import difference_interval, floor_text, percent_interval, plain, share
+from weighbridge.report.paths import Paths
 from weighbridge.report.readings import Readings
-from weighbridge.report.resources import by_difference
+from weighbridge.report.resources import SITES_CPU, by_difference
 from weighbridge.report.sweep import Broke
 from weighbridge.report.trial_flags import about_flags
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.statistics import cost_percent, flags, next_look
+from weighbridge.store.extensions import Extension
 
 CODES = {
     "aa": "the row is the baseline measured a second time",
@@ -22,6 +28,7 @@ CODES = {
     "one-block": "a single block: no interval can be given",
     "exploratory": "fewer than ten blocks: the interval leans on normality",
     "incomplete": "fewer blocks than were planned or tried",
+    "extended": "the number of blocks was changed after looking: intervals and p-values are those of a further look",
     "target": "the precision that the study asked for was not reached",
     "difference": "the cost is a difference in the unit: a count, a share, beyond a baseline, or a value was zero",
     "holm": "the interval excludes no cost, but not after correction for the number of comparisons",
@@ -38,6 +45,9 @@ CODES = {
     "trial": "trials that were flagged when they ran (steal, throttling, pressure, saturation)",
     "readings": "the trials are so short that the meters read only a few times in each: means and peaks are chance",
     "packet-size": "measured with other packet sizes than the baseline: part of the cost may be theirs",
+    "path": "its network path differs from the baseline's besides the isolation: part of the cost may be the path's",
+    "no-path": "the network path of one of the two is not known: never different, never equivalent",
+    "interrupt-time": "a site's own CPU time leaves out the network stack's interrupts here: read cpu_all_per_*",
     "durability": "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
     "confounder": "something besides the isolation differs: versions, limits that could not be honoured",
 }
@@ -60,8 +70,15 @@ class Context:
     """By "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.report.durability.durabilities`."""
     readings: Readings | None = None
     """How often the meters read; None where no trial has readings."""
+    interrupts: Collection[str] = ()
+    """`InterruptTime` of each of the run's hosts, as far as the run has it."""
+    limits: Mapping[tuple[str, str, str], Sequence[Flag | None]] = field(default_factory=dict)
+    """The bottleneck of each good trial, by workload, level and environment."""
     broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
+    paths: Paths = field(default_factory=Paths)
+    extended: tuple[Remark, ...] = ()
+    """That the number of blocks was changed after the run had begun."""
 
     def failing(self) -> set[tuple[str, str, str]]:
         """Give each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
@@ -79,6 +96,13 @@ class Context:
             unlike(self.durability, report.label, environment, self.baseline)
         )
 
+    def hidden(self, report: MetricReport, environment: str) -> Bottleneck | None:
+        """What hides a difference between an environment and the baseline; nothing hides resource use."""
+        if report.resource_use:
+            return None
+        sides = [self.limits.get((report.workload, report.level, name), ()) for name in (self.baseline, environment)]
+        return shared_limit(sides[0], sides[1], report.unit)
+
     def with_breaks(self, report: MetricReport, row: Comparison) -> Comparison:
         """Give a comparison that knows which of its sides broke."""
         own, other = (
@@ -92,11 +116,14 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     here = [t for t in context.trials if (t.workload, t.level) == (report.workload, report.level)]
     found = [Remark("aa", f"this is {context.baseline} itself, measured a second time")] if row.aa else []
     found += _about_blocks(row, here, context)
+    found += context.extended
     found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
     found += _about_sizes(report, row, context)
+    found += _about_paths(report, row, context)
     if text := unlike(context.durability, report.label, row.environment, context.baseline):
         found.append(Remark("durability", text))
+    found += _about_interrupts(report, context.interrupts)
     found += _about_readings(report, here, context.readings)
     for environment in (context.baseline, row.environment):
         mine = [trial for trial in here if trial.environment == environment]
@@ -105,6 +132,18 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     names = {context.baseline, row.environment, OUTSIDE}
     found += [each for each in context.confounders if each.code == "confounder" and each.text.split(":")[0] in names]
     return tuple(found)
+
+
+def about_changes(changes: Sequence[Extension]) -> tuple[Remark, ...]:
+    """Give the remark that the number of blocks was changed after results were there to be looked at."""
+    looked = [change for change in changes if change.looked]
+    if not looked:
+        return ()
+    first, last = looked[0], looked[-1]
+    how = "extended" if last.blocks > first.planned else "cut"
+    at = " and ".join(str(change.after) for change in looked)
+    text = f"{how} from {first.planned} to {last.blocks} blocks after looking at {at}: a further look at the data"
+    return (Remark("extended", text),)
 
 
 def _about_blocks(row: Comparison, trials: Sequence[TrialRow], context: Context) -> list[Remark]:
@@ -172,10 +211,28 @@ def _about_sizes(report: MetricReport, row: Comparison, context: Context) -> lis
     return [Remark("packet-size", f"measured with other packet sizes: {mine} against {other}")]
 
 
+def _about_paths(report: MetricReport, row: Comparison, context: Context) -> list[Remark]:
+    where = report.workload, report.level
+    if context.paths.missing(*where, context.baseline, row.environment):
+        return [Remark("no-path", "the network path of one of the two is not known: no verdict")]
+    text = context.paths.difference(*where, row.environment, context.baseline)
+    return [Remark("path", f"another network path: {text}")] if text else []
+
+
 def _about_readings(report: MetricReport, trials: Sequence[TrialRow], readings: Readings | None) -> list[Remark]:
     """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
     advice = readings.advice([trial.id for trial in trials if trial.ok]) if readings else ""
     return [Remark("readings", advice)] if advice and by_difference(report.metric) else []
+
+
+def _about_interrupts(report: MetricReport, kinds: Collection[str]) -> list[Remark]:
+    charged: InterruptTime = "charged to the interrupted task"
+    apart: InterruptTime = "accounted apart"
+    if not report.metric.startswith(SITES_CPU) or set(kinds) <= {charged}:
+        return []
+    sure = apart in kinds
+    text = f"the network stack's interrupt time is {'not in this figure' if sure else 'perhaps not in this figure'}"
+    return [Remark("interrupt-time", f"{text}: read the CPU of all of the machine")]
 
 
 def _about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> list[Remark]:

@@ -14,19 +14,22 @@ from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import NO_INTERVAL, difference_interval
 from weighbridge.statistics import Interval
 
-Direction = Literal["agrees", "disagrees", "measured inconclusive", "published inconclusive", "not measured"]
+Direction = Literal[
+    "agrees", "disagrees", "measured inconclusive", "published inconclusive", "hidden", "not measured"
+]
 DIRECTIONS: dict[Direction, str] = {
     "agrees": "both are different with the same sign, or both are equivalent",
     "disagrees": "both are different with opposite signs, or one is different and the other equivalent",
     "measured inconclusive": "the run proves neither a difference nor equivalence",
     "published inconclusive": "the published figures prove neither by their own spread",
+    "hidden": "both sides of the run met the same limit, which hides a difference: no agreement, no disagreement",
     "not measured": "the run has no such comparison",
 }
 """Every direction, and what it means."""
 FARTHEST_RATIO = 100.0
 """A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
 INCONCLUSIVE = "inconclusive"
-SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "not measured": "not measured"}
+SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", "not measured": "not measured"}
 """Directions that a summary names; the two others are its inconclusive ones."""
 
 
@@ -80,6 +83,8 @@ class Row:
     def words(self) -> str:
         """The direction as people read it, with what weakens it."""
         weak = []
+        if self.measured is not None and self.measured.hidden is not None:
+            return self.measured.verdict_words
         if self.measured is not None and self.measured.exploratory:
             weak.append("exploratory")
         if self.direction in ("agrees", "disagrees") and self.published.proof == "sign only":
@@ -115,9 +120,9 @@ class Replication:
         found: dict[str, Counter[str]] = {}
         for row in (row for table in self.tables for row in table.rows):
             found.setdefault(row.published.environment, Counter())[SUMMARISED.get(row.direction, INCONCLUSIVE)] += 1
-        order = ("agrees", "disagrees", INCONCLUSIVE, "not measured")
+        order = ("agrees", "disagrees", INCONCLUSIVE, "hidden", "not measured")
         return [
-            (name, ", ".join(f"{each} {counts[each]}" for each in order if counts[each] or each != "not measured"))
+            (name, ", ".join(f"{each} {counts[each]}" for each in order if counts[each] or each in order[:3]))
             for name, counts in found.items()
         ]
 
@@ -155,7 +160,9 @@ def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequ
         why = broke or _why(analysis, compared, row, here, report) + _offered(compared, row, offers, absent=not here)
         return Row(row, None, report.unit if report else "", "not measured", why)
     assert report is not None
-    return Row(row, comparison, report.unit, direction(row, comparison, analysis.equivalence or 0.0), "")
+    hidden = comparison.verdict == "hidden"
+    way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
+    return Row(row, comparison, report.unit, way, "")
 
 
 def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:

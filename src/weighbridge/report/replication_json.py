@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from weighbridge.replication.published import Compared
+from weighbridge.report.machine import hidden_json
 from weighbridge.report.replication import Replication, Row
 from weighbridge.statistics import Interval
 
@@ -13,9 +14,10 @@ def replication_json(found: Replication) -> dict[str, Any]:
 
     ``rows``: ``table``, ``environment``, ``level``, ``scale`` (published: ratio to the baseline, or difference in
     ``unit``), ``published`` and ``measured`` (each ``estimate``, ``low``, ``high`` and ``verdict``; ``measured``
-    also ``scale``, ``unit``, ``blocks``, ``exploratory`` and ``apart``: whether the published figure lies outside
-    of its interval; it is null where there is none, with ``why``),
-    ``direction``. ``summary``: environment -> how many rows agree, disagree, are inconclusive or not measured.
+    also ``hidden`` as in ``report --json``, ``scale``, ``unit``, ``blocks``, ``exploratory`` and ``apart``: whether
+    the published figure lies outside of its interval; it is null where there is none, with ``why``),
+    ``direction``. ``summary``: environment -> how many rows agree, disagree, are inconclusive, hidden or
+    not measured.
     """
     return {
         "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
@@ -33,7 +35,7 @@ def _row_json(compared: Compared, row: Row) -> dict[str, Any]:
         measured = {
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
             "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
-            "apart": row.apart,
+            "apart": row.apart, "hidden": hidden_json(other.hidden),
         }  # fmt: skip
     return {
         "table": compared.title, "environment": own.environment, "level": dict(own.level), "scale": compared.scale,

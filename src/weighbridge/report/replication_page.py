@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weighbridge.model.text import printable
 from weighbridge.report.numbers import plain, quantity
-from weighbridge.report.page import HALF_PX, place, render
+from weighbridge.report.page import HALF_PX, place, render, write_page
 from weighbridge.report.published_study import better_words, left_out, setup_rows, variant
 from weighbridge.report.replication import (
     DIRECTIONS,
@@ -16,7 +17,7 @@ from weighbridge.report.replication import (
     measured_text,
     published_text,
 )
-from weighbridge.report.sentences import exploratory_sentence, printable, trust_sentence
+from weighbridge.report.sentences import exploratory_sentence, trust_sentence
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
@@ -58,7 +59,7 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
         trust=trust_sentence(analysis),
         exploratory=exploratory_sentence(analysis),
     )
-    path.write_text(page, encoding="utf-8", errors="replace")
+    write_page(page, path, store.directory)
     return path
 
 

@@ -1,8 +1,11 @@
 """Resource use: which metrics are about it. They are told apart from what a workload measures, as a family apart."""
 
+SITES_CPU = ("cpu_client_per_", "cpu_server_per_")
+"""How the names of metrics begin that tell the CPU time of a site alone."""
+
 PREFIXES = (
-    "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_", "cpu_usage",
-    "memory_usage",
+    "cpu_all_per_", "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
+    "cpu_usage", "memory_usage", "context_switches_per_", "tcp_retransmits_per_", "softirq_share",
 )  # fmt: skip
 """How the names of metrics begin that the meters add to what a workload measures."""
 
@@ -13,9 +16,13 @@ HOST_WIDE = ("cpu_usage", "memory_usage")
 """What a whole host used: like those, compared by difference alone. Both can be next to nothing, or nothing."""
 
 
+COUNTS = "tcp_retransmits_per_"
+"""How the name of a metric begins that is a count of rare events: 40 against 1 are not 4 000 %."""
+
+
 def by_difference(metric: str) -> bool:
     """Whether a metric is compared by difference, whatever its values: a ratio of two noises is no cost."""
-    return metric.endswith(BEYOND) or metric in HOST_WIDE
+    return metric.endswith(BEYOND) or metric in HOST_WIDE or metric.startswith(COUNTS)
 
 
 SAME_MEMORY_MIB = 1.0

@@ -4,14 +4,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
 from weighbridge.report.broke import reason
-from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport, TrialRow
+from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.merged_latency import Latency, LatencyReport
 from weighbridge.report.names import metric_label
 from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantities, quantity
 from weighbridge.report.page import HALF_PX, place
 from weighbridge.report.sentences import baseline_sentence, remark_lines, swept
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.report.usage import Usage
 from weighbridge.statistics import cost_percent
 
@@ -23,7 +26,7 @@ def sections(
     analysis: Analysis,
     specs: dict[str, str],
     used: Mapping[str, Usage],
-    kinds: Collection[str] = (),
+    kinds: Collection[FlagKind] = (),
     *,
     folded: bool = False,
 ) -> Iterator[dict[str, Any]]:
@@ -73,7 +76,7 @@ def _plain_metric(
     report: MetricReport,
     seen: set[str],
     without: set[str],
-    kinds: Collection[str],
+    kinds: Collection[FlagKind],
 ) -> dict[str, Any]:
     """A metric as a table alone."""
     return {
@@ -93,7 +96,7 @@ def _metric(
     report: MetricReport,
     seen: set[str],
     without: set[str],
-    kinds: Collection[str],
+    kinds: Collection[FlagKind],
     *,
     static: bool,
 ) -> dict[str, Any]:
@@ -172,7 +175,7 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
     return found
 
 
-def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[str] = ()) -> list[dict[str, Any]]:
+def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[FlagKind] = ()) -> list[dict[str, Any]]:
     """Each ladder's steps with their cost, and its waterfall."""
     found = []
     headlines = sum(ladder.report.headline for ladder in analysis.ladder)

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from unicodedata import category
 
-from weighbridge.report.content import FEW_BLOCKS, Analysis, Comparison, MetricReport
+from weighbridge.model.flag import FlagKind
+from weighbridge.model.text import printable
+from weighbridge.report.bottleneck import MEANING
+from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.effect import effect
+from weighbridge.report.few import FEW_BLOCKS
 from weighbridge.report.numbers import (
     cost_text,
     floor_text,
@@ -35,12 +38,6 @@ MANY_LEVELS = 4
 TOO_FEW_BLOCKS = "too few blocks"
 
 NOTHING = "No trial has finished: there is nothing to compare yet."
-
-
-def printable(text: str) -> str:
-    """Give text from programs and files without control characters, which could steer a terminal."""
-    hidden = "\N{REPLACEMENT CHARACTER}"
-    return "".join(hidden if category(c).startswith("C") and c not in "\n\t" else c for c in text)
 
 
 def count(blocks: int) -> str:
@@ -101,16 +98,30 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     for environment in analysis.environments:
         mine = [(m, row) for m, row in rows if row.environment == environment and not row.instead]
         for verdict in dict.fromkeys(
-            row.verdict for _, row in mine if row.verdict not in ("different", "equivalent")
+            row.verdict for _, row in mine if row.verdict not in ("different", "equivalent", "hidden")
         ):
             open_ = [each for each in mine if each[1].verdict == verdict]
             what, blocks = _what(analysis, open_, many), _range([row for _, row in open_])
             found.append((verdict, f"{environment}: {verdict} in {what} ({blocks})"))
+    found += _hidden_sentences(analysis, rows, many)
     few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
     for environment in few if not analysis.few else ():
         count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
         found.append(("few", f"{environment}: fewer than {FEW_BLOCKS} blocks in {count}, too few to say"))
     return found
+
+
+def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[tuple[str, str]]:
+    """What a limit hides in each environment, and once what that means."""
+    by_limit: dict[tuple[str, str], list[_Row]] = {}
+    for report, row in rows:
+        if row.hidden is not None:
+            by_limit.setdefault((row.environment, row.hidden.words), []).append((report, row))
+    found = [
+        f"{environment}: hidden in {_what(analysis, mine, many)}: {words} ({_range([row for _, row in mine])})"
+        for (environment, words), mine in by_limit.items()
+    ]
+    return [("hidden", text) for text in (*found, *([MEANING] if found else []))]
 
 
 def over_levels(report: MetricReport) -> str:
@@ -232,7 +243,7 @@ def failed_sentences(analysis: Analysis) -> list[str]:
 
 
 def remark_lines(
-    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[str] = ()
+    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[FlagKind] = ()
 ) -> list[str]:
     """Give each remark about a metric once, with the environments that it is about unless it is about all.
 
@@ -243,14 +254,14 @@ def remark_lines(
     without = {*without, *ABOUT_COSTS} if rows and all(row.few for row in rows) else without
     about: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        for remark in (each for each in row.remarks if each.code not in without):
+        for remark in (each for each in without_kinds(row.remarks, kinds) if each.code not in without):
             text = CODES["difference"] if remark.code == "difference" else remark.text
             about.setdefault((remark.code, text), []).append(row.environment)
     lines = [
         text if code in NAMES_ITS_ENVIRONMENT or len(names) == len(rows) else f"{', '.join(names)}: {text}"
         for (code, text), names in about.items()
     ]
-    fresh = [line for line in without_kinds(lines, kinds) if line not in seen]
+    fresh = [line for line in lines if line not in seen]
     seen.update(fresh)
     return fresh
 

@@ -1,16 +1,17 @@
-"""The ladder in sentences: what each step costs against the one before. Shared by the terminal and the page."""
+"""The ladder in sentences: what each step costs against the one it adds to. Shared by the terminal and the page."""
 
 from weighbridge.report.content import Analysis, MetricReport, Step
 from weighbridge.report.sentences import sentence, swept
 
 LADDER_INTRODUCTION = (
-    "Each step is compared with the one before it inside the same blocks: its cost is measured, never the difference"
-    " of two costs. The steps of all metrics are a family of their own in the correction for many comparisons (Holm)."
+    "Each step is compared with the one that it adds to inside the same blocks: its cost is measured, never the"
+    " difference of two costs. The steps of all metrics are a family of their own in the correction for many"
+    " comparisons (Holm)."
 )
 
 
 def step_sentence(number: int, report: MetricReport, step: Step) -> str:
-    """Give one step as a sentence: what changes, its cost with interval against the previous environment, verdict."""
+    """Give one step as a sentence: what changes, its cost with interval against what it adds to, verdict."""
     words = sentence(report, step.row, step.previous)
     if not step.change:
         return f"step {number}: {words}"

@@ -3,11 +3,14 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from weighbridge.model.flag import FlagKind
+from weighbridge.model.text import printable
 from weighbridge.report.answer import answer
 from weighbridge.report.broke import reason
-from weighbridge.report.content import TOO_FEW, Analysis, MetricReport
+from weighbridge.report.content import Analysis, MetricReport
 from weighbridge.report.curve_words import curve_sentences, curve_title
 from weighbridge.report.effect import effect
+from weighbridge.report.few import TOO_FEW
 from weighbridge.report.names import titled
 from weighbridge.report.numbers import quantities
 from weighbridge.report.sentences import (
@@ -17,7 +20,6 @@ from weighbridge.report.sentences import (
     exploratory_sentence,
     failed_sentences,
     imprecise,
-    printable,
     remark_lines,
     trust_sentence,
     verdict_sentences,
@@ -55,7 +57,7 @@ def print_report(analysis: Analysis, console: "Console | None" = None, *, whole:
 
 
 def _print_cell(
-    analysis: Analysis, label: str, out: "Console", without: set[str], kinds: Collection[str], *, whole: bool
+    analysis: Analysis, label: str, out: "Console", without: set[str], kinds: Collection[FlagKind], *, whole: bool
 ) -> None:
     """One workload at one level: its tables, and a line for each environment about the other metrics."""
     reports, seen = analysis.of(label), {each.text for each in analysis.confounders}
@@ -115,7 +117,7 @@ def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") ->
         out.print(_text(f"\n{title}", "bold"))
     lines: dict[str, list[str]] = {}
     for name in names:
-        by_verdict: dict[str, list[str]] = {"different": [], "equivalent": [], "inconclusive": []}
+        by_verdict: dict[str, list[str]] = {"different": [], "equivalent": [], "inconclusive": [], "hidden": []}
         for report in reports:
             for row in (each for each in report.comparisons if each.environment == name):
                 found_ = effect(report, row) if row.shown_as == "different" else None

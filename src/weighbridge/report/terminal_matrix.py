@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from weighbridge.model.text import printable
 from weighbridge.report.content import Analysis
 from weighbridge.report.matrix import Matrix, matrix
 from weighbridge.report.matrix_words import large, native, small
-from weighbridge.report.sentences import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from weighbridge.report.content import Analysis, LatencyReport, MetricReport
+from weighbridge.model.text import printable
+from weighbridge.report.content import Analysis, MetricReport
 from weighbridge.report.latency import PERCENTS
+from weighbridge.report.merged_latency import LatencyReport
 from weighbridge.report.numbers import cost_text, quantities, quantity
-from weighbridge.report.sentences import printable
 from weighbridge.report.terminal_matrix import STYLES
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weighbridge.model.trial import Series
-from weighbridge.report.content import Analysis, TrialRow
+from weighbridge.report.content import Analysis
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.store.run import RunStore
 
 if TYPE_CHECKING:

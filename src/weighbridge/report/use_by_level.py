@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from weighbridge.model.flag import FlagCode
 from weighbridge.model.trial import PROMETHEUS
-from weighbridge.report.content import Analysis, TrialRow
+from weighbridge.report.content import Analysis
 from weighbridge.report.levels import Group, Level, every_s, groups_of, hosts_of
 from weighbridge.report.metered import (
     CPU,
@@ -24,12 +25,12 @@ from weighbridge.report.metered import (
     most,
     quantities,
 )
-from weighbridge.report.trial_flags import kind
+from weighbridge.report.trial_row import TrialRow
 from weighbridge.store.run import RunStore
 
 CONFIDENCE = 0.95
-GENERATOR, THROTTLED = ("generator saturated", "generator late", "generator took"), "throttled"
-"""Kinds of flags: the generator was the limit; a role was held back by its CPU limit."""
+GENERATOR = {FlagCode.GENERATOR_SATURATED, FlagCode.GENERATOR_LATE, FlagCode.GENERATOR_TOOK}
+"""Flags that say that the generator was the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,7 @@ def _row(
             if value is not None:
                 values.setdefault(key, []).append(value)
     results = [trial for trial in trials if trial.ok or trial.outcome == "broke"]
-    throttled = {
-        shown: sum(f"{role} {THROTTLED}" in _kinds(trial) for trial in results) for role, shown in PLACES.items()
-    }
+    throttled = {shown: sum(_throttled(trial, role) for trial in results) for role, shown in PLACES.items()}
     return Row(
         level, trials[0].environment, {key: over_blocks(mine) for key, mine in values.items()}, len(results),
         sum(not trial.ok for trial in results), sum(generator_limited(trial) for trial in results),
@@ -128,11 +127,11 @@ def _row(
 
 def generator_limited(trial: TrialRow) -> bool:
     """Whether the generator, and not the server, was the limit in a trial."""
-    return any(each in _kinds(trial) for each in GENERATOR)
+    return any(flag.code in GENERATOR for flag in trial.flags)
 
 
-def _kinds(trial: TrialRow) -> set[str]:
-    return {kind(flag) for flag in trial.flags}
+def _throttled(trial: TrialRow, role: str) -> bool:
+    return any((flag.code, flag.where) == (FlagCode.THROTTLED, role) for flag in trial.flags)
 
 
 def _one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from weighbridge.engines import client as docker
 from weighbridge.engines import swarm
 from weighbridge.engines.private import discard_private
 from weighbridge.process import run_of
-from weighbridge.runner import state
+from weighbridge.runner import living, state
+from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
 from weighbridge.userland.once import half_built
 
@@ -34,8 +36,20 @@ class Leftover:
     name: str
 
 
-def find() -> tuple[list[Leftover], set[str]]:
-    """Everything that runs have on this machine, and the ids of the runs that are alive."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What runs have on this machine: what is ``left`` of dead ones, and what keeps the rest from being removed.
+
+    ``alive``: the state folder of each living run, by its id. ``foreign``: what is ignored in the place of one.
+    """
+
+    left: tuple[Leftover, ...]
+    alive: Mapping[str, Path]
+    foreign: tuple[Foreign, ...]
+
+
+def find() -> Found:
+    """Look for everything that runs have on this machine."""
     found = [Leftover(run, "control group", f"weighbridge/{run}") for run in cgroups.runs()]
     found += [Leftover(run, "process", f"{pid} {name}") for pid, run, name in _processes()]
     found += [Leftover(run, "state folder", str(state.base() / run)) for run in state.known_runs()]
@@ -49,7 +63,10 @@ def find() -> tuple[list[Leftover], set[str]]:
     known = {leftover.run for leftover in found}
     found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
     found += [Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder())]
-    return found, {run for run in known if state.alive(run)}
+    holders = {run: living.holder(run) for run in sorted(known)}
+    alive = {run: folder for run, folder in holders.items() if folder is not None}
+    left = tuple(leftover for leftover in found if leftover.run not in alive)
+    return Found(left, alive, tuple(living.foreign(known)))
 
 
 def sweep(run_id: str) -> None:
@@ -64,19 +81,17 @@ def sweep(run_id: str) -> None:
     cgroups.remove_top()
 
 
-def clean() -> list[Leftover]:
-    """Remove everything of every dead run; gives what could not be removed."""
-    found, living = find()
-    for run_id in {leftover.run for leftover in found} - living - {NO_RUN}:
-        with state.held(run_id) as folder:
+def clean() -> Found:
+    """Remove everything of every dead run; gives what could not be removed. Unavailable where none may be locked."""
+    for run_id in {leftover.run for leftover in find().left} - {NO_RUN}:
+        with state.held(run_id, "clean") as folder:
             if folder is not None:  # else it is being continued: it lives again
                 sweep(run_id)
                 state.forget(run_id)
     for path in half_built(cache_folder()):
         shutil.rmtree(path, ignore_errors=True)
     cgroups.remove_top()
-    left, _ = find()
-    return [leftover for leftover in left if leftover.run not in living]
+    return find()
 
 
 def _processes() -> list[tuple[int, str, str]]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.measurement import Measurement, Metric, is_plausible
 from weighbridge.model.plugin import Work
 from weighbridge.model.study import Role
 from weighbridge.model.trial import Series
@@ -25,19 +25,14 @@ _MIB = 2**20
 
 
 def derived(
-    measurements: Sequence[Measurement],
-    used: Mapping[str, Mapping[str, float]],
-    measured_s: float,
-    series: Sequence[Series],
-    work: Work | None = None,
+    used: Mapping[str, Mapping[str, float]], series: Sequence[Series], work: Work | None
 ) -> tuple[Measurement, ...]:
     """Give the CPU seconds per unit of work and the memory beyond the baseline, for client and server.
 
     ``used``: what each role's site used while the measured process ran (`weighbridge.meters.host.used`). ``work``:
-    all that it did meanwhile, where its rate does not tell it. Absent where it could not be read, where nothing was
-    done, or for a workload without a counterpart.
+    all that was done meanwhile. Absent where it could not be read, where nothing was done, or for a workload without
+    a counterpart.
     """
-    work = work or work_of(measurements, measured_s)
     return (*(_cpu(work, used) if work else ()), *_memory(series))
 
 
@@ -60,7 +55,7 @@ def _cpu(work: Work, used: Mapping[str, Mapping[str, float]]) -> Iterator[Measur
         return
     for role in ROLES:
         cost = used.get(role, {}).get("cpu_s", -1.0) / work.amount
-        if math.isfinite(cost) and cost >= 0:
+        if is_plausible(cost) and cost >= 0:
             unit = "s/Gbit" if work.unit == "gbit" else "s/1000"
             yield Measurement(Metric(f"cpu_{role}_per_{work.unit}", unit, "lower"), cost)
 

@@ -1,11 +1,21 @@
 """How long a study takes."""
 
+import math
+from collections.abc import Mapping
+from statistics import mean, median
+
 from weighbridge import registry
-from weighbridge.model.study import Study
+from weighbridge.model.study import Arm, Cell, Level, Study
+from weighbridge.model.trial import Trial
 
 _FIXED_S = {"native": (0.05, 0.3)}
 _FIXED_OTHER_S = (0.15, 0.8)
 _SITE_S = (0.1, 2.0)
+_READINGS = 20
+"""Readings in a trial of the expected length: a quick machine may need a quarter of that time."""
+
+TimedBy = tuple[str, Level, str]
+"""What takes its own time: a workload at a level in an environment."""
 
 
 def seconds(study: Study) -> tuple[float, float]:
@@ -13,16 +23,54 @@ def seconds(study: Study) -> tuple[float, float]:
     repetitions = study.file.repetitions
     fewest, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
     least = longest = 0.0
-    for arm in study.arms:
-        low, high = _FIXED_S.get(arm.kind, _FIXED_OTHER_S)
-        for cell in study.cells:
-            expected = registry.workloads()[cell.kind].expected_s(cell.options)
-            least += fewest * (expected + low)
-            longest += most * (expected * 1.5 + high)
-        least, longest = least + _SITE_S[0], longest + _SITE_S[1]
+    for cell in study.cells:
+        for arm in study.arms_of(cell):
+            quick, slow = _trial_s(arm, cell)
+            least, longest = least + fewest * quick, longest + most * slow
+    sites = len(study.arms) * len(study.client_hosts)
+    least, longest = least + sites * _SITE_S[0], longest + sites * _SITE_S[1]
     if repetitions.budget is not None:
         longest = max(least, min(longest, repetitions.budget))
     return least, longest
+
+
+def _trial_s(arm: Arm, cell: Cell) -> tuple[float, float]:
+    low, high = _FIXED_S.get(arm.kind, _FIXED_OTHER_S)
+    expected = registry.workloads()[cell.kind].expected_s(cell.options)
+    return expected + low, expected * 1.5 + high
+
+
+class TimeLeft:
+    """How long the trials that are left take: the plan's figure at first, more and more what was seen."""
+
+    def __init__(self, study: Study) -> None:
+        self._seen: dict[TimedBy, list[float]] = {
+            (cell.workload, cell.level, arm.name): [mean(_trial_s(arm, cell))]
+            for arm in study.arms
+            for cell in study.cells
+        }
+
+    def note(self, trial: Trial, seconds: float) -> None:
+        """Note how long a trial took, without the opening of sites before the first."""
+        self._seen[trial.workload, trial.level, trial.environment].append(seconds)
+
+    def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
+        """Seconds that so many trials of each take. Of each the median: what is made once for all takes part once."""
+        return sum(count * median(self._seen[each]) for each, count in remaining.items())
+
+
+def meter_hz(study: Study) -> float:
+    """Readings a second of the study's meters: as it says, or enough for its shortest trial, from 1 to 10.
+
+    sysstat reads once a second at most.
+    """
+    asked = study.file.meters
+    if asked.hz != "auto":
+        return asked.hz
+    if asked.source == "sysstat":
+        return 1.0
+    shortest = min(registry.workloads()[cell.kind].expected_s(cell.options) for cell in study.cells)
+    return float(min(10, max(1, math.ceil(_READINGS / max(shortest, 0.001)))))
 
 
 def clock(duration_s: float) -> str:

@@ -2,14 +2,15 @@
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from weighbridge import cgroups
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kernel import cpus_online
+from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.study import Study
+from weighbridge.model.study import SshOptions, Study, TestbedOptions
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 
@@ -42,11 +43,30 @@ def require_userland(packages: Iterable[str], maven: Iterable[str] = (), golang:
 
 
 def warnings(study: Study) -> list[str]:
-    """What a study asks for that has no effect on this machine."""
-    asked, here = study.file.resources.cpus, len(cpus_online())
-    if asked is None or asked <= here:
-        return []
-    return [f"resources: cpus: {asked:g} is more than the CPUs of this machine ({here}): no limit in effect"]
+    """What a study asks for that has no effect on this machine, and the CPUs without which it cannot be run here."""
+    asked, here = study.file.resources.cpus, cpus_online()
+    found = []
+    if asked is not None and asked > len(here):
+        told = f"resources: cpus: {asked:g} is more than the CPUs of this machine ({len(here)}): no limit in effect"
+        found.append(told)
+    for what, cpus in _pinned(study):
+        if lacking := sorted({*cpus_in(cpus)} - {*here}):
+            found.append(
+                f"{what}: CPU {lacking[0]} is not on this machine (it has {here}): weighbridge run will refuse"
+            )
+    return found
+
+
+def _pinned(study: Study) -> Iterator[tuple[str, str]]:
+    """The lists of CPUs of this machine in a study, each with its key."""
+    hosts, pin = study.file.hosts, study.file.resources.pin
+    for name, host in hosts.items():
+        if isinstance(host, TestbedOptions) and host.cpus is not None:
+            yield f"hosts: {name}: cpus", host.cpus
+    for role, cpus in pin.items() if isinstance(pin, dict) else ():
+        placed = study.client_hosts if role == "client" else (study.server_host,)
+        if not all(isinstance(hosts[host], SshOptions) for host in placed):
+            yield f"resources: pin: {role}", cpus
 
 
 def workload_readiness(workload: Workload) -> Readiness:

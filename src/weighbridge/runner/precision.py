@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from weighbridge import registry
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm, Cell, Study
+from weighbridge.model.study import Arm, Cell, Repetitions, Study
 from weighbridge.statistics import Cost, compare, next_look, planned_looks, scale_of
+from weighbridge.store.extensions import Extension, extended, extensions
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import RunStore, Value, level_text
 
@@ -33,23 +34,41 @@ class Precision:
 
     study: Study
     store: RunStore
+    repetitions: Repetitions = field(init=False)
+    """Those of the study, with what was changed after the run had begun."""
     _left: set[tuple[str, str, str]] = field(default_factory=set)
+    _changes: tuple[Extension, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._changes = extensions(self.store.info())
+        self.repetitions = extended(self.study.file.repetitions, self._changes)
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """The numbers of blocks after which is looked: a single one, the last, where the blocks are fixed."""
+        """The numbers of blocks after which is looked: a single one, the last, where the blocks are fixed.
+
+        Where the number was changed later, each change is a look too: who asks for more has seen a result.
+        """
         repetitions = self.study.file.repetitions
-        if repetitions.blocks is not None:
-            return (repetitions.blocks,)
-        return planned_looks(repetitions.min, repetitions.max)
+        fixed = repetitions.blocks
+        planned = (fixed,) if fixed is not None else planned_looks(repetitions.min, repetitions.max)
+        if not self._changes:
+            return planned
+        before = (look for look in planned if look < self._changes[0].after)
+        return (*before, *sorted({*self._changed_at, self._changes[-1].blocks}))
+
+    @property
+    def _changed_at(self) -> set[int]:
+        return {change.after for change in self._changes if change.looked}
 
     def arms_of(self, cell: Cell) -> list[str]:
         """The environments that the next block measures for a workload and level: none where all is known."""
-        compared = [arm for arm in self.study.arms if self._compared(arm)]
+        here = self.study.arms_of(cell)
+        compared = [arm for arm in here if self._compared(arm)]
         open_ = [arm.name for arm in compared if (*_key(cell), arm.name) not in self._left]
         if compared and not open_:  # with nothing to compare, the baseline alone is measured
             return []
-        others = [arm.name for arm in self.study.arms if not self._compared(arm)]
+        others = [arm.name for arm in here if not self._compared(arm)]
         return [*others, *open_]
 
     def _compared(self, arm: Arm) -> bool:
@@ -57,8 +76,11 @@ class Precision:
         return arm.name != self.study.file.baseline and (alone or arm.aa_of is None)
 
     def look(self, blocks: int) -> list[Standing]:
-        """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open."""
-        target = self.study.file.repetitions.target
+        """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open.
+
+        Where more blocks were asked for at this look, all of them come back.
+        """
+        target = self.repetitions.target
         if target is None:
             return []
         found = []
@@ -69,6 +91,8 @@ class Precision:
                     found.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values)))
                     if found[-1].reached:
                         self._left.add((*_key(cell), arm))
+        if blocks in self._changed_at:
+            self._left.clear()
         return found
 
     def _arm(self, name: str) -> Arm:
@@ -77,8 +101,8 @@ class Precision:
     def _standing(self, cell: Cell, arm: str, blocks: int, target: float, cost: Cost | None) -> Standing:
         if cost is None:  # where one of them breaks under the load every time, more blocks tell nothing more
             return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None)
-        repetitions = self.study.file.repetitions
-        decision = next_look(blocks, [cost], target, minimum=repetitions.min, maximum=repetitions.max)
+        fewest, most = self.repetitions.min, self.repetitions.max
+        decision = next_look(blocks, [cost], target, minimum=fewest, maximum=most)
         return Standing(cell.label, arm, cost.half_width, decision.reached[0], decision.predicted_blocks)
 
     def _broke(self, cell: Cell, arm: str) -> bool:

@@ -7,6 +7,7 @@ import resource
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
@@ -20,7 +21,8 @@ from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
-from weighbridge.store.run import RunStore
+from weighbridge.store.extensions import extend
+from weighbridge.store.run import RunStore, level_text
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure
@@ -51,6 +53,23 @@ def loads_of(study: Study) -> dict[str, str]:
     return {workload: load for workload, load in loads.items() if load}
 
 
+def _about_workloads(study: Study) -> dict[str, str]:
+    """What a report has to know of the study's workloads, as JSON, since it asks no plug-in."""
+    kinds = registry.workloads()
+    networked = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].transports)
+    absent = [
+        (cell.workload, level_text(cell.level), arm.name)
+        for cell in study.cells
+        for arm in study.arms
+        if arm not in study.arms_of(cell)
+    ]
+    return {
+        "loads": json.dumps(loads_of(study)),
+        "networked": json.dumps(list(networked)),
+        "absent": json.dumps(absent),
+    }
+
+
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """For each environment of the study, by name, whether it can be opened here."""
     return {arm.name: registry.environments()[arm.kind].readiness(arm.options) for arm in study.arms}
@@ -76,14 +95,20 @@ def study_of(store: RunStore) -> Study:
     return check(parse(store.info()["study_text"], f"{store.directory} (the study in this run)"))
 
 
-def run_study(study: Study | None, directory: Path, progress: Progress, after: Callable[[RunStore], None]) -> None:
+def run_study(
+    study: Study | None,
+    directory: Path,
+    progress: Progress,
+    after: Callable[[RunStore], None],
+    blocks: int | None = None,
+) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
-    ``study`` may be None to continue. ``after`` is called with the store at the end, also when the run failed
-    or was interrupted, so that a report shows what there is.
+    ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all. ``after`` is called
+    with the store at the end, also when the run failed or was interrupted, so that a report shows what there is.
     """
     with RunStore(directory, writable=True) as store:
-        study = _begin_or_continue(study, store, progress)
+        study = _begin_or_continue(study, store, progress, blocks)
         for note in require_ready(study):
             progress.say(note)
         run_id = store.info()["run_id"]
@@ -110,12 +135,13 @@ def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
         raise RunDirectoryError(told) from error
 
 
-def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress) -> Study:
+def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress, blocks: int | None) -> Study:
     info = store.info()
     if "study_text" not in info:
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run yet: name the study that is to be run")
-        store.begin(study, {"run_id": secrets.token_hex(6), "loads": json.dumps(loads_of(study))})
+        made_by = {"run_id": secrets.token_hex(6), "version": metadata.version("weighbridge")}
+        store.begin(study, {**made_by, **_about_workloads(study)})
         return study
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:
@@ -123,6 +149,8 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress)
             f"{store.directory} holds a run of another study or of another version of it: choose a new --out, "
             "or leave the study out to continue that run"
         )
+    if blocks is not None:
+        extend(store, frozen.file.repetitions, blocks)
     progress.say(f"continuing the run in {store.directory}: {len(store.finished())} trials are finished")
     return frozen
 

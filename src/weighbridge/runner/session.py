@@ -1,9 +1,10 @@
 """A session: walks the blocks of a study, saves each trial as it ends, and continues where it was interrupted."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from weighbridge import registry
@@ -14,17 +15,19 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext, Userland
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
+from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.precision import Precision, Standing
+from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
+from weighbridge.runner.study_facts import durabilities, unlimited_links
 from weighbridge.runner.trial import run_trial
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
 
 REPEATS = 2
 """How often a block with a failed trial is run again, before the precision is looked at."""
-RESULTS = (Outcome.OK, Outcome.BROKE)
-"""The outcomes after which a trial is not made again."""
 
 
 class Progress(Protocol):
@@ -33,8 +36,8 @@ class Progress(Protocol):
     def say(self, text: str) -> None:
         """One line about what happens now."""
 
-    def begins(self, trial: Trial, done: int, total: int) -> None:
-        """A trial begins; ``done`` of ``total`` planned trials have ended."""
+    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+        """A trial begins; ``done`` of ``total`` planned trials have ended, about ``left_s`` seconds are left."""
 
     def ended(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""
@@ -60,11 +63,16 @@ class Session:
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
     _sites: Sites | None = None
+    _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
+    _failures: RepeatedFailures = field(init=False)
+    _time: TimeLeft = field(init=False)
 
     def __post_init__(self) -> None:
         self._precision = Precision(self.study, self.store)
+        self._failures = RepeatedFailures(self.study)
+        self._time = TimeLeft(self.study)
 
     def go(self) -> None:
         """Run what is left of the study. The sites are closed however this ends.
@@ -72,82 +80,127 @@ class Session:
         Raises EnvironmentLost, DiskFull, TrialsFailed (at the end, where a comparison has no complete block).
         """
         self._finished = self.store.finished()
+        for trial, (outcome, message) in self.store.endings().items():
+            self._failures.note(trial, outcome, message)
         try:
             self._walk()
         finally:
             with shield():
                 if self._sites is not None:
-                    self.progress.say("closing every site")
+                    self.progress.say("cleaning up")
                 self._stack.close()
         self._judge()
 
     def _opened(self) -> Sites:
         """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
         if self._sites is None:
-            opened = self._stack.enter_context(meters(self.study.file.meters))
+            hz = meter_hz(self.study)
+            self.store.set_info(METERS_HZ, repr(hz))
+            opened = self._stack.enter_context(meters(self.study.file.meters, hz))
             self._sites = Sites(self.study, self.run, self.userland, opened)
             self._sites.open_all(self._stack)
-            for place, facts in self._sites.facts().items():
+            if self.study.file.meters.source != "off" and self._has_servers():
+                self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
+                self._idle.look()
+            for place, facts in self._sites.facts(self._idle.levels).items():
                 self.store.add_facts(place, facts)
             for scope, facts in about_hosts(self._sites.hosts).items():
                 self.store.add_facts(scope, facts)
+            self.store.add_facts("path", self._sites.paths())
             self.store.add_facts("packet sizes", self._sites.sizes())
-            self.store.add_facts("durability", self._sites.durabilities())
+            self.store.add_facts("durability", durabilities(self.study))
+            self.store.add_facts("links", unlimited_links(self.study))
             self.store.add_facts("during", self.look_around())
         return self._sites
 
     def _walk(self) -> None:
         """Block after block, until every comparison is as precise as the study wants, or its maximum or budget."""
-        precision, budget = self._precision, self.study.file.repetitions.budget
+        precision, budget = self._precision, self._precision.repetitions.budget
         begun, spent_before = time.monotonic(), self.store.spent_s()
         for look in precision.looks:
             while self._blocks < look:
                 self._blocks += 1
-                self._asked[self._blocks] = {_key(cell): precision.arms_of(cell) for cell in self.study.cells}
+                self._asked[self._blocks] = {_key(cell): self._arms(cell) for cell in self.study.cells}
                 self._run_all(self._block(self._blocks))
+                self._look_at_idle_machines()
                 if budget is not None and spent_before + time.monotonic() - begun > budget:
                     self.progress.say("the time budget is spent")
                     self._repeat()
                     return
             self._repeat()
             self.progress.looked(self._blocks, precision.look(self._blocks))
-            if not any(precision.arms_of(cell) for cell in self.study.cells):
+            if not any(self._arms(cell) for cell in self.study.cells):
                 return
+
+    def _has_servers(self) -> bool:
+        return any("server" in registry.workloads()[cell.kind].roles for cell in self.study.cells)
+
+    def _look_at_idle_machines(self) -> None:
+        if self._sites is not None and self._idle.readers and self._idle.due:
+            self._sites.rest()
+            self._idle.look()
+
+    def _arms(self, cell: Cell) -> list[str]:
+        """The environments that the next block measures for a workload and level."""
+        given_up = self._failures.given_up(*_key(cell))
+        return [arm for arm in self._precision.arms_of(cell) if arm not in given_up]
 
     def _block(self, number: int, attempt: int = 0, cells: Iterable[Cell] | None = None) -> list[Trial]:
         asked = self._asked[number]
         trials = schedule.block(self.study, number, attempt=attempt, cells=cells)
         return [trial for trial in trials if trial.environment in asked.get((trial.workload, trial.level), ())]
 
-    def _run_all(self, trials: Iterable[Trial]) -> None:
-        for trial in trials:
-            if trial in self._finished:
+    def _run_all(self, trials: Sequence[Trial]) -> None:
+        for place, trial in enumerate(trials):
+            where = trial.workload, trial.level
+            if trial in self._finished or trial.environment in self._failures.given_up(*where):
                 continue
-            self.progress.begins(trial, len(self._finished), self._planned())
+            left_s = self._time.left_s(self._remaining(trials[place:]))
+            self.progress.begins(trial, len(self._finished), self._planned(), left_s)
+            self._opened()  # not part of the first trial's time
+            begun = time.monotonic()
             record = self._run_one(trial)
             with shield():
                 record = self.completed(record)
                 self.store.save(record)
                 self._finished[trial] = record.outcome
+            self._time.note(trial, time.monotonic() - begun)
             self.progress.ended(record)
             if record.outcome is Outcome.ENVIRONMENT_LOST:
                 raise EnvironmentLost(
                     f"{trial.environment} was lost during {trial.workload}: {record.message}. "
-                    "Every finished trial is kept; run again to continue"
+                    "Every finished trial is kept"
                 )
+            before = self._failures.given_up(*where)
+            self._failures.note(trial, record.outcome, record.message)
+            if len(self._failures.given_up(*where)) > len(before):
+                self.progress.say(f"{trial.workload} failed {ENOUGH} times in the same way: not tried again")
 
     def _run_one(self, trial: Trial) -> TrialRecord:
-        sites = self._opened()
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
         cell = next(c for c in self.study.cells if (c.workload, c.level) == (trial.workload, trial.level))
         try:
-            stage = sites.stage(arm, cell)
+            stage = replace(self._opened().stage(arm, cell), idle=self._idle.levels)
         except EnvironmentLost as lost:
             raise EnvironmentLost(
                 f"an environment was lost before {trial.workload} in {trial.environment}: {lost}. "
-                "Every finished trial is kept; run again to continue"
+                "Every finished trial is kept"
             ) from lost
         return run_trial(trial, registry.workloads()[cell.kind], self.study.options(arm, cell), stage)
+
+    def _remaining(self, now: Iterable[Trial]) -> Counter[TimedBy]:
+        """How many trials are still to be made of each workload, level and environment, up to the next look.
+
+        Of those that are run ``now``, repeated ones count beside the plan's.
+        """
+        following = next(look for look in self._precision.looks if look >= self._blocks) - self._blocks
+        counts = Counter((trial.workload, trial.level, trial.environment) for trial in now if trial.attempt)
+        for number, asked in self._asked.items():
+            for (workload, level), arms in asked.items():
+                for arm in arms:
+                    ended = Trial(number, 0, workload, level, arm) in self._finished
+                    counts[workload, level, arm] += (not ended) + (following if number == self._blocks else 0)
+        return counts
 
     def _planned(self) -> int:
         """About how many trials there will be: those asked for, and the last block again up to the next look."""
@@ -167,25 +220,36 @@ class Session:
                     self._run_all(self._block(number, attempt, failed))
 
     def _complete(self, cell: Cell, number: int) -> bool:
-        """Whether some attempt of this block has a good trial of every environment that it asked for."""
+        """Whether some attempt of this block has a good trial of every environment that it asked for.
+
+        Those that are given up do not count.
+        """
+        given_up = self._failures.given_up(*_key(cell))
+        arms = [arm for arm in self._asked[number].get(_key(cell), ()) if arm not in given_up]
         return any(
-            all(
-                self._finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS
-                for arm in self._asked[number].get(_key(cell), ())
-            )
+            all(self._finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS for arm in arms)
             for attempt in range(REPEATS + 1)
         )
 
     def _judge(self) -> None:
-        hopeless = [
-            cell.label
-            for cell in self.study.cells
-            if not any(self._asked[number].get(_key(cell)) and self._complete(cell, number) for number in self._asked)
-        ]
+        """Raise TrialsFailed where a comparison has no complete block, or was given up."""
+        told: dict[str, list[str]] = {}
+        hopeless = []
+        for cell in self.study.cells:
+            given_up = self._failures.given_up(*_key(cell))
+            if given_up:
+                same, where = next(iter(given_up.values())), ", ".join(given_up)
+                how = f"in {where} failed {same.times} times in the same way ({same.outcome}: {same.message})"
+                told.setdefault(how, []).append(cell.label)
+            elif not any(
+                self._asked[number].get(_key(cell)) and self._complete(cell, number) for number in self._asked
+            ):
+                hopeless.append(cell.label)
+        sentences = [f"{', '.join(labels)} {how} and was not tried again" for how, labels in told.items()]
         if hopeless:
-            raise TrialsFailed(
-                f"no block of {', '.join(hopeless)} could be completed: the report lists each failed trial and why"
-            )
+            sentences.append(f"no block of {', '.join(hopeless)} could be completed")
+        if sentences:
+            raise TrialsFailed(f"{'; '.join(sentences)}: the report lists each failed trial and why")
 
 
 def _key(cell: Cell) -> tuple[str, Level]:

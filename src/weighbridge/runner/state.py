@@ -5,82 +5,138 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import Literal
 
-from weighbridge.errors import RunDirectoryError
+from weighbridge.errors import RunDirectoryError, Unavailable
+from weighbridge.runner.trust import NotTrusted, must_be_safe, open_to_write, opened
 
+Purpose = Literal["run", "clean"]
+ROOTS = Path("/run/weighbridge")
+TEMPORARY = Path("/tmp")  # noqa: S108 - what is made there is checked
+_REMEDY = "Set XDG_RUNTIME_DIR to a folder of your own that only you can write to"
 _TRIES, _PAUSE_S = 20, 0.02
 
 
 def base() -> Path:
     """Where runs keep their sockets and notes: /run/weighbridge for root, else the user's run-time folder."""
     if os.geteuid() == 0:
-        return Path("/run/weighbridge")
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(runtime) / "weighbridge" if runtime else Path(f"/tmp/weighbridge-{os.geteuid()}")  # noqa: S108
+        return ROOTS
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
+    return runtime / "weighbridge" if runtime.is_absolute() else TEMPORARY / f"weighbridge-{os.geteuid()}"
+
+
+def _make_base() -> Path:
+    """The base, where nobody else can put or replace anything. Unavailable where somebody can."""
+    path = base()
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=_base_mode())
+        must_be_safe(path.parent)
+        with opened(path, (), os.geteuid()) as folder:
+            if stat.S_IMODE(os.fstat(folder).st_mode) != _base_mode():
+                os.fchmod(folder, _base_mode())
+    except (NotTrusted, FileExistsError) as error:
+        wrong = error.foreign.path if isinstance(error, NotTrusted) else path
+        raise Unavailable(
+            f"the state of runs cannot be kept in {path}: {wrong} is no folder, or others own it or can write to it. "
+            f"{_REMEDY}"
+        ) from error
+    except OSError as error:
+        raise Unavailable(f"the state of runs cannot be kept in {path}: {error.strerror}. {_REMEDY}") from error
+    return path
+
+
+def _base_mode() -> int:
+    """Root's is open to all: they ask there whether a run of root is alive."""
+    return 0o755 if os.geteuid() == 0 else 0o700
 
 
 def known_runs() -> list[str]:
     """The runs that have a folder here, alive or not."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, NotTrusted), opened(base(), (), os.geteuid()):
         return sorted(path.name for path in base().iterdir() if path.is_dir())
     return []
-
-
-def alive(run_id: str) -> bool:
-    """True while the process of this run lives. Root asks of every user's runs; what may not be read is spared."""
-    return any(_locked(folder / run_id / "lock") for folder in (base(), *_of_others()))
-
-
-def _of_others() -> list[Path]:
-    if os.geteuid() != 0:
-        return [Path("/run/weighbridge")]
-    return [*Path("/run/user").glob("*/weighbridge"), *Path("/tmp").glob("weighbridge-*")]  # noqa: S108
-
-
-def _locked(path: Path) -> bool:
-    try:
-        with path.open("r") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def cache_of(run_id: str, default: Path) -> Path:
     """The cache folder that this run used."""
     try:
-        return Path(json.loads((base() / run_id / "owner.json").read_text())["cache"])
-    except (OSError, ValueError, KeyError):
+        with opened(base(), (run_id, "owner.json"), os.geteuid()) as file:
+            return Path(json.loads(os.pread(file, 2**16, 0))["cache"])
+    except (OSError, ValueError, KeyError, TypeError, NotTrusted):
         return default
 
 
 @contextmanager
 def claim(run_id: str, cache: Path) -> Iterator[Path]:
-    """The run's folder, locked for as long as the context lasts. RunDirectoryError where the run is alive."""
-    with held(run_id) as folder:
+    """The run's folder, locked for as long as the context lasts. RunDirectoryError where it is in use."""
+    with held(run_id, "run") as folder:
         if folder is None:
-            raise RunDirectoryError(f"the run {run_id} is being continued by another process: wait for it")
-        (folder / "owner.json").write_text(json.dumps({"cache": str(cache), "pid": os.getpid()}))
+            raise RunDirectoryError(_in_use(run_id))
+        _write(_opened_to_write(folder / "owner.json"), json.dumps({"cache": str(cache), "pid": os.getpid()}))
         yield folder
 
 
+def _in_use(run_id: str) -> str:
+    with contextlib.suppress(OSError, NotTrusted), opened(base(), (run_id, "lock"), os.geteuid()) as lock:
+        if os.pread(lock, 64, 0) == b"clean":
+            return f"'weighbridge clean' is removing what the run {run_id} left: run again when it has ended"
+    return f"the run {run_id} is being continued by another process: wait for it"
+
+
 @contextmanager
-def held(run_id: str) -> Iterator[Path | None]:
-    """The run's folder, locked so that nobody else continues or cleans it; None where the run is alive."""
-    folder = base() / run_id
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (folder / "lock").open("a") as lock:
-        yield folder if _take(lock) else None
+def held(run_id: str, purpose: Purpose) -> Iterator[Path | None]:
+    """The run's folder, locked so that nobody else continues or cleans it; None where somebody does.
+
+    Unavailable where the folder cannot be trusted.
+    """
+    lock = None
+    try:
+        folder, lock = _lock(run_id)
+        if lock is not None:
+            _write(os.dup(lock), purpose)
+        yield None if lock is None else folder
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
-def _take(lock: IO[str]) -> bool:
+def _lock(run_id: str) -> tuple[Path, int | None]:
+    """The run's folder, and the descriptor of its lock where that could be taken."""
+    for _ in range(_TRIES):
+        folder = _make_base() / run_id
+        with contextlib.suppress(FileNotFoundError):  # somebody cleans it meanwhile, and the lock goes with it
+            folder.mkdir(exist_ok=True, mode=0o700)
+            lock = _opened_to_write(folder / "lock")
+            if not _take(lock):
+                os.close(lock)
+                break
+            if _is_there(lock, folder / "lock"):
+                return folder, lock
+            os.close(lock)
+    return folder, None
+
+
+def _opened_to_write(path: Path) -> int:
+    try:
+        return open_to_write(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written ({error.strerror}): remove it") from error
+
+
+def _is_there(descriptor: int, path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    return False
+
+
+def _take(lock: int) -> bool:
     """Lock it; somebody who only looks whether the run is alive holds it for a moment."""
     for _ in range(_TRIES):
         try:
@@ -90,6 +146,12 @@ def _take(lock: IO[str]) -> bool:
         else:
             return True
     return False
+
+
+def _write(descriptor: int, text: str) -> None:
+    with os.fdopen(descriptor, "w") as file:
+        file.truncate(0)
+        file.write(text)
 
 
 def forget(run_id: str) -> None:

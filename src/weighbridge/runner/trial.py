@@ -1,15 +1,15 @@
 """One trial: start the server, wait until it listens, warm up, measure, collect, tear down. The one copy of it."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters import host
-from weighbridge.meters.meter import Meter
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Command, Completed, Running
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import (
     DeadlineExceeded,
     Measurement,
@@ -20,14 +20,16 @@ from weighbridge.model.measurement import (
     TrialFailure,
     Unparseable,
 )
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.plugin import Workload
 from weighbridge.model.site import Site
-from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.runner.bottleneck import Seen, Setting, Watch, bottleneck
 from weighbridge.runner.breaking import why_broke
-from weighbridge.runner.costs import derived, usage, without_the_start
+from weighbridge.runner.costs import derived, usage, without_the_start, work_of
+from weighbridge.runner.machine_use import all_who_worked
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.missing import missing
+from weighbridge.runner.stage import Stage
 
 READY_S = 20.0
 """How long a server may take to listen."""
@@ -35,33 +37,6 @@ AFTER_SERVER_S = 2.0
 """How long a client may go on once its server has died."""
 _POLL_S = 0.002
 _WATCH_S = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """One machine: how many CPUs it has, which roles are on it, and who reads its files (None: they are here)."""
-
-    cpus: int
-    roles: tuple[Role, ...]
-    read: Callable[[str], bytes] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Where the roles of one workload are in one environment, on which hosts, and the meters of hosts by name."""
-
-    sites: Mapping[Role, Site]
-    endpoint: Endpoint
-    machines: Mapping[str, Machine]
-    """The machines that the sites are on: "host" is this one, which testbed hosts share, "host NAME" another."""
-    hosts: Mapping[Role, str] = field(default_factory=dict)
-    meters: Mapping[str, Meter] = field(default_factory=dict)
-    start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
-    """CPU seconds that starting any process takes in each site: runc's of an exec, which a native process has not."""
-    prepared: set[tuple[str, ...]] = field(default_factory=set)
-    """The commands that have made data in the server's site: added to by the first trial of each."""
-    cpus: Mapping[str, int] = field(default_factory=dict)
-    """The CPUs on which the processes of each site may run."""
 
 
 @dataclass(slots=True)
@@ -73,6 +48,7 @@ class _Course:
     server: Running | None = None
     measured_s: float = 0.0
     busy_s: float | None = None
+    watch: Watch = field(default_factory=Watch)
     measured_use: dict[str, Mapping[str, float]] = field(default_factory=dict)
     """What each site used while the measured process ran: not the warm-up, nor the start of the server."""
 
@@ -83,7 +59,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     course = _Course({}, Metering(stage.meters, stage.sites, stage.hosts, start))
     outcome, message, measurements = Outcome.OK, "", tuple[Measurement, ...]()
     histograms: Mapping[str, str] = {}
-    told = tuple[str, ...]()
+    told = tuple[Flag, ...]()
     before = _meters(stage)
     try:
         _prepare(workload, options, stage)
@@ -96,7 +72,9 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         histograms = workload.histograms(options, course.completed)
         told = workload.flags(options, course.completed)
         further = _further(workload, options, parsed, course, stage)
+        limit = _limit(workload, options, parsed, course, stage)
         measurements = (*parsed, *further)  # the headline stays the first
+        told = (*told, limit)
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
         server = course.completed.get("server")
@@ -111,10 +89,8 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         _stop_server(course, quietly=True)
     course.metering.end()  # of a trial that failed
     wall, threads = time.monotonic() - start, workload.generator_threads(options)
-    used = {
-        name: host.used(readings, after)
-        for (name, readings), after in zip(before, _only(_meters(stage)), strict=True)
-    }
+    after = dict(_meters(stage))
+    used = {name: host.used(readings, after[name]) for name, readings in before}
     return TrialRecord(
         trial=trial,
         outcome=outcome,
@@ -165,11 +141,23 @@ def _further(
     workload: Workload, options: Any, parsed: tuple[Measurement, ...], course: _Course, stage: Stage
 ) -> tuple[Measurement, ...]:
     """What the trial cost in resources."""
-    work, series = workload.done(options, parsed, course.completed), course.metering.series
-    seconds = workload.work_s(options) or course.measured_s
+    series, seconds = course.metering.series, workload.work_s(options) or course.measured_s
+    work = workload.done(options, parsed, course.completed) or work_of(parsed, seconds)
+    not_work_s = course.metering.own_cpu_s + stage.machine_start_cpu_s.get(workload.roles[-1], 0.0)
+    everybody = all_who_worked(course.metering.machines, stage.idle, not_work_s, work)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     whole = usage(series, host_place(host_name), course.metering.measured)
-    return (*derived(parsed, course.measured_use, seconds, series, work), *whole)
+    return (*everybody, *derived(course.measured_use, series, work), *whole)
+
+
+def _limit(workload: Workload, options: Any, parsed: tuple[Measurement, ...], course: _Course, stage: Stage) -> Flag:
+    """What limited the trial."""
+    sending_s = workload.sending_s(options, parsed) or course.measured_s
+    busy_s, watch = course.busy_s or course.measured_s, course.watch
+    seen = Seen(course.measured_use, busy_s, watch.cables(sending_s), watch.waited_s)
+    shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
+    setting = Setting(stage.inside, stage.cpus, shared, workload.generator_threads(options))
+    return bottleneck(seen, setting, workload.asked_rate(options), parsed)
 
 
 def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) -> None:
@@ -182,13 +170,18 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
         if completed.returncode != 0:
             raise _of_the_warm_up(workload, options, course, completed)
     command = workload.command(measured, options, stage.endpoint)
+    if course.server is not None:  # what a program without a counterpart costs, its own site tells
+        course.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
+    course.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
+    course.watch.begin()
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
     completed = _watched(site.start(command), command, course, measured)
-    course.measured_s = completed.duration_s
     course.metering.window(begun, completed.duration_s)
+    course.measured_s = completed.duration_s
     use: dict[str, Mapping[str, float]] = {
         role: host.used(before[role], each.meters()) for role, each in stage.sites.items()
     }
+    course.watch.end()
     course.measured_use = {**use, measured: without_the_start(use[measured], stage.start_cpu_s.get(measured, 0.0))}
 
 
@@ -266,19 +259,15 @@ def _meters(stage: Stage) -> list[tuple[str, Mapping[str, float]]]:
     return [*machines, *((role, site.meters()) for role, site in stage.sites.items())]
 
 
-def _only(readings: list[tuple[str, Mapping[str, float]]]) -> list[Mapping[str, float]]:
-    return [values for _, values in readings]
-
-
 def _flags(
     used: Mapping[str, Mapping[str, float]], wall_s: float, course: _Course, stage: Stage, threads: int
-) -> tuple[str, ...]:
-    found: list[str] = []
+) -> tuple[Flag, ...]:
+    found: list[Flag] = []
     for name, machine in stage.machines.items():
         flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
-        if sum(stage.cpus.get(role, 0) for role in machine.roles) > machine.cpus:
+        if stage.shares(machine):
             flags += host.shared_flags(course.measured_use, course.busy_s or course.measured_s, machine.cpus)
-        found += flags if machine.read is None else [f"{name}: {flag}" for flag in flags]
+        found += flags if machine.read is None else [replace(flag, where=name) for flag in flags]
     for role, use in course.measured_use.items():
         busy_s = course.busy_s if role == "client" and course.busy_s else course.measured_s
         found += host.site_flags(role, use, busy_s, min(threads, stage.cpus.get(role, threads)))

@@ -10,8 +10,10 @@ Better = Literal["higher", "lower"]
 Scale = Literal["ratio", "difference"]
 """Whether a cost is other/baseline (1 is no cost) or other - baseline in the metric's unit (0 is no cost)."""
 
-Verdict = Literal["different", "equivalent", "inconclusive"]
-"""What may be claimed. ``inconclusive`` is never "no difference"."""
+Verdict = Literal["different", "equivalent", "inconclusive", "hidden"]
+"""What may be claimed. ``inconclusive`` is never "no difference".
+
+``hidden``, which only a report gives: both sides met the same limit, which gives both the same result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,13 @@ def cost_percent(ratio: Interval, better: Better) -> Interval:
     if better == "higher":
         return Interval(*(100 * (1 - value) for value in (ratio.estimate, ratio.high, ratio.low)))
     return Interval(*(100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)))
+
+
+def cost_difference(difference: Interval, better: Better) -> Interval:
+    """Give the cost of a difference other - baseline, in its own unit, positive is worse and low <= high."""
+    if better == "higher":
+        return Interval(*(-value + 0.0 for value in (difference.estimate, difference.high, difference.low)))
+    return difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,13 @@ class Cost:
     def percent(self) -> Interval | None:
         """The typical cost in percent, positive is worse; None on the difference scale."""
         return cost_percent(self.interval, self.better) if self.scale == "ratio" else None
+
+    @property
+    def worsening(self) -> Interval:
+        """The typical cost, positive is worse: in percent, or in the metric's unit on the difference scale."""
+        if self.scale == "ratio":
+            return cost_percent(self.interval, self.better)
+        return cost_difference(self.interval, self.better)
 
     @property
     def disagreement(self) -> float | None:

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from weighbridge.model.flag import Flag
+from weighbridge.model.ladder import Rung
 from weighbridge.model.study import Arm, Cell, Level
-from weighbridge.model.trial import Series, TrialRecord
+from weighbridge.model.trial import TrialRecord
+from weighbridge.store.flags import flags_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,26 @@ class Value:
     better: str
     value: float
     started_at: float
-    flags: tuple[str, ...]
+    flags: tuple[Flag, ...]
 
 
 def level_text(level: Level) -> str:
     """A level as the store's key: JSON of its factors, empty object where nothing is swept."""
     return json.dumps(dict(level), sort_keys=True)
+
+
+def ladder_text(ladder: Sequence[Rung]) -> str:
+    """A ladder as the store keeps it: a JSON list of names and bases."""
+    return json.dumps(ladder)
+
+
+def rungs_of(text: str) -> tuple[Rung, ...]:
+    """The ladder that is kept as ``text``. Older runs kept names alone, each of which adds to the one before it."""
+    found: list[Rung] = []
+    for entry in json.loads(text):
+        before = found[-1].name if found else None
+        found.append(Rung(entry, before) if isinstance(entry, str) else Rung(*entry))
+    return tuple(found)
 
 
 def arm_row(position: int, arm: Arm) -> Sequence[object]:
@@ -47,7 +63,7 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
     trial = record.trial
     return (
         trial.block, trial.attempt, trial.workload, level_text(trial.level), trial.environment, str(record.outcome),
-        record.message, record.started_at, record.duration_s, record.measured_s, json.dumps(record.flags),
+        record.message, record.started_at, record.duration_s, record.measured_s, flags_json(record.flags),
     )  # fmt: skip
 
 
@@ -55,12 +71,6 @@ def series_rows(number: int, record: TrialRecord) -> Iterator[Sequence[object]]:
     """The series of the trial with this id."""
     for each in record.series:
         yield number, each.place, each.name, _numbers(each.at_s), _numbers(each.values)
-
-
-def series_of(row: Sequence[Any]) -> tuple[int, Series]:
-    """The trial's id and the series in a row."""
-    number, place, name, at_s, values = row
-    return number, Series(place, name, tuple(json.loads(at_s)), tuple(json.loads(values)))
 
 
 def _numbers(values: Sequence[float]) -> str:

@@ -6,21 +6,37 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+from pydantic import TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
+from weighbridge.store import reading
 from weighbridge.store.database import connect, connect_to_read, saving, transaction
-from weighbridge.store.rows import Value, arm_row, cell_row, level_text, series_of, series_rows, trial_row
+from weighbridge.store.rows import (
+    Value,
+    arm_row,
+    cell_row,
+    ladder_text,
+    level_text,
+    rungs_of,
+    series_rows,
+    trial_row,
+)
 from weighbridge.store.schema import bring_up_to_date
 
-__all__ = ["DATABASE", "RunStore", "Value", "level_text"]
+__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "level_text"]
 
 DATABASE = "run.sqlite"
+Row = TypeVar("Row", bound=tuple[object, ...])
+METERS_HZ = "meters_hz"
+"""The key of a run under which it keeps how many readings a second its meters took."""
 
 
 class RunStore:
@@ -84,7 +100,7 @@ class RunStore:
             "equivalence": repr(study.file.equivalence),
             "seed": str(study.file.seed),
             "repetitions": study.file.repetitions.model_dump_json(),
-            **({"ladder": json.dumps(study.file.ladder)} if study.file.ladder else {}),
+            **({"ladder": ladder_text(study.file.ladder)} if study.file.ladder else {}),
             "created": repr(time.time()),
             **info,
         }
@@ -101,7 +117,16 @@ class RunStore:
 
     def info(self) -> dict[str, str]:
         """The run's keys: study, question, study_text, baseline, seed, run_id, created (epoch seconds), ..."""
-        return dict(self._read("SELECT key, value FROM run"))
+        found = dict(self._read(reading.KEYS, "the run's keys", "SELECT key, value FROM run"))
+        for key, kind in reading.KEY_TYPES.items():
+            with reading.checked(self.directory, f"the run's {key}"):
+                if key in found:
+                    kind.validate_python(found[key])
+        return found
+
+    def ladder(self) -> tuple[Rung, ...]:
+        """The ladder with which the run was begun; empty where the study has none."""
+        return rungs_of(self.info().get("ladder", "[]"))
 
     def set_info(self, key: str, value: str) -> None:
         """Set one key of the run."""
@@ -110,13 +135,13 @@ class RunStore:
 
     def environments(self) -> list[tuple[str, str, dict[str, object], str | None]]:
         """Each arm in the study's order: name, kind, options, the name of the baseline where it is the A/A arm."""
-        rows = self._read("SELECT name, kind, options, aa_of FROM environment ORDER BY position")
-        return [(name, kind, json.loads(options), aa_of) for name, kind, options, aa_of in rows]
+        query = "SELECT name, kind, options, aa_of FROM environment ORDER BY position"
+        return self._read(reading.ENVIRONMENTS, "environments", query)
 
     def cells(self) -> list[tuple[str, str, str, str, dict[str, object]]]:
         """Each workload and level in the study's order: workload, level (JSON), kind, label, options."""
-        rows = self._read("SELECT workload, level, kind, label, options FROM cell ORDER BY position")
-        return [(workload, level, kind, label, json.loads(options)) for workload, level, kind, label, options in rows]
+        query = "SELECT workload, level, kind, label, options FROM cell ORDER BY position"
+        return self._read(reading.CELLS, "workloads", query)
 
     # -- facts -------------------------------------------------------------------------------------
 
@@ -130,7 +155,7 @@ class RunStore:
 
     def facts(self) -> list[tuple[str, str, str, float]]:
         """Every fact: scope, key, value, when (epoch seconds)."""
-        return self._read("SELECT scope, key, value, at FROM fact ORDER BY rowid")
+        return self._read(reading.FACTS, "facts", "SELECT scope, key, value, at FROM fact ORDER BY rowid")
 
     # -- trials ------------------------------------------------------------------------------------
 
@@ -168,59 +193,74 @@ class RunStore:
 
     def spent_s(self) -> float:
         """Seconds that all trials took so far."""
-        return float(self._read("SELECT coalesce(sum(duration_s), 0) FROM trial")[0][0])
+        query = "SELECT coalesce(sum(duration_s), 0.0) FROM trial"
+        return self._read(reading.SPENT, "trials", query)[0][0]
 
     def finished(self) -> dict[Trial, Outcome]:
         """Every trial that ended, with its outcome."""
-        rows = self._read("SELECT block, attempt, workload, level, environment, outcome FROM trial")
+        return {trial: outcome for trial, (outcome, _) in self.endings().items()}
+
+    def endings(self) -> dict[Trial, tuple[Outcome, str]]:
+        """Every trial that ended, with its outcome and message."""
+        query = "SELECT block, attempt, workload, level, environment, outcome, message FROM trial"
+        rows = self._read(reading.FINISHED, "trials", query)
         return {
-            Trial(block, attempt, workload, tuple(sorted(json.loads(level).items())), environment): Outcome(outcome)
-            for block, attempt, workload, level, environment, outcome in rows
+            Trial(block, attempt, workload, tuple(sorted(level.items())), environment): (outcome, message)
+            for block, attempt, workload, level, environment, outcome, message in rows
         }
 
     def values(self) -> list[Value]:
         """Every measurement of every trial that ended well, in the order in which the trials ran."""
-        rows = self._read(
+        query = (
             "SELECT t.id, t.block, t.attempt, t.environment, t.workload, t.level, m.metric, m.unit, m.better,"
             " m.value, t.started_at, t.flags FROM measurement m JOIN trial t ON t.id = m.trial WHERE t.outcome = 'ok'"
             " ORDER BY t.started_at, t.id, m.rowid"
         )
-        return [Value(*[*row[:-1], tuple(json.loads(row[-1]))]) for row in rows]
+        return [Value(*row) for row in self._read(reading.VALUES, "measurements", query)]
 
     def trials(self) -> list[dict[str, object]]:
-        """Every trial as a row of its columns (flags as a list), in the order in which they ran."""
-        return [
-            {**row, "flags": json.loads(str(row["flags"]))} for row in self._rows("SELECT * FROM trial ORDER BY id")
-        ]
+        """Every trial as a row of its columns (flags as a tuple of `Flag`), in the order in which they ran."""
+        return self._rows(reading.TRIALS, reading.TRIAL, "trials", "FROM trial ORDER BY id")
 
     def processes(self) -> list[dict[str, object]]:
         """Every process: trial, role, argv (list), returncode, duration_s, stdout and stderr (paths in the run)."""
-        return [{**row, "argv": json.loads(str(row["argv"]))} for row in self._rows("SELECT * FROM process")]
+        return self._rows(reading.PROCESSES, reading.PROCESS, "processes", "FROM process")
 
     def samples(self) -> list[dict[str, object]]:
         """Every meter reading: trial, site, name, value."""
-        return self._rows("SELECT * FROM sample")
+        return self._rows(reading.SAMPLES, reading.SAMPLE, "readings of meters", "FROM sample")
 
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
         """Every series of readings with its trial's id, or those of one trial only."""
         columns = "SELECT trial, place, name, at_s, vals FROM series"
         one = () if trial is None else (trial,)
         where = "" if trial is None else " WHERE trial = ?1"  # two queries: an optional condition uses no index
-        return [series_of(row) for row in self._read(f"{columns}{where} ORDER BY trial, rowid", one)]
+        rows = self._read(reading.SERIES, "series", f"{columns}{where} ORDER BY trial, rowid", one)
+        for number, place, name, at_s, values in rows:
+            if len(at_s) != len(values):
+                told = f"{self.directory} is damaged: trial {number}: {place} {name} has no value for each time"
+                raise RunDirectoryError(told)
+        return [(number, Series(place, name, at_s, values)) for number, place, name, at_s, values in rows]
 
     def histograms(self) -> list[tuple[int, str, str]]:
         """Every latency histogram of a trial that ended well: trial, metric, encoded."""
-        return self._read(
+        query = (
             "SELECT h.trial, h.metric, h.encoded FROM histogram h JOIN trial t ON t.id = h.trial"
             " WHERE t.outcome = 'ok' ORDER BY h.trial, h.rowid"
         )
+        return self._read(reading.HISTOGRAMS, "histograms", query)
 
-    def _rows(self, query: str) -> list[dict[str, object]]:
-        with saving(self.directory):
-            cursor = self._db.execute(query)
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    def _rows(
+        self, kind: TypeAdapter[list[Row]], columns: Sequence[str], what: str, of: str
+    ) -> list[dict[str, object]]:
+        rows = self._read(kind, what, f"SELECT {', '.join(columns)} {of}")
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    def _read(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
+    def _read(
+        self, kind: TypeAdapter[list[Row]], what: str, query: str, values: tuple[object, ...] = ()
+    ) -> list[Row]:
+        """Rows that are as they must be. Raises RunDirectoryError."""
         with saving(self.directory):
-            return self._db.execute(query, values).fetchall()
+            rows = self._db.execute(query, values).fetchall()
+        with reading.checked(self.directory, what):
+            return kind.validate_python(rows, strict=True)

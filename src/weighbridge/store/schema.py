@@ -4,7 +4,7 @@ import sqlite3
 
 from weighbridge.errors import RunDirectoryError
 
-VERSION = 2
+VERSION = 3
 
 SERIES = """
 CREATE TABLE series (
@@ -52,8 +52,11 @@ CREATE INDEX sample_of_trial ON sample(trial);
 """
 """All that version 1 had."""
 
-UPGRADES: dict[int, str] = {1: SERIES}
-"""SQL that brings a file from the version that is the key to the next one."""
+UPGRADES: dict[int, str] = {1: SERIES, 2: ""}
+"""SQL that brings a file from the version that is the key to the next one.
+
+New in version 3: flags are objects. Older runs keep their sentences, which `weighbridge.store.flags` reads.
+"""
 
 
 def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool) -> None:
@@ -64,6 +67,8 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
             f"{where} was written by a newer Weighbridge (schema {version}, this one knows up to {VERSION}): "
             "upgrade Weighbridge to read it"
         )
+    if version < 0:
+        raise RunDirectoryError(f"{where} is not a run of Weighbridge: its database has the version {version}")
     if version == 0:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables or not create:

@@ -1,15 +1,16 @@
 """What is wrong with a study although every key in it is right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from weighbridge import registry
+from weighbridge.model.cpus import MOST_CPUS
+from weighbridge.model.ladder import Rung
 from weighbridge.model.plugin import Needs
 from weighbridge.model.study import Arm, Cell, StudyFile
 from weighbridge.study.source import Place, nearest
 
 AA_SUFFIX = "-again"
 _LARGEST_SEED = 2**63 - 1
-_MOST_CPUS = 8192
 
 
 def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
@@ -21,28 +22,76 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
         yield ("baseline",), f"baseline '{file.baseline}' is swept: the baseline is one environment"
     if file.aa and file.baseline + AA_SUFFIX in names:
         yield ("environments", file.baseline + AA_SUFFIX), f"'{file.baseline + AA_SUFFIX}' is the A/A arm's own name"
-    for role, host in file.placement.items():
-        if host not in file.hosts:
-            yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
+    yield from _misplaced(file)
     yield from _unplaced(file)
     yield from _unreachable(file)
     yield from _mixed(arms, cells)
-    for name in file.ladder:
-        if name not in names:
-            yield ("ladder",), f"ladder: there is no environment '{name}'{nearest(name, names)}"
-    needs = needs_of(file, cells)
-    for arm in arms if set(file.placement.values()) <= set(file.hosts) else ():
-        for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs):
-            yield ("environments", arm.name.split("[")[0]), f"{arm.name}: {problem}"
-    if file.meters.source == "sysstat" and file.meters.hz > 1:
+    yield from _missteps(file.ladder, names)
+    if set(file.placement.named) <= set(file.hosts):
+        for arm in arms:
+            yield from _cannot_be(arm, file, cells)
+    if file.meters.source == "sysstat" and file.meters.hz != "auto" and file.meters.hz > 1:
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
     yield from _out_of_range(file)
 
 
+def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+    """Why an environment cannot be measured with the clients that it is to be measured with."""
+    place: Place = ("environments", arm.name.split("[")[0])
+    hosts = file.placement.clients or (next(iter(file.hosts)),)
+    for unknown in sorted({*(arm.clients or ())} - {*hosts}):
+        yield (*place, "clients"), f"{arm.name}: no client is on host '{unknown}'{nearest(unknown, hosts)}"
+    reached = [host for host in hosts if arm.clients is None or host in arm.clients]
+    if not reached:
+        yield (*place, "clients"), f"{arm.name}: it is measured with no client at all: leave 'clients' out"
+    if arm.name == file.baseline and len(reached) < len(hosts):
+        yield (*place, "clients"), f"{arm.name} is the baseline: it is measured with every client"
+    told: dict[str, list[str]] = {}
+    for host in reached:
+        for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs_of(file, cells, host)):
+            told.setdefault(problem, []).append(host)
+    for problem, concerned in told.items():
+        rest = [host for host in hosts if host not in concerned]
+        way = f" (or measure it with other clients only: 'clients: [{', '.join(rest)}]')" if rest else ""
+        where = f" with a client on {', '.join(concerned)}" if rest else ""
+        yield place, f"{arm.name}{where}: {problem}{way}"
+
+
+def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
+    for role, host in (("server", file.placement.server), *(("client", host) for host in file.placement.clients)):
+        if host is not None and host not in file.hosts:
+            yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
+    if len(set(file.placement.clients)) < len(file.placement.clients):
+        yield ("placement", "client"), "placement: a host is listed twice for the client"
+
+
+def _missteps(ladder: Sequence[Rung], names: Sequence[str]) -> Iterator[tuple[Place, str]]:
+    """Steps of a ladder that lead nowhere. Each adds to one above it, so that none adds to itself in a circle."""
+    above: list[str] = []
+    for number, (name, base) in enumerate(ladder):
+        place: Place = ("ladder", number)
+        if name not in names:
+            if any(each.startswith(f"{name}[") for each in names):
+                yield place, f"ladder: '{name}' is swept: each step is one environment"
+            else:
+                yield place, f"ladder: there is no environment '{name}'{nearest(name, names)}"
+        elif name in above:
+            yield place, f"ladder: '{name}' stands twice: an environment adds one step to one other"
+        elif base == name:
+            yield place, f"ladder: '{name}' adds to itself: name another environment that stands above it"
+        elif base is not None and base not in above:
+            below = any(base == rung.name for rung in ladder[number:])
+            why = (
+                "stands below it: list it above" if below else f"is not in the ladder above it{nearest(base, above)}"
+            )
+            yield place, f"ladder: '{name}' adds to '{base}', which {why}"
+        above.append(name)
+
+
 def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
     """Hosts that nothing would run on: the study does not measure what it seems to."""
-    names, used = list(file.hosts), set(file.placement.values())
-    if len(names) > 1 and len(file.placement) < 2:
+    names, used = list(file.hosts), set(file.placement.named)
+    if len(names) > 1 and None in (file.placement.client, file.placement.server):
         example = f"placement: {{client: {names[0]}, server: {names[1]}}}"
         yield ("hosts",), f"hosts {' and '.join(names)}: say which role is on which ({example})"
     elif len(names) > 1:
@@ -54,11 +103,14 @@ def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
 def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
     """Roles on two hosts that know no addresses of one another."""
     first = next(iter(file.hosts))
-    names = [file.placement.get(role, first) for role in ("client", "server")]
-    kinds = [file.hosts[name].kind for name in names if name in file.hosts]
-    if names[0] != names[1] and len(kinds) == len(names) and set(kinds) not in ({"testbed"}, {"ssh"}):
-        text = f"placement: {names[0]} ({kinds[0]}) and {names[1]} ({kinds[1]}) do not reach one another"
-        yield ("placement",), f"{text}: two hosts are both of kind testbed, or both of kind ssh"
+    server = file.placement.server or first
+    for client in file.placement.clients or (first,):
+        kinds = {file.hosts[name].kind for name in (server, client) if name in file.hosts}
+        if server != client and kinds - {"ssh"} and "ssh" in kinds:
+            text = f"placement: {client} and {server} do not reach one another"
+            yield ("placement",), f"{text}: a host of kind ssh is joined to hosts of kind ssh only"
+        elif server != client and server in file.hosts and client in file.hosts and kinds == {"local"}:
+            yield ("placement",), f"placement: {client} and {server} are both this machine: give them one name"
 
 
 def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
@@ -77,16 +129,15 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
                 yield (*list(values.values())[-1], option), f"{text}: write a study for each"
 
 
-def needs_of(file: StudyFile, cells: list[Cell]) -> Needs:
-    """What the study asks of each of its environments."""
+def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
+    """What the study asks of an environment whose servers have their clients on the host ``client``."""
     kinds = [registry.workloads()[cell.kind] for cell in cells]
-    first = next(iter(file.hosts))
-    placed = {role: file.placement.get(role, first) for role in ("server", "client")}
+    server = file.placement.server or next(iter(file.hosts))
     return Needs(
         network=any(workload.transports for workload in kinds),
         mutual=any(workload.mutual for workload in kinds),
-        apart=placed["server"] != placed["client"],
-        host_kinds=frozenset(file.hosts[host].kind for host in placed.values() if host in file.hosts),
+        apart=server != client,
+        host_kinds=frozenset(file.hosts[host].kind for host in (server, client) if host in file.hosts),
         inside=frozenset(file.inside),
     )
 
@@ -95,17 +146,5 @@ def _out_of_range(file: StudyFile) -> Iterator[tuple[Place, str]]:
     """Numbers that no machine has and that what computes with them cannot take."""
     if file.seed > _LARGEST_SEED:
         yield ("seed",), f"seed: at most {_LARGEST_SEED}"
-    if file.resources.cpus is not None and not file.resources.cpus <= _MOST_CPUS:
+    if file.resources.cpus is not None and not file.resources.cpus <= MOST_CPUS:
         yield ("resources", "cpus"), f"cpus: {file.resources.cpus:g} is more CPUs than any machine has"
-    if isinstance(file.resources.pin, dict):
-        for role, cpus in file.resources.pin.items():
-            if not all(_is_cpu_range(part) for part in cpus.split(",")):
-                text = f"{role}: '{cpus}' is not a list of CPUs: write it like 0 or 0-1 or 0,2"
-                yield ("resources", "pin", role), text
-
-
-def _is_cpu_range(part: str) -> bool:
-    ends = part.split("-")
-    if len(ends) > 2 or not all(end.isascii() and end.isdigit() and len(end) <= 4 for end in ends):
-        return False
-    return int(ends[0]) <= int(ends[-1]) < _MOST_CPUS

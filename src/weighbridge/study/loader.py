@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.plugin import Plugin
-from weighbridge.model.study import Arm, Cell, Level, Options, Study, StudyFile
+from weighbridge.model.study import CLIENT, Arm, Cell, Level, Name, Options, Study, StudyFile
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
 from weighbridge.study.mistakes import location_of, sentence
 from weighbridge.study.source import Place, Source, nearest, parse, plain, read
@@ -50,10 +50,15 @@ def check(source: Source) -> Study:
     cells: list[Cell] = []
     if file is not None:
         for name, level, kind, options in _expand("workloads", source, file, registry.workloads(), problems):
-            cells.append(Cell(workload=name, kind=kind, level=level, options=options))
+            link = _link(source.data["workloads"][name])
+            cells += _placed(file, Cell(workload=name, kind=kind, level=level, options=options, link=link))
+        problems += _wrong_links(source.data, file)
         own = {name: own_options(name, source, cells, problems) for name in file.environments}
         for name, level, kind, options in _expand("environments", source, file, registry.environments(), problems):
-            arms.append(Arm(name=_swept_name(name, level), kind=kind, options=options, workloads=own[name]))
+            clients = _clients(name, source, problems)
+            arms.append(
+                Arm(name=_swept_name(name, level), kind=kind, options=options, workloads=own[name], clients=clients)
+            )
         problems += contradictions(file, arms, cells)
     if problems or file is None:
         raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
@@ -61,6 +66,29 @@ def check(source: Source) -> Study:
         again = next(arm for arm in arms if arm.name == file.baseline)
         arms.append(again.model_copy(update={"name": file.baseline + AA_SUFFIX, "aa_of": file.baseline}))
     return Study(text=source.text, file=file, arms=tuple(arms), cells=tuple(cells))
+
+
+class _Clients(Options):
+    """What an environment may say for itself: with the clients of which hosts it is measured."""
+
+    clients: tuple[Name, ...] | None = None
+
+
+def _clients(name: str, source: Source, problems: list[tuple[Place, str]]) -> tuple[str, ...] | None:
+    given = {"clients": source.data["environments"][name].get("clients")}
+    found = _validate(_Clients, given, ("environments", name), problems)
+    return found.clients if found else None
+
+
+def _placed(file: StudyFile, cell: Cell) -> list[Cell]:
+    """The cell with its client on each of the hosts that the study places clients on; as it is without a client."""
+    hosts = file.placement.clients or (next(iter(file.hosts)),)
+    if "client" not in registry.workloads()[cell.kind].roles:
+        return [cell]
+    if not isinstance(file.placement.client, list):
+        return [cell.model_copy(update={"client": hosts[0]})]
+    placed = [(host, tuple(sorted((*cell.level, (CLIENT, host))))) for host in hosts]
+    return [cell.model_copy(update={"client": host, "level": level}) for host, level in placed]
 
 
 def _swept_name(name: str, level: Level) -> str:
@@ -79,7 +107,10 @@ def _expand(
         entry, place = dict(source.data[section][name]), (section, name)
         kind = entry.pop("kind", None)
         if section == "environments":
-            entry.pop("workloads", None)  # it is about workloads: own_options reads it
+            for key in ("workloads", "clients"):
+                entry.pop(key, None)  # of every environment, whatever its kind: read elsewhere
+        else:
+            entry.pop("link", None)  # it is about the hosts' cables: _link reads it
         if kind is None:
             problems.append((place, f"'{name}' needs a kind (known: {', '.join(plugins)})"))
             continue
@@ -130,13 +161,33 @@ def own_options(
             continue
         model = registry.workloads()[here[0].kind].options
         for cell in here:
-            whole = {**source.data["workloads"][name], **dict(cell.level), **changed}
+            swept = {factor: value for factor, value in cell.level if (factor, value) != (CLIENT, cell.client)}
+            whole = {**source.data["workloads"][name], **swept, **changed}
             whole.pop("kind", None)
+            whole.pop("link", None)
             options = _validate(model, whole, (*place, name), problems)
             if options is None:
                 break
             found[cell.workload, cell.level] = options
     return found
+
+
+def _link(entry: Mapping[str, Any]) -> Literal["none"] | None:
+    return "none" if entry.get("link") == "none" else None
+
+
+def _wrong_links(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
+    """Cables of a workload that say anything else than ``none``, or that are of one environment only."""
+    for name, entry in file.workloads.items():
+        if entry.get("link", "none") != "none":
+            told = "link: of a workload it is 'none' (no rate limit on testbed cables); the rate is the host's"
+            yield ("workloads", name, "link"), told
+    for name, environment in file.environments.items():
+        own = environment.get("workloads")
+        for workload, changed in own.items() if isinstance(own, Mapping) else ():
+            if isinstance(changed, Mapping) and "link" in changed:
+                told = "link: it is the workload's own, the same in every environment"
+                yield ("environments", name, "workloads", workload, "link"), told
 
 
 def _levels(entry: dict[str, Any], model: type[BaseModel]) -> Iterator[tuple[Level, dict[str, Any]]]:

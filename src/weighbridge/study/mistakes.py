@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from weighbridge.model.quantity import RATE_UNITS, SHARE_UNITS, SIZE_UNITS, TIME_UNITS
-from weighbridge.model.study import LocalOptions, SshOptions, TestbedOptions
+from weighbridge.model.study import LocalOptions, Resources, SshOptions, TestbedOptions
 from weighbridge.study.source import Place, nearest, plain
 
 _HOSTS: tuple[type[BaseModel], ...] = (LocalOptions, TestbedOptions, SshOptions)
@@ -38,12 +38,12 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
     match item["type"]:
         case "extra_forbidden":
             known = _fields_at(model, location[:-1], _value_at(data, (*location[:-1], "kind")))
-            hint = nearest(key, known) or f"; known: {', '.join(known)}"
+            hint = _for_every_environment(place, location) or nearest(key, known) or f"; known: {', '.join(known)}"
             text = f"unknown key '{key}'{hint}"
         case "missing":
             text, location = f"'{key}' is missing", location[:-1]
-        case kind if "pin" in location and item["loc"][-1] != "[key]":
-            text = _told_of_pin(kind, key, written, quoted)
+        case kind if _is_cpu_list(location) and item["loc"][-1] != "[key]":
+            text = _told_of_cpus(kind, key, written, quoted)
         case "union_tag_invalid":
             kind, kinds = plain(item["ctx"]["tag"], 60), item["ctx"]["expected_tags"].replace("'", "")
             text = f"{start}unknown kind '{kind}'{nearest(kind, kinds.split(', ')) or f'; known: {kinds}'}"
@@ -66,13 +66,26 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
         case "model_type" if key == "repetitions" and isinstance(value, int) and not isinstance(value, bool):
             text = f"repetitions: write {{blocks: {written}}}"
         case "dict_type" | "model_type":
-            text = f"{key}: 'key: value' pairs are expected here, not '{written}'"
+            instead = "below it, indented further than it" if value is None else f"here, not '{written}'"
+            text = f"{key}: 'key: value' pairs are expected {instead}"
         case _:
             text = start + (_expected(item, value, quoted, sweepable=bool(place)) or _as_pydantic_says(item, written))
     return (*place, *location), text
 
 
-def _told_of_pin(kind: str, key: str, written: str, quoted: str) -> str:
+def _for_every_environment(place: Place, location: Place) -> str:
+    """Where limits are to be written that stand in an environment's or a workload's own options, or at the top."""
+    inside = (place or location)[0] in ("environments", "workloads") or len(location) == 1
+    if not inside or location[-1] not in Resources.model_fields:
+        return ""
+    return f": limits are the same for every environment, under 'resources: {{{location[-1]}: ...}}'"
+
+
+def _is_cpu_list(location: Place) -> bool:
+    return "pin" in location or (location[:1] == ("hosts",) and location[-1] == "cpus")
+
+
+def _told_of_cpus(kind: str, key: str, written: str, quoted: str) -> str:
     if key == "pin":
         return f'pin: spread, or {{server: "0", client: "1"}}, not {quoted}{nearest(written, ["spread"])}'
     if kind == "string_type":

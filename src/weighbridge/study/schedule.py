@@ -15,7 +15,7 @@ def block(
     cells: Iterable[Cell] | None = None,
     arms: Sequence[str] | None = None,
 ) -> list[Trial]:
-    """One block: every cell once, in random order, and in each cell every environment once, in random order.
+    """One block: every cell once, in random order, and in each cell each of its environments once, in random order.
 
     The environments of a cell run one after the other, so that what they are compared on lies close in time.
     ``cells`` and ``arms`` restrict it (a repeated block, a comparison that is finished); the order depends only
@@ -25,7 +25,8 @@ def block(
     wanted = {(cell.workload, cell.level) for cell in (study.cells if cells is None else cells)}
     trials = []
     for cell in rng.sample(study.cells, len(study.cells)):
+        measured = {arm.name for arm in study.arms_of(cell)}
         for arm in rng.sample(study.arms, len(study.arms)):
-            if (cell.workload, cell.level) in wanted and (arms is None or arm.name in arms):
+            if arm.name in measured and (cell.workload, cell.level) in wanted and (arms is None or arm.name in arms):
                 trials.append(Trial(number, attempt, cell.workload, cell.level, arm.name))
     return trials

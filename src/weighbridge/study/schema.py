@@ -13,7 +13,7 @@ def json_schema() -> dict[str, Any]:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     definitions = schema.setdefault("$defs", {})
     for section, plugins in (("environments", registry.environments()), ("workloads", registry.workloads())):
-        own = _OWN if section == "environments" else {}
+        own = _OWN[section]
         kinds = [_entry(kind, plugin, definitions, own) for kind, plugin in plugins.items()]
         entries = schema["properties"][section]
         entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
@@ -21,13 +21,25 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-_OWN: dict[str, Any] = {
+_OWN: dict[str, dict[str, Any]] = {
+    "environments": {
+        "workloads": {
+            "type": "object",
+            "description": "Options that workloads have in this environment only, by the workload's name",
+            "additionalProperties": {"type": "object"},
+        },
+        "clients": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "description": "The hosts of the clients that it is measured with, where the placement names several",
+        },
+    },
     "workloads": {
-        "type": "object",
-        "description": "Options that workloads have in this environment only, by the workload's name",
-        "additionalProperties": {"type": "object"},
-    }
+        "link": {"const": "none", "description": "No rate limit on the cables of testbed hosts while it is measured"}
+    },
 }
+"""What an entry may say beside the options of its plug-in."""
 
 
 def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import StudyError
+from weighbridge.study.indentation import wrong_indentation
 
 LARGEST = 256 * 2**10
 """Bytes; a study file is a page or two, so anything larger is a mistake."""
 _MOST = (20_000, 20)
 """Values with every alias written out, and how deep they nest: far more than any study has."""
+_MOST_MEANT = 3
+"""Right spellings that one message names: more would be no answer."""
 
 Place = tuple[str | int, ...]
 
@@ -46,10 +49,15 @@ def bundled() -> dict[str, str]:
     return {file.name.removesuffix(".yaml"): file.read_text() for file in sorted(files, key=lambda f: f.name)}
 
 
+def is_bundled(study: str) -> bool:
+    """Whether a name means a bundled study: a file of this name hides it, a run directory does not."""
+    return study in bundled() and not Path(study).is_file()
+
+
 def read(study: str) -> Source:
     """The source of a bundled study by its name, or of a file by its path. StudyError says what is wrong."""
     path, known = Path(study), bundled()
-    if study in known and not path.is_file():  # a run directory of this name does not hide it
+    if is_bundled(study):
         return parse(known[study], f"{study} (bundled)")
     if not path.suffix and not _exists(path):
         raise StudyError(
@@ -106,8 +114,10 @@ def parse(text: str, name: str) -> Source:
     except DuplicateKeyError as error:
         raise StudyError(_twice(node, name, error)) from None
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise StudyError(f"{name}:{line}: this is not YAML: {plain(error.problem or error)}") from None
+        mark, problem = error.problem_mark, plain(error.problem or error)
+        wrong = wrong_indentation(text, problem, mark.line, mark.column) if mark else None
+        told = wrong or f"this is not YAML: {problem}"
+        raise StudyError(f"{name}:{mark.line + 1 if mark else 1}: {told}") from None
     except Exception as error:  # the parser itself stumbles over some texts: assertions, attributes, recursion
         raise StudyError(f"{name}:1: this is not YAML: {plain(error) or type(error).__name__}") from None
     if excess is not None:
@@ -172,9 +182,22 @@ def plain(text: object, width: int = 200) -> str:
 
 
 def nearest(word: object, known: Any) -> str:
-    """``; did you mean 'X'?`` for the nearest right spelling, or nothing where none is near."""
+    """``; did you mean 'X'?`` for the nearest right spellings, or nothing where none is near.
+
+    A slip of the pen first, then what has a word in common (redis: redis-benchmark), then what is only similar.
+    """
     from difflib import get_close_matches
 
-    by_lower = {str(name).lower(): str(name) for name in known}
-    found = get_close_matches(str(word).lower(), by_lower, n=1, cutoff=0.6)
-    return f"; did you mean '{by_lower[found[0]]}'?" if found else ""
+    by_lower, lower = {str(name).lower(): str(name) for name in known}, str(word).lower()
+    found = get_close_matches(lower, by_lower, n=1, cutoff=0.8) or [name for name in by_lower if _akin(lower, name)]
+    if not 1 <= len(found) <= _MOST_MEANT:
+        found = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
+    meant = " or ".join(f"'{by_lower[name]}'" for name in found)
+    return f"; did you mean {meant}?" if found else ""
+
+
+def _akin(word: str, name: str) -> bool:
+    """Whether two names share a word, or one begins the other."""
+    if min(len(word), len(name)) >= 3 and (name.startswith(word) or word.startswith(name)):
+        return True
+    return any(len(part) >= 3 for part in {*re.split("[-_. ]", word)} & {*re.split("[-_. ]", name)})

@@ -14,6 +14,7 @@ from weighbridge.errors import DiskFull, Unavailable, UserlandError
 from weighbridge.model.command import Command
 from weighbridge.model.site import Userland
 from weighbridge.process import run
+from weighbridge.user_cache import user_cache_folder
 from weighbridge.userland import golang as programs
 from weighbridge.userland import maven as jars
 from weighbridge.userland import once
@@ -27,11 +28,13 @@ BUILD_DEADLINE_S = 1800.0
 
 
 def cache_folder() -> Path:
-    """Where userlands and engines' data are kept: WEIGHBRIDGE_CACHE, else the user's cache folder."""
+    """Where userlands and engines' data are kept: WEIGHBRIDGE_CACHE, else the user's cache folder.
+
+    Raises Unavailable for a user who has neither.
+    """
     if given := os.environ.get("WEIGHBRIDGE_CACHE"):
         return Path(given).absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "weighbridge"
+    return user_cache_folder()
 
 
 def key_of(packages: Iterable[str], maven: Iterable[str] = (), golang: Iterable[str] = ()) -> str:

@@ -1,7 +1,9 @@
 """nginx as a server of static files: what its workloads share, whoever sends the requests."""
 
 import hashlib
+import os
 import re
+import stat
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -14,7 +16,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import ServerDied, ServerNotReady
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.quantity import Duration, Size
-from weighbridge.model.study import Options
+from weighbridge.model.study import Brings, Options
 
 PACKAGES = ("nginx",)
 """What holds the server; nginx-light and nginx-core are this and modules that are not used here."""
@@ -33,23 +35,38 @@ _KILLED = re.compile(r"\[alert\] \S+ (.*exited on signal (?:9|15)\b.*)$", re.MUL
 
 
 def _readable(path: str) -> str:
-    """The path of a picture that is there; ValueError says in one sentence why it cannot be served."""
-    if (why := _unusable(Path(path))) is not None:
-        raise ValueError(f"the picture '{path:.200}' {why}")
+    """The path of a picture that can be served; ValueError says in one sentence why it cannot."""
+    _read_picture(path, at_most=0)
     return path
 
 
-def _unusable(path: Path) -> str | None:
+def _read_picture(path: str, at_most: int = -1) -> bytes:
+    """The first bytes of a picture, or all of it. Raises ValueError.
+
+    Who runs this, perhaps root, can read more than who wrote the study or who fetches the picture: only what
+    everybody may read is served.
+    """
     try:
-        if not path.is_file():  # a device may be read for ever
-            return "is no file" if path.exists() else "does not exist"
-        size = path.stat().st_size
-        with path.open("rb"):
-            pass
+        why = _why_unusable(Path(path).stat())  # before it is opened: a device acts on that, a pipe waits
+        if why is None:
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+                why = _why_unusable(os.fstat(file.fileno()))  # what was opened may be another file by now
+                if why is None:
+                    return file.read(at_most)
+    except FileNotFoundError:
+        why = "does not exist"
     except (OSError, ValueError) as error:
-        return f"cannot be read: {getattr(error, 'strerror', None) or error}"
-    if not 0 < size <= _LARGEST_PICTURE:
-        return f"has {size} bytes: 1 byte to {_LARGEST_PICTURE // 2**20} MiB can be served"
+        why = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    raise ValueError(f"the picture '{path:.200}' {why}")
+
+
+def _why_unusable(file: os.stat_result) -> str | None:
+    if not stat.S_ISREG(file.st_mode):
+        return "is no file"
+    if not file.st_mode & stat.S_IROTH:
+        return "may not be read by everybody, and would be served to everybody: chmod o+r, or take another one"
+    if not 0 < file.st_size <= _LARGEST_PICTURE:
+        return f"has {file.st_size} bytes: 1 byte to {_LARGEST_PICTURE // 2**20} MiB can be served"
     return None
 
 
@@ -62,6 +79,7 @@ class NginxOptions(Options):
     picture: Annotated[
         Annotated[str, AfterValidator(_readable)] | None,
         Field(description="A picture of one's own, relative to where weighbridge is called; else one is generated"),
+        Brings.FILE,
     ] = None
     picture_size: Annotated[
         Size, Field(ge=1000, le=_LARGEST_PICTURE, description="Bytes of the generated picture, which no one can pack")
@@ -125,10 +143,10 @@ def configuration(options: NginxOptions, at: Endpoint) -> str:
 def _picture(options: NginxOptions) -> bytes:
     if options.picture is None:
         return generated_picture(options.picture_size)
-    path = Path(options.picture)
-    if (why := _unusable(path)) is not None:
-        raise ServerNotReady(f"the picture '{options.picture:.200}' {why}")
-    return path.read_bytes()
+    try:
+        return _read_picture(options.picture)
+    except ValueError as error:
+        raise ServerNotReady(str(error)) from None
 
 
 @cache

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from weighbridge.model.command import Completed
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, Metric, ProgramFailed, Unparseable
 
 LATENCIES = {key: Metric(f"latency_{key}", "ms", "lower") for key in ("p99", "p50", "p95", "max", "mean")}
@@ -59,25 +60,26 @@ def searched(client: Completed, objective_s: float, share: float, said: str) -> 
     return rate
 
 
-def flags(client: Completed) -> tuple[str, ...]:
+def flags(client: Completed) -> tuple[Flag, ...]:
     """What a reader has to know about the generator in an attack or a search that was parsed."""
     line = json.loads(client.text.splitlines()[-1])
     if "search" in line:
-        return tuple(filter(None, [_LIMITS[line["search"]["limit"]]]))
+        ended_by = _LIMITS[line["search"]["limit"]]
+        return (Flag(ended_by),) if ended_by else ()
     found, told = line["attack"], []
-    for key, words in (("late_by_itself", "generator late"), ("late_by_queue", "waited for a connection")):
+    for key, code in (("late_by_itself", FlagCode.GENERATOR_LATE), ("late_by_queue", FlagCode.CONNECTION_WAIT)):
         if found[key] > _LATE * found["planned"]:
-            told.append(f"{words} {100 * found[key] / found['planned']:.1f} %")
+            told.append(Flag(code, figures={"share": found[key] / found["planned"]}))
     return tuple(told)
 
 
 _LIMITS = {
-    "server": "",
-    "generator": "the generator, not the server, missed the objective above the rate that was found",
-    "connections": "all connections were in use where the objective was missed",
-    "to": "no rate up to search_to missed the objective",
+    "server": None,
+    "generator": FlagCode.SEARCH_GENERATOR,
+    "connections": FlagCode.SEARCH_CONNECTIONS,
+    "to": FlagCode.SEARCH_TO,
 }
-"""What ended a search, with what is said of it."""
+"""What ended a search, with its flag."""
 
 
 def _none_met(attacks: list[dict[str, Any]], objective_s: float, share: float, said: str) -> None:

@@ -73,6 +73,10 @@ class CoherencePut(Workload):
         """Seconds."""
         return _START_S + options.warm_up + options.duration
 
+    def sending_s(self, options: CoherencePutOptions, measured: Sequence[Measurement]) -> float:
+        """The warm-up puts too."""
+        return options.warm_up + options.duration
+
     def parse(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """What the client counted, latency from its histogram. Raises ProgramFailed or Unparseable."""
         from hdrh.histogram import HdrHistogram

@@ -115,6 +115,15 @@ class DatagramTest(Workload):
         per_second = options.rate * 2**20 / size if options.rate is not None else _USUAL_RATE
         return _START_S + options.packets / max(per_second, _SLOWEST_RATE)
 
+    def asked_rate(self, options: DatagramTestOptions) -> Measurement | None:
+        """The MiB per second that it sends at most."""
+        return None if options.rate is None else Measurement(THROUGHPUT, float(options.rate))
+
+    def sending_s(self, options: DatagramTestOptions, measured: Sequence[Measurement]) -> float | None:
+        """From the first datagram that arrived: what the virtual machines take to start is not in it."""
+        rate = next((each.value for each in measured if each.metric == PACKETS), 0.0)
+        return options.packets / rate if rate > 0 else None
+
     def parse(self, options: DatagramTestOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """From the listener's report over its life, at the number of packets. Raises ProgramFailed or Unparseable.
 

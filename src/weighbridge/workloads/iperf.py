@@ -100,6 +100,10 @@ class Iperf(Workload):
         """Seconds."""
         return options.duration + 0.1
 
+    def asked_rate(self, options: IperfOptions) -> Measurement | None:
+        """The bitrate of all streams."""
+        return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate * options.parallel / 1e6)
+
     def parse(self, options: IperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """The server's report, all streams together. Raises ProgramFailed or Unparseable.
 

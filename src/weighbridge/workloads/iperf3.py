@@ -94,6 +94,10 @@ class Iperf3(Workload):
         """The warm-up is work too."""
         return options.duration + options.omit
 
+    def asked_rate(self, options: Iperf3Options) -> Measurement | None:
+        """The bitrate of all streams."""
+        return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate * options.parallel / 1e6)
+
     def parse(self, options: Iperf3Options, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """What the client's document says of the receiver. Raises ProgramFailed or Unparseable.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Endpoint, Work, Workload
 from weighbridge.model.quantity import Duration, Share
@@ -127,6 +128,10 @@ class NginxVegeta(Workload):
         doublings = log2(max(2.0, min(options.search_to, 20_000) / options.search_from))
         return (doublings + 8) * (options.duration * 0.8 + _PAUSE_S)
 
+    def asked_rate(self, options: NginxVegetaOptions) -> Measurement | None:
+        """The requests per second; a search has none."""
+        return None if options.rate is None else Measurement(REQUESTS, float(options.rate))
+
     def work_s(self, options: NginxVegetaOptions) -> float | None:
         """A search works as long as it runs."""
         return None if options.objective is not None else options.duration
@@ -161,7 +166,7 @@ class NginxVegeta(Workload):
             return {}
         return {"latency": str(_vegeta.attack(completed["client"], float(options.rate or 0), "")["histogram"])}
 
-    def flags(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> tuple[str, ...]:
+    def flags(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> tuple[Flag, ...]:
         """Where the generator and not the server was the limit."""
         return _vegeta.flags(completed["client"])
 

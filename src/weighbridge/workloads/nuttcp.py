@@ -95,6 +95,10 @@ class Nuttcp(Workload):
         """Seconds."""
         return options.duration + (_UDP_OVERHEAD_S if options.protocol == "udp" else 0.2)
 
+    def asked_rate(self, options: NuttcpOptions) -> Measurement | None:
+        """The bitrate."""
+        return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate / 1e6)
+
     def parse(self, options: NuttcpOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """The client's line, whose throughput is the receiver's. Raises ProgramFailed or Unparseable.
 

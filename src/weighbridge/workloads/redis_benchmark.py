@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
 from weighbridge.model.plugin import Durability, Endpoint, Work, Workload
 from weighbridge.model.quantity import Size
@@ -145,11 +146,11 @@ class RedisBenchmark(Workload):
         rates = [_number(rows.get(test, {}).get("rps", ""), "rps") for test in options.tests]
         return sum(options.requests / rate for rate in rates) if all(rates) else None
 
-    def flags(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> tuple[str, ...]:
+    def flags(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> tuple[Flag, ...]:
         """Where it rested for so long that what was used over its time says little of the load."""
         busy, whole = self.busy_s(options, completed), completed["client"].duration_s
         rested = 1 - (busy or whole) / whole if whole > 0 else 0.0
-        return (f"generator rested {rested:.0%}",) if rested > _RESTED else ()
+        return (Flag(FlagCode.GENERATOR_RESTED, figures={"share": rested}),) if rested > _RESTED else ()
 
     def expected_s(self, options: RedisBenchmarkOptions) -> float:
         """Seconds, from what an ordinary machine does."""

@@ -104,6 +104,10 @@ class Sockperf(Workload):
         """Seconds."""
         return options.duration + _OVERHEAD_S
 
+    def asked_rate(self, options: SockperfOptions) -> Measurement | None:
+        """The messages per second under load."""
+        return None if options.rate is None else Measurement(RATE, float(options.rate))
+
     def parse(self, options: SockperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         """What sockperf printed of its valid duration. Raises ProgramFailed or Unparseable.
 

@@ -8,20 +8,23 @@ import shutil
 import zlib
 from pathlib import Path
 
-from weighbridge.errors import DiskFull, UserlandError
+from weighbridge.errors import DiskFull, Unavailable, UserlandError
 from weighbridge.model.command import Command
 from weighbridge.process import run
+from weighbridge.user_cache import user_cache_folder
 
 _UNPACK_S = 1800.0
 _KEPT = 32
 
 
 def folder() -> Path:
-    """Where they are kept: root's in /var/cache, a user's in the user's cache folder."""
+    """Where they are kept: root's in /var/cache, a user's in the user's cache folder.
+
+    Raises Unavailable for a user who has none.
+    """
     if os.geteuid() == 0:
         return Path("/var/cache/weighbridge/userlands")
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "weighbridge/userlands"
+    return user_cache_folder() / "userlands"
 
 
 def root_of(digest: str) -> Path:
@@ -31,8 +34,9 @@ def root_of(digest: str) -> Path:
 
 def remove_parts(whose: str) -> None:
     """Remove what a run left half received; ``whose`` is its id and the host, joined by a dash."""
-    for part in folder().glob(f".receiving-{whose}-*"):
-        shutil.rmtree(part, ignore_errors=True)
+    with contextlib.suppress(Unavailable):  # without a folder nothing was received
+        for part in folder().glob(f".receiving-{whose}-*"):
+            shutil.rmtree(part, ignore_errors=True)
 
 
 class Receiver:

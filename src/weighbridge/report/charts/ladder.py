@@ -1,9 +1,14 @@
-"""The ladder as a waterfall: each bar is one step's own cost, from where the previous environment stands."""
+"""The ladder as a waterfall: each bar is one step's own cost, from where the environment that it adds to stands.
+
+A ladder that branches has its branches side by side: each begins where the environment that they share stands, to
+which a thin line leads, and its label names that environment.
+"""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.report.charts.base import BASELINE, Canvas, colours, told
+from weighbridge.report.charts.base import BASELINE, TWO_LINES, Canvas, colours, told
 from weighbridge.report.content import Analysis, Ladder, Step
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import cost_text, readable_unit
@@ -12,7 +17,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 STEP_PX = 34
-FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45}
+FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45, "hidden": 0.45}
 """How strongly a bar is filled: only what is proven stands out."""
 
 
@@ -31,8 +36,8 @@ def _drawn(ladder: Ladder) -> tuple[str, list[tuple[Step, float]]]:
 def waterfall(analysis: Analysis, ladder: Ladder) -> "alt.LayerChart | None":
     """Give the steps as floating bars with the interval of each step; None where none has a cost.
 
-    A bar begins where the previous environment's own comparison puts it (percent of the baseline) and ends where the
-    step's own typical ratio leads from there. The grey band around its beginning is the noise floor.
+    A bar begins where the own comparison of the environment that it adds to puts that (percent of the baseline)
+    and ends where the step's own typical ratio leads from there. Around its beginning is the noise floor, grey.
     """
     import altair as alt
 
@@ -55,8 +60,11 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> "alt.LayerChart | None":
     for each in rows:
         each.update({name: min(max(each[name], domain[0]), domain[1]) for name in ("low", "high", "quiet", "loud")})
     x = alt.X("start:Q", title=title, scale=alt.Scale(domain=domain, nice=False, zero=False))
-    order = [each["environment"] for each in rows]
-    y = alt.Y("environment:N", sort=order, title=None, scale=alt.Scale(domain=order, padding=0.25))
+    labels = _labels(rows)
+    for each in rows:
+        each.update(label=labels[each["environment"]], base=labels.get(each["against"]))
+    order, axis = list(labels.values()), alt.Axis(labelExpr=TWO_LINES)
+    y = alt.Y("label:N", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order, padding=0.25))
     base = canvas.chart(rows).encode(y=y)
     colour = alt.Color("colour:N", scale=None)
     noise = base.mark_rect(color=BASELINE, opacity=0.2).encode(x=_at(x, "quiet"), x2=alt.X2("loud:Q"))
@@ -65,9 +73,20 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> "alt.LayerChart | None":
     )
     whiskers = base.mark_rule(strokeWidth=2, color="#4b5563").encode(x=_at(x, "low"), x2=alt.X2("high:Q"))
     ends_ = base.mark_tick(thickness=2.5, size=18).encode(x=_at(x, "end"), color=colour, tooltip=_tooltip())
+    joined = canvas.chart([each for each in rows if each["base"]]).encode(y=y, y2="base:N", x=x)
+    joints = joined.mark_rule(color=BASELINE)
     here = {"start": 100.0 if scale == "ratio" else 0.0}
     mark = canvas.chart([here]).mark_rule(color=BASELINE, strokeDash=[4, 3]).encode(x=x)
-    return canvas.layered([noise, mark, bars, whiskers, ends_], STEP_PX * len(rows))
+    return canvas.layered([noise, mark, joints, bars, whiskers, ends_], STEP_PX * len(rows))
+
+
+def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What stands beside each environment's bar: a second line where it does not add to the one above."""
+    found, above = {}, rows[0]["against"]
+    for name, against in ((each["environment"], each["against"]) for each in rows):
+        found[name] = name if against == above else f"{name}\non {against}"
+        above = name
+    return found
 
 
 def _at(x: "alt.X", name: str) -> "alt.X":
@@ -114,8 +133,8 @@ def ladder_caption(analysis: Analysis, ladder: Ladder) -> str:
     drawn = {step.row.environment for step, _ in _drawn(ladder)[1]}
     missing = [step.row.environment for step in ladder.steps if step.row.environment not in drawn]
     parts = [
-        "each bar is one step's own cost with its 95 % interval, from where the environment before stands; strong"
-        " where the step is different"
+        "each bar is one step's own cost with its 95 % interval, from where the environment that it adds to stands;"
+        " strong where the step is different"
     ]
     parts += ["grey: noise floor, from the A/A arm"] if analysis.aa_arm else []
     return "; ".join([*parts, *([f"not drawn: {', '.join(missing)}"] if missing else [])])

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from weighbridge.report.charts.base import Canvas, environment_colour, told
-from weighbridge.report.content import Analysis, LatencyReport
+from weighbridge.report.content import Analysis
+from weighbridge.report.merged_latency import LatencyReport
 from weighbridge.report.names import metric_words
 from weighbridge.report.numbers import readable_unit
 

@@ -15,6 +15,7 @@ from weighbridge.report.content import Analysis
 from weighbridge.report.metered import KINDS
 from weighbridge.report.numbers import readable_unit
 from weighbridge.report.overtime import Curve, Panel, Picture, Span
+from weighbridge.report.trial_flags import flags_text
 from weighbridge.report.use_by_level import generator_limited
 
 PANEL_PX, STRIP_PX, BETWEEN_PX = 54, 8, 22
@@ -106,7 +107,7 @@ def _span_row(span: Span) -> dict[str, Any]:
     state = "no value" if not trial.ok else "generator" if generator_limited(trial) else ""
     return {
         "a": span.start, "b": span.end, "e": trial.environment, "l": span.level, "i": trial.id, "s": state,
-        "o": trial.outcome, "f": "; ".join(trial.flags) or "none", "w": round(span.wall_s), "h": f"#t{trial.id}",
+        "o": trial.outcome, "f": flags_text(trial.flags) or "none", "w": round(span.wall_s), "h": f"#t{trial.id}",
     }  # fmt: skip
 
 

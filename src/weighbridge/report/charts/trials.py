@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weighbridge.report.charts.base import BASELINE, ROW_PX, Canvas, environment_colour, told
 from weighbridge.report.content import Analysis, MetricReport
 from weighbridge.report.numbers import quantity, readable_unit
+from weighbridge.report.trial_flags import flags_text
 
 if TYPE_CHECKING:
     import altair as alt
@@ -27,7 +28,7 @@ def _trial_rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[dic
         rows.append({
             "environment": trial.environment, "order": trial.order, "block": trial.block, "trial": trial.id,
             "value": None if value is None else value * factor, "shown": quantity(value, report.unit),
-            "outcome": trial.outcome, "flags": "; ".join(trial.flags) or "none", "link": f"#t{trial.id}",
+            "outcome": trial.outcome, "flags": flags_text(trial.flags) or "none", "link": f"#t{trial.id}",
         })  # fmt: skip
     return f"{report.name}, {unit}", rows
 

@@ -1,0 +1,94 @@
+"""What a person is told and asked before a run starts: a study is code."""
+
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail, plural
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Study
+    from weighbridge.study.brings import Brought
+
+
+def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
+    """Tell what will be run and for how long, and ask where a person is there; whether it was asked about.
+
+    Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
+    """
+    from weighbridge.runner.estimate import clock, seconds
+    from weighbridge.runner.machine import require_userland, warnings
+    from weighbridge.runner.run import golang_of, maven_of, packages_of, require_ready
+    from weighbridge.study.brings import brought_by
+    from weighbridge.study.source import is_bundled
+
+    if not (yes or is_bundled(named) or _person_there()):
+        _needs_yes(f"{named} is not a bundled study", f"read 'weighbridge plan {named}'")
+    require_ready(study)
+    require_userland(packages_of(study), maven_of(study), golang_of(study))
+    least, most = seconds(study)
+    arms, cells = len(study.arms), len(study.cells)
+    err().print(
+        f"{study.file.study}: {plural(arms, 'environment')} x {plural(cells, 'workload')}, "
+        f"{clock(least)} to {clock(most)}; results go to {directory}",
+        markup=False,
+    )
+    for warning in warnings(study):
+        err().print(f"note: {warning}", markup=False)
+    brought = brought_by(study)
+    _tell(brought)
+    if not yes and _person_there():
+        typer.confirm("Start?", default=True, abort=True, err=True)
+    return bool(brought)
+
+
+def confirm_continued(directory: Path, *, yes: bool) -> bool:
+    """Tell what the study in a run brings, and ask before it is started again; whether there was anything to ask.
+
+    Without a terminal it needs ``yes``. What holds no run is left to the command that continues it.
+    """
+    from weighbridge.errors import WeighbridgeError
+    from weighbridge.runner.run import study_of
+    from weighbridge.store.run import RunStore
+    from weighbridge.study.brings import brought_by
+
+    brought: tuple[Brought, ...] = ()
+    with suppress(WeighbridgeError), RunStore(directory) as store:
+        brought = brought_by(study_of(store))
+    if not brought:
+        return False
+    _tell(brought)
+    if not yes and not _person_there():
+        _needs_yes(f"the study in {directory} brings its own files or machines", "read them above")
+    if not yes:
+        typer.confirm("Continue?", default=True, abort=True, err=True)
+    return True
+
+
+def brought_lines(brought: "Iterable[Brought]") -> list[str]:
+    """A line for each thing that a study brings, and for each line of a configuration that starts something."""
+    from weighbridge.study.source import plain
+
+    found = []
+    for each in brought:
+        found.append(f"{each.what} {plain(each.value, 1000)} ({each.place})")
+        found += [f"    {plain(line, 500)}" for line in each.lines]
+    return found
+
+
+def _tell(brought: "Iterable[Brought]") -> None:
+    for line in brought_lines(brought):
+        err().print(f"the study brings: {line}", markup=False)
+
+
+def _person_there() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _needs_yes(why: str, first: str) -> NoReturn:
+    told = f"{why}, and nobody is at a terminal to confirm it: a study is code; {first}, then add --yes"
+    fail(told, WRONG_COMMAND_LINE)

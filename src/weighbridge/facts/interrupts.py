@@ -1,0 +1,43 @@
+"""Whether control groups' CPU time holds the network stack's interrupts: the kind of the running kernel."""
+
+import contextlib
+import gzip
+import platform
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from weighbridge.model.interrupts import InterruptTime
+
+_OPTION = re.compile(r"^(?:CONFIG_IRQ_TIME_ACCOUNTING=(y)|# CONFIG_IRQ_TIME_ACCOUNTING is not set)$", re.MULTILINE)
+
+
+def interrupt_time(config: str, command_line: str = "") -> InterruptTime:
+    """Read it from a kernel's configuration and command line: ``tsc=noirqtime`` switches the accounting off.
+
+    A whole configuration that does not name the option is of a machine that cannot do it.
+    """
+    found = _OPTION.search(config)
+    if found is None:
+        return "charged to the interrupted task" if "\nCONFIG_TICK_CPU_ACCOUNTING=y\n" in config else "unknown"
+    clocks = [word.removeprefix("tsc=") for word in command_line.split() if word.startswith("tsc=")]
+    off = any("noirqtime" in clock.split(",") for clock in clocks)
+    return "accounted apart" if found[1] and not off else "charged to the interrupted task"
+
+
+def kernel_config(read: Callable[[str], bytes], release: str) -> str:
+    """The configuration of the running kernel, from /proc or from where distributions keep it; empty without one."""
+    with contextlib.suppress(OSError, EOFError, UnicodeDecodeError):
+        return gzip.decompress(read("/proc/config.gz")).decode()
+    for path in (f"/boot/config-{release}", f"/lib/modules/{release}/config"):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return read(path).decode()
+    return ""
+
+
+def of_this_machine() -> InterruptTime:
+    """Of the running kernel."""
+    command_line = ""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        command_line = Path("/proc/cmdline").read_text()
+    return interrupt_time(kernel_config(lambda path: Path(path).read_bytes(), platform.release()), command_line)

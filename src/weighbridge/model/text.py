@@ -1,0 +1,11 @@
+"""Text that others wrote - programs, servers, files - made fit to be shown."""
+
+from unicodedata import category
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which could steer a terminal, nor parts of characters; lines are kept."""
+    hidden = {
+        ord(c): "\N{REPLACEMENT CHARACTER}" for c in set(text) if c not in "\n\t" and category(c).startswith("C")
+    }
+    return text.translate(hidden) if hidden else text

@@ -1,0 +1,96 @@
+"""The network paths of a run: in what those of two environments differ besides the isolation that is compared."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from weighbridge.model.path import Interface, NetworkPath
+from weighbridge.model.study import CLIENT
+
+SCOPE = "path"
+"""Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`weighbridge.model.path.NetworkPath`)."""
+
+SAME_MSS = 0.05
+"""Relative difference of two MSS up to which they are the same: a header's option more or less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Every path of a run that is known, by environment and host of the client.
+
+    ``networked`` are the workloads that need a path; None where the run is from before paths were recorded.
+    """
+
+    known: Mapping[tuple[str, str], NetworkPath] = field(default_factory=dict)
+    networked: frozenset[str] | None = None
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The hosts of clients, in the order in which their paths were probed."""
+        return tuple(dict.fromkeys(client for _, client in self.known))
+
+    def client_of(self, level: str) -> str:
+        """The host of the client at a level (JSON), which is the only one where the study has only one."""
+        chosen = json.loads(level).get(CLIENT)
+        return str(chosen) if chosen in self.clients else next(iter(self.clients), "")
+
+    def of(self, environment: str, level: str) -> NetworkPath | None:
+        """The path of an environment at a level."""
+        return self.known.get((environment, self.client_of(level)))
+
+    def needed(self, workload: str) -> bool:
+        """Whether a workload needs a path and the run recorded paths."""
+        return self.networked is not None and workload in self.networked
+
+    def missing(self, workload: str, level: str, *environments: str) -> bool:
+        """Whether a comparison of these environments lacks the path of one of them: then it is none."""
+        return self.needed(workload) and any(self.of(name, level) is None for name in environments)
+
+    def difference(self, workload: str, level: str, environment: str, baseline: str) -> str:
+        """Say in what an environment's path differs from the baseline's; empty where in nothing."""
+        here, there = self.of(environment, level), self.of(baseline, level)
+        if not self.needed(workload) or here is None or there is None or environment == baseline:
+            return ""
+        if here.loopback and there.loopback:  # whose MSS follows the window, from one connection to the next
+            return ""
+        unlike = here.loopback != there.loopback or here.mtu != there.mtu or not _alike(here.mss, there.mss)
+        return f"{words(here)}, but {words(there)} in {baseline}" if unlike else ""
+
+
+def paths_of(facts: Iterable[tuple[str, str, str, float]], networked: str | None) -> Paths:
+    """Give the paths from a run's facts; what cannot be read is not known. ``networked``: the run's key, as JSON."""
+    found = {}
+    for scope, key, value, _ in facts:
+        environment, _, client = key.rpartition("@")
+        if scope == SCOPE and environment:
+            try:
+                found[environment, client] = NetworkPath.model_validate_json(value)
+            except ValidationError:
+                continue
+    return Paths(found, None if networked is None else frozenset(map(str, json.loads(networked))))
+
+
+def words(path: NetworkPath) -> str:
+    """A path in few words: ``loopback, MSS 65483`` or ``MTU 1500, MSS 1448``."""
+    where = "loopback" if path.loopback else f"MTU {path.mtu}"
+    return f"{where}, MSS {path.mss}" if path.mss else where
+
+
+def interfaces(path: NetworkPath) -> str:
+    """The interfaces in words, in the order of the path: ``veth wb-1 (host), eth0 (server)``."""
+    return ", ".join(_interface(each) for each in path.interfaces) or "not known"
+
+
+def _interface(each: Interface) -> str:
+    if each.kind == "loopback":
+        return "loopback"
+    named = each.name if each.kind == "other" else each.kind
+    return f"{named} ({'host' if each.place.startswith('host ') else each.place})"
+
+
+def _alike(one: int | None, other: int | None) -> bool:
+    if one is None or other is None:
+        return one == other
+    return abs(one - other) <= SAME_MSS * max(one, other)

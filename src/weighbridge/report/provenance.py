@@ -1,0 +1,68 @@
+"""Where a run's numbers come from, for machines: date, kernel, engines, programs, hosts and network paths."""
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from weighbridge.store.run import RunStore
+
+PATH = "path"
+"""Scope of what is known of a network path: environment (and client's place) -> JSON."""
+_HOST, _VERSION = "host ", "version of "
+
+
+def provenance(store: RunStore) -> dict[str, Any]:
+    """Give ``date``, ``kernel``, ``engine``, ``versions``, ``hosts`` and ``paths``, as `report_json` documents them.
+
+    What a run does not say (older ones know no paths) is null or an empty object. Of a run that was continued the
+    latest facts count. Raises RunDirectoryError where the store cannot be read.
+    """
+    info = store.info()
+    by_scope: dict[str, dict[str, str]] = {}
+    for scope, key, value, _ in store.facts():
+        by_scope.setdefault(scope, {})[key] = value
+    host = by_scope.get("host", {})
+    return {
+        "date": _date(info.get("created")),
+        "kernel": host.get("kernel"),
+        "engine": _engines(store, by_scope.items()),
+        "versions": {
+            "weighbridge": info.get("version"),
+            "host": {key.removeprefix(_VERSION): host[key] for key in host if key.startswith(_VERSION)},
+            "userland": by_scope.get("userland packages", {}),
+        },
+        "hosts": {
+            scope.removeprefix(_HOST): facts for scope, facts in by_scope.items() if scope.startswith(_HOST)
+            if scope != "host differences"
+        },
+        "paths": {key: _parsed(value) for key, value in by_scope.get(PATH, {}).items()},
+    }  # fmt: skip
+
+
+def _date(created: str | None) -> str | None:
+    """An instant in seconds since the epoch as ISO 8601 in UTC, to the second."""
+    try:
+        return datetime.fromtimestamp(float(created or ""), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _engines(store: RunStore, facts: Iterable[tuple[str, dict[str, str]]]) -> dict[str, str]:
+    """The engine of each environment that has one, with its version; of each host where they differ."""
+    kinds = {name: kind for name, kind, *_ in store.environments()}
+    found: dict[str, dict[str, None]] = {}
+    for scope, site in facts:
+        name = scope.partition("/")[0]
+        engine = kinds.get(name, "")
+        if engine in site:  # a site says the version of its engine under the engine's own name
+            found.setdefault(name, {})[f"{engine} {site[engine]}"] = None
+    return {name: ", ".join(engines) for name, engines in found.items()}
+
+
+def _parsed(text: str) -> Any:
+    """What JSON says; the text itself where it is none. NaN and infinity, which JSON does not know, are null."""
+    try:
+        return json.loads(text, parse_constant=lambda _: None)
+    except ValueError:
+        return text

@@ -1,0 +1,74 @@
+"""Which runs are alive: this user's and those of others, of whom nothing is believed that only they could say."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from weighbridge.runner import state
+from weighbridge.runner.trust import Foreign, NotTrusted, opened
+
+USERS = Path("/run/user")
+"""Where systemd puts the run-time folder of each user."""
+
+
+def holder(run_id: str) -> Path | None:
+    """The state folder whose lock the living process of this run holds, None where it is dead.
+
+    Root asks of every user's runs too, but a run of which root has a folder is root's: nobody else keeps it alive.
+    Of a folder that may not be read the run is taken to be alive.
+    """
+    is_roots = os.geteuid() == 0 and (state.base() / run_id).is_dir()
+    for base, owner in ((state.base(), os.geteuid()), *([] if is_roots else _others())):
+        with contextlib.suppress(NotTrusted):
+            if _is_locked(base, owner, run_id):
+                return base / run_id
+    return None
+
+
+def alive(run_id: str) -> bool:
+    """Whether a process of this run lives."""
+    return holder(run_id) is not None
+
+
+def foreign(runs: Iterable[str]) -> list[Foreign]:
+    """What is in the place of a state folder, or of the lock of one of these runs, and is not believed."""
+    found: dict[Foreign, None] = {}
+    for base, owner in ((state.base(), os.geteuid()), *_others()):
+        try:
+            with contextlib.suppress(OSError), opened(base, (), owner):
+                pass
+            for run_id in runs:
+                try:
+                    _is_locked(base, owner, run_id)
+                except NotTrusted as error:
+                    found[error.foreign] = None
+        except NotTrusted as error:
+            found[error.foreign] = None
+    return list(found)
+
+
+def _is_locked(base: Path, owner: int, run_id: str) -> bool:
+    try:
+        with opened(base, (run_id, "lock"), owner) as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _others() -> Iterator[tuple[Path, int]]:
+    """The bases that other users' runs have, with the user to whom each must belong."""
+    if os.geteuid() != 0:
+        yield state.ROOTS, 0
+        return
+    for path in sorted(USERS.glob("*/weighbridge")):
+        if path.parent.name.isdecimal():
+            yield path, int(path.parent.name)
+    for path in sorted(state.TEMPORARY.glob("weighbridge-*")):
+        user = path.name.removeprefix("weighbridge-")
+        if user.isdecimal():
+            yield path, int(user)

@@ -1,0 +1,49 @@
+"""Where one trial takes place: its sites, their hosts and machines, and what is between them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from weighbridge.meters.machines import Idle
+from weighbridge.meters.meter import Meter
+from weighbridge.model.plugin import Endpoint
+from weighbridge.model.site import Link, Site
+from weighbridge.model.study import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine: how many CPUs it has, which roles are on it, and who reads its files (None: they are here)."""
+
+    cpus: int
+    roles: tuple[Role, ...]
+    read: Callable[[str], bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where the roles of one workload are in one environment, on which hosts, and the meters of hosts by name."""
+
+    sites: Mapping[Role, Site]
+    endpoint: Endpoint
+    machines: Mapping[str, Machine]
+    """The machines that the sites are on: "host" is this one, which testbed hosts share, "host NAME" another."""
+    hosts: Mapping[Role, str] = field(default_factory=dict)
+    meters: Mapping[str, Meter] = field(default_factory=dict)
+    start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
+    """CPU seconds that starting any process takes in each site: runc's of an exec, which a native process has not."""
+    prepared: set[tuple[str, ...]] = field(default_factory=set)
+    """The commands that have made data in the server's site: added to by the first trial of each."""
+    cpus: Mapping[str, int] = field(default_factory=dict)
+    """The CPUs on which the processes of each site may run."""
+    inside: frozenset[Role] = frozenset({"server", "client", "solo"})
+    """The roles that are in the environment."""
+    links: tuple[Link, ...] = ()
+    """The cables with a rate, of the sites and of their hosts."""
+    machine_start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
+    """CPU seconds that starting any process takes of the whole machine: the engine's too."""
+    idle: Mapping[str, Idle] = field(default_factory=dict)
+    """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
+
+    def shares(self, machine: Machine) -> bool:
+        """Whether the roles on a machine share CPUs."""
+        return sum(self.cpus.get(role, 0) for role in machine.roles) > machine.cpus

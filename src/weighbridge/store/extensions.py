@@ -1,0 +1,65 @@
+"""A run whose number of blocks was changed after it had begun: each change is kept with the run."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.study import Repetitions
+from weighbridge.store.run import RunStore
+
+_KEY = "extensions"
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """One change. ``planned`` blocks became ``blocks``, when ``after`` blocks had finished trials.
+
+    ``planned`` of an adaptive run is where it stood. ``at`` is in seconds since the epoch.
+    """
+
+    planned: int
+    blocks: int
+    after: int
+    at: float
+
+    @property
+    def looked(self) -> bool:
+        """Whether there were results to look at before it."""
+        return self.after > 0
+
+
+def extensions(info: Mapping[str, str]) -> tuple[Extension, ...]:
+    """The changes of a run, the first one first, from its keys (``RunStore.info``). RunDirectoryError: unreadable."""
+    try:
+        return tuple(Extension(**each) for each in json.loads(info.get(_KEY, "[]")))
+    except (TypeError, ValueError):
+        raise RunDirectoryError("the run is damaged: what changed its number of blocks cannot be read") from None
+
+
+def extended(repetitions: Repetitions, changes: tuple[Extension, ...]) -> Repetitions:
+    """The repetitions after the changes. An adaptive run keeps its target, without its budget."""
+    if not changes:
+        return repetitions
+    blocks = changes[-1].blocks
+    if repetitions.blocks is not None:
+        return repetitions.model_copy(update={"blocks": blocks})
+    most = max(2, blocks)
+    return repetitions.model_copy(update={"min": min(repetitions.min, most), "max": most, "budget": None})
+
+
+def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:
+    """Record that the run is to have so many blocks; nothing where these are its own.
+
+    ``repetitions`` are those of its study. RunDirectoryError where it already has more.
+    """
+    before = extensions(store.info())
+    now = extended(repetitions, before)
+    done = max((trial.block for trial in store.finished()), default=0)
+    planned = now.blocks or done
+    if blocks < done:
+        raise RunDirectoryError(f"{store.directory} already has {done} blocks: --blocks takes {done} or more")
+    if blocks != planned:
+        change = Extension(planned, blocks, done, time.time())
+        store.set_info(_KEY, json.dumps([asdict(each) for each in (*before, change)]))

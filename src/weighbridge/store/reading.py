@@ -1,0 +1,109 @@
+"""What the rows of a run must be like, so that a damaged file is told as one here, and nothing else meets it.
+
+All sizes are bounded: what is computed from them stays finite.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    Json,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.flag import Flag
+from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
+from weighbridge.store.flags import flags_of
+
+Seconds = Annotated[float, Field(ge=0, le=1e11), AfterValidator(require_plausible)]
+Number = Annotated[int, Field(ge=0, le=2**53)]
+Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Measured = Annotated[float, AfterValidator(require_plausible)]
+AnyOutcome = Annotated[Outcome, BeforeValidator(Outcome)]
+Level = Json[dict[str, str]]
+
+
+_LEVEL: TypeAdapter[dict[str, str]] = TypeAdapter(Level)
+
+
+def _level(text: str) -> str:
+    _LEVEL.validate_python(text)
+    return text
+
+
+LevelText = Annotated[str, AfterValidator(_level)]
+Flags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
+
+
+class _Repetitions(BaseModel):
+    """As far as reports read them: another version may write more keys."""
+
+    blocks: Annotated[int, Field(ge=1, le=1000)] | None = None
+    target: Annotated[float, Field(gt=0, lt=1)] | None = None
+    min: Annotated[int, Field(ge=2, le=1000)] = 10
+    max: Annotated[int, Field(ge=2, le=1000)] = 60
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "_Repetitions":
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is more than max ({self.max})")
+        return self
+
+
+KEYS: TypeAdapter[list[tuple[str, str]]] = TypeAdapter(list[tuple[str, str]])
+KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
+    "equivalence": TypeAdapter(Annotated[float, Field(gt=0, lt=1)]),
+    "created": TypeAdapter(Seconds),
+    "repetitions": TypeAdapter(Json[_Repetitions]),
+    "ladder": TypeAdapter(Json[list[str | tuple[str, str | None]]]),
+    "networked": TypeAdapter(Json[list[str]]),
+    "absent": TypeAdapter(Json[list[tuple[str, LevelText, str]]]),
+    "loads": TypeAdapter(Json[dict[str, str]]),
+}
+"""What the values of these keys of a run are written as."""
+ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None]])
+CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, Json[dict[str, Any]]]])
+FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
+FINISHED = TypeAdapter(list[tuple[Number, Number, str, Level, str, AnyOutcome, str]])
+VALUES = TypeAdapter(
+    list[
+        tuple[
+            Number, Number, Number, str, str, LevelText, str, str, Literal["higher", "lower"], Measured, Seconds,
+            Flags,
+        ]
+    ]
+)  # fmt: skip
+TRIAL = ("id", "block", "attempt", "workload", "level", "environment", "outcome", "message", "started_at",
+         "duration_s", "measured_s", "flags")  # fmt: skip
+"""The columns of a trial; those of `TRIALS`."""
+TRIALS = TypeAdapter(
+    list[tuple[Number, Number, Number, str, LevelText, str, AnyOutcome, str, Seconds, Seconds, Seconds, Flags]]
+)
+PROCESS = ("trial", "role", "argv", "returncode", "duration_s", "stdout", "stderr")
+PROCESSES = TypeAdapter(list[tuple[Number, str, Json[list[str]], int, Seconds, str, str]])
+SAMPLE = ("trial", "site", "name", "value")
+SAMPLES = TypeAdapter(list[tuple[Number, str, str, Finite]])
+SERIES = TypeAdapter(list[tuple[Number, str, str, Json[tuple[Finite, ...]], Json[tuple[Finite, ...]]]])
+HISTOGRAMS = TypeAdapter(list[tuple[Number, str, str]])
+SPENT = TypeAdapter(list[tuple[Finite]])
+
+
+@contextmanager
+def checked(where: Path, what: str) -> Iterator[None]:
+    """Turn what does not fit into one sentence about a damaged file."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ", ".join(str(part) for part in first["loc"])
+        raise RunDirectoryError(f"{where} is damaged: {what} ({place}): {first['msg']}") from error

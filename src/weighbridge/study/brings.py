@@ -1,0 +1,66 @@
+"""What a study brings from outside of Weighbridge: the files that it reads and the machines that it reaches.
+
+A study is code: an OpenSSH configuration starts programs, and whoever starts the run is root on many machines. `plan`
+shows all of this, and `run` asks before it starts.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.model.study import Brings, Options, Study
+
+_STARTS = (
+    "proxycommand", "knownhostscommand", "localcommand", "remotecommand", "proxyjump", "include", "match",
+    "pkcs11provider", "securitykeyprovider", "xauthlocation", "identityagent",
+)  # fmt: skip
+"""Keywords of ssh_config(5) that start a program, load a library or read another file."""
+_LARGEST = 256 * 2**10
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """One thing from outside. ``place`` is the key in the study that names it; files are absolute."""
+
+    what: Brings
+    place: str
+    value: str
+    lines: tuple[str, ...] = ()
+    """Of an OpenSSH configuration: the lines that start programs or read further files."""
+
+
+def brought_by(study: Study) -> tuple[Brought, ...]:
+    """Everything that a study brings, each once, in the order of the study."""
+    file = study.file
+    parts: list[tuple[str, Options | None]] = [(f"hosts.{name}", host) for name, host in file.hosts.items()]
+    parts.append(("prometheus", file.prometheus))
+    parts += [(f"environments.{arm.name}", arm.options) for arm in study.arms if arm.aa_of is None]
+    parts += [(f"workloads.{cell.workload}", cell.options) for cell in study.cells]
+    for arm in study.arms:
+        parts += [
+            (f"environments.{arm.name}.workloads.{workload}", own) for (workload, _), own in arm.workloads.items()
+        ]
+    return tuple(dict.fromkeys(each for place, options in parts for each in _brought(place, options)))
+
+
+def _brought(place: str, options: Options | None) -> Iterator[Brought]:
+    for key, field in type(options).model_fields.items() if options is not None else ():
+        value = getattr(options, key)
+        if value is None:
+            continue
+        for what in (each for each in field.metadata if isinstance(each, Brings)):
+            is_file = what is not Brings.MACHINE and what is not Brings.SERVER
+            shown = str(Path(value).absolute()) if is_file else str(value)
+            lines = _starting_lines(Path(shown)) if what is Brings.SSH_CONFIGURATION else ()
+            yield Brought(what, f"{place}.{key}", shown, lines)
+
+
+def _starting_lines(path: Path) -> tuple[str, ...]:
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                lines = file.read(_LARGEST).decode(errors="replace").splitlines()
+            words = ((line.strip(), line.replace("=", " ").split()) for line in lines)
+            return tuple(line for line, said in words if said and said[0].lower() in _STARTS)
+    return ()

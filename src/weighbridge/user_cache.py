@@ -1,0 +1,19 @@
+"""Where a user's programs keep what they can make again."""
+
+import os
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
+
+
+def user_cache_folder() -> Path:
+    """``$XDG_CACHE_HOME/weighbridge``, else in the home folder. Raises Unavailable for a user who has none."""
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "weighbridge"
+    try:
+        return Path.home() / ".cache/weighbridge"
+    except RuntimeError:  # HOME is not set, and the user's number is not in the passwd database
+        raise Unavailable(
+            f"user {os.geteuid()} has no home folder to keep userlands in: set WEIGHBRIDGE_CACHE to a folder for "
+            "them (on a host that is reached by ssh: XDG_CACHE_HOME)"
+        ) from None

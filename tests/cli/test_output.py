@@ -1,0 +1,93 @@
+"""What others wrote gives a terminal no orders, and no encoding of standard output ends a command."""
+
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from weighbridge.cli import output
+from weighbridge.cli.app import main
+from weighbridge.cli.progress import Shown
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.trial import Trial, TrialRecord
+
+HOSTILE = "\x1b]0;title\x07\x1b[31m\x9b2J\x00\r\ud800\u202e"
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    for console in (output.out, output.err):
+        console.cache_clear()
+    yield
+    for console in (output.out, output.err):
+        console.cache_clear()
+
+
+def _table() -> Table:
+    table = Table(HOSTILE)
+    table.add_row(Text(HOSTILE))
+    return table
+
+
+def _ended_badly() -> None:
+    trial = Trial(1, 0, "tcp", (), "native")
+    Shown(None).ended(TrialRecord(trial, Outcome.SERVER_DIED, 1.0, 1.0, 1.0, message=HOSTILE))
+
+
+def _in_a_bar() -> None:
+    with Progress(console=output.err()) as bar:
+        Shown(bar).say(HOSTILE)
+
+
+def _failed() -> None:
+    with pytest.raises(SystemExit):
+        output.fail(f"the server refuses the query: {HOSTILE}", 3)
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda: output.out().print(HOSTILE, markup=False),
+        lambda: output.out().print(_table()),
+        lambda: Shown(None).say(HOSTILE),
+        lambda: output.print_json({HOSTILE: [HOSTILE]}),
+        _ended_badly,
+        _in_a_bar,
+        _failed,
+    ],
+)
+def test_nothing_that_others_wrote_reaches_the_terminal_as_an_order(
+    show: Callable[[], None], capsys: pytest.CaptureFixture[str]
+):
+    show()
+    shown = "".join(capsys.readouterr())
+    assert len(shown) > len(HOSTILE) / 2
+    assert not set(shown) & set(HOSTILE) - set("]0;title[31m2J")
+
+
+def test_json_is_the_same_whatever_standard_output_takes(monkeypatch: pytest.MonkeyPatch):
+    for encoding in ("utf-8", "ascii", "latin-1"):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        monkeypatch.setattr(sys, "stdout", stream)
+        for value in ({"±": "µs"}, {"€": HOSTILE + "\x7f"}):
+            stream.seek(0)
+            stream.truncate()
+            output.print_json(value)
+            stream.seek(0)
+            assert json.loads(stream.read()) == value
+
+
+def test_a_terminal_that_takes_only_ascii_is_shown_the_rest_escaped(monkeypatch: pytest.MonkeyPatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "argv", ["weighbridge", "studies"])
+    monkeypatch.setattr("weighbridge.cli.app.app", lambda **_: output.out().print("±3 %"))
+    main()
+    stream.flush()
+    stream.seek(0)
+    assert stream.read().strip() == "\\xb13 %"

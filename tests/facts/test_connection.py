@@ -1,0 +1,62 @@
+"""What the two ends of a path probe print, whose address was translated, and which packet filters were crossed."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.facts.connection import _filters, parse, translation
+
+DATA = Path(__file__).parent / "data"
+CONNECT, LISTEN = ((DATA / f"connection-{role}.txt").read_text() for role in ("connect", "listen"))
+
+
+def test_what_both_ends_tell():
+    near, far = parse(CONNECT), parse(LISTEN)
+    assert near is not None and far is not None
+    assert near.numbers["mss"] == 65483 and far.numbers["mss"] == 32768 and near.numbers["ttl"] == 1
+    assert near.addresses["own"] == far.addresses["peer"] == ("127.0.0.1", 43638)
+    ((interface, carried),) = near.interfaces
+    assert (interface.name, interface.kind, interface.mtu) == ("lo", "loopback", 65536)
+    assert interface.offloads == ("gro", "gso", "tso") and carried > 2 * 256 * 1024, "once in each direction"
+
+
+@given(st.integers(min_value=0, max_value=len(LISTEN)))
+def test_an_output_cut_short_is_read_as_nothing_or_as_what_it_says(end: int):
+    found = parse(LISTEN[:end])
+    whole = parse(LISTEN)
+    assert whole is not None
+    if found is not None:
+        assert found.addresses["own"] == whole.addresses["own"] and found.interfaces
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no answer\n", "namespace x\n", "namespace 1\n", "own 127.0.0.1\n", LISTEN + "more of it\n"]
+)
+def test_anything_else_is_nothing(text: str):
+    assert parse(text) is None
+
+
+@given(st.text())
+def test_no_text_is_a_fault(text: str):
+    parse(text)
+
+
+def test_a_translated_destination_is_seen():
+    """The client connected to port 23500, which the packet filter sent to the server's 23456."""
+    near, far = parse(CONNECT), parse(LISTEN)
+    assert near is not None and far is not None
+    assert translation(near.addresses["own"], ("127.0.0.1", 23500), far) == "destination"
+    assert translation(near.addresses["own"], ("127.0.0.1", 23456), far) == "none"
+    assert translation(("192.0.2.1", 43638), ("127.0.0.1", 23456), far) == "source"
+    assert translation(("192.0.2.1", 43638), ("127.0.0.1", 1), far) == "source and destination"
+    assert translation(("127.0.0.1", 40000), ("127.0.0.1", 23500), far) == "proxy", "a connection of its own"
+
+
+def test_rules_whose_counters_rose_were_crossed():
+    before, after = ((DATA / f"iptables-save-{when}.txt").read_text().splitlines() for when in ("before", "after"))
+    assert _filters(before, after) == [("filter INPUT", True), ("nat OUTPUT", True)]
+    assert _filters(after, after) == []
+    assert _filters(before, None) is None
+    assert _filters([], []) == []

@@ -1,0 +1,38 @@
+"""What is expected of a study before it runs: how often its meters read."""
+
+import pytest
+
+from weighbridge.meters.kernel import KernelMeter
+from weighbridge.report.readings import readings_a_second
+from weighbridge.runner.estimate import meter_hz
+from weighbridge.runner.session import Session
+from weighbridge.store.run import RunStore
+
+from .world import USERLAND, FakeWorkload, Told, World, context, study
+
+
+@pytest.mark.parametrize(("trial_s", "hz"), [(0.0, 10), (1.0, 10), (4.0, 5), (15.0, 2), (20.0, 1), (300.0, 1)])
+def test_meters_follow_the_length_of_the_trials(world: World, monkeypatch: pytest.MonkeyPatch, trial_s, hz):
+    monkeypatch.setattr(FakeWorkload, "expected_s", lambda *_: trial_s)
+    made = study()
+    read = made.file.meters.model_copy(update={"source": "kernel"})
+    assert meter_hz(made.model_copy(update={"file": made.file.model_copy(update={"meters": read})})) == hz
+
+
+def test_what_a_study_asks_of_its_meters_holds(world: World):
+    made = study()
+    for source, asked, hz in (("kernel", 0.5, 0.5), ("kernel", 3, 3), ("sysstat", "auto", 1)):
+        meters = made.file.meters.model_copy(update={"source": source, "hz": asked})
+        assert meter_hz(made.model_copy(update={"file": made.file.model_copy(update={"meters": meters})})) == hz
+
+
+def test_the_shortest_trial_counts_and_the_run_keeps_the_rate(
+    world: World, tmp_path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(FakeWorkload, "expected_s", lambda _, options: float(options.n))
+    monkeypatch.setattr(KernelMeter, "begin", lambda *_: pytest.fail("source: off"))
+    made = study("cpu: {kind: fake-solo, n: [8, 30]}", blocks=1)
+    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
+        store.begin(made, {"run_id": run.id})
+        Session(made, store, run, USERLAND, Told()).go()
+        assert readings_a_second(store) == meter_hz(made) == 3

@@ -1,0 +1,86 @@
+"""The idle level in a session: looked at while nothing runs, kept with the run and with each trial."""
+
+from pathlib import Path
+
+import pytest
+
+from weighbridge.meters.opened import meters
+from weighbridge.model.study import Meters, Study
+from weighbridge.runner import machine_use, session
+from weighbridge.runner.machine_use import IdleLevels
+from weighbridge.runner.session import Session
+from weighbridge.store.run import RunStore
+
+from .world import USERLAND, FakeSite, Told, World, context, study
+
+
+def metered(made: Study) -> Study:
+    """With meters, as far as the idle level is concerned."""
+    return made.model_copy(update={"file": made.file.model_copy(update={"meters": Meters()})})
+
+
+@pytest.fixture
+def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """Who was awake at each look."""
+    awake: list[set[str]] = []
+    look = IdleLevels.look
+
+    def noted(self: IdleLevels) -> None:
+        awake.append(world.awake())
+        look(self)
+
+    monkeypatch.setattr(IdleLevels, "look", noted)
+    monkeypatch.setattr(machine_use, "FIRST_S", 0.01)
+    monkeypatch.setattr(machine_use, "AGAIN_S", 0.01)
+    monkeypatch.setattr(session, "meters", lambda _: meters(Meters(source="off")))
+    return awake
+
+
+def run(path: Path, made: Study) -> None:
+    with RunStore(path / "run", writable=True) as store, context(path) as shared:
+        store.begin(made, {"run_id": shared.id})
+        Session(made, store, shared, USERLAND, Told()).go()
+
+
+@pytest.mark.parametrize(("between_s", "expected"), [(0.0, 1 + 3), (1e9, 1)])
+def test_it_is_looked_at_first_and_then_between_blocks(
+    world: World, looks: list[set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, between_s, expected
+):
+    monkeypatch.setattr(machine_use, "BETWEEN_S", between_s)
+    run(tmp_path, metered(study(blocks=3)))
+    assert looks == [set()] * expected, "nobody was awake"
+    with RunStore(tmp_path / "run") as store:
+        assert sum(scope == "idle" for scope, *_ in store.facts()) == 2 * expected
+        solo = {trial["id"] for trial in store.trials() if trial["workload"] == "cpu"}
+        told = {sample["trial"] for sample in store.samples() if sample["name"] == "idle_cpus"}
+        assert told == {trial["id"] for trial in store.trials()} - solo
+
+
+def test_without_meters_nobody_looks(world: World, looks: list[set[str]], tmp_path: Path):
+    run(tmp_path, study(blocks=1))
+    assert looks == []
+    with RunStore(tmp_path / "run") as store:
+        assert not [sample for sample in store.samples() if sample["name"] in ("measured_busy_s", "idle_cpus")]
+
+
+def test_nobody_looks_for_programs_without_a_counterpart(world: World, looks: list[set[str]], tmp_path: Path):
+    run(tmp_path, metered(study("cpu: {kind: fake-solo}", blocks=1)))
+    assert looks == []
+
+
+def test_a_machine_that_tells_nothing_is_no_reason_to_fail(
+    world: World, looks: list[set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(machine_use, "read_here", lambda path: b"")
+    run(tmp_path, metered(study(blocks=1)))
+    with RunStore(tmp_path / "run") as store:
+        assert {trial["outcome"] for trial in store.trials()} == {"ok"}
+        assert not [scope for scope, *_ in store.facts() if scope == "idle"]
+
+
+def test_reading_a_site_does_not_need_its_network(world: World, looks: list[set[str]], tmp_path: Path):
+    """A fake site's host reads no file at all: TCP's counters are then absent."""
+    run(tmp_path, metered(study(blocks=1)))
+    assert isinstance(world.sites[0], FakeSite)
+    with RunStore(tmp_path / "run") as store:
+        assert not [sample for sample in store.samples() if str(sample["name"]).startswith("tcp_")]

@@ -1,0 +1,91 @@
+"""Clients on several hosts in turn: a factor of every workload that has a client."""
+
+import pytest
+
+from weighbridge.errors import StudyError
+from weighbridge.model.study import Study
+from weighbridge.study.loader import check
+from weighbridge.study.schedule import block
+from weighbridge.study.source import parse
+
+TEXT = """
+study: s
+question: q
+hosts: {here: {kind: local}, elsewhere: {kind: testbed}}
+placement: {server: here, client: [here, elsewhere]}
+baseline: native
+environments:
+  native: {kind: native}
+  inner:  {kind: netns, clients: [here]}
+  port:   {kind: docker, network: bridge, publish: true}
+workloads:
+  tcp: {kind: iperf3, duration: 1s, parallel: [1, 2]}
+  cpu: {kind: sysbench-cpu}
+"""
+
+
+def loaded(text: str = TEXT) -> Study:
+    return check(parse(text, "s.yaml"))
+
+
+def told(before: str, after: str) -> str:
+    with pytest.raises(StudyError) as raised:
+        loaded(TEXT.replace(before, after))
+    return str(raised.value)
+
+
+def test_a_workload_with_a_client_has_a_cell_for_the_clients_of_each_host():
+    cells = [(cell.workload, dict(cell.level), cell.client) for cell in loaded().cells]
+    assert cells == [
+        ("tcp", {"parallel": "1", "client": "here"}, "here"),
+        ("tcp", {"parallel": "1", "client": "elsewhere"}, "elsewhere"),
+        ("tcp", {"parallel": "2", "client": "here"}, "here"),
+        ("tcp", {"parallel": "2", "client": "elsewhere"}, "elsewhere"),
+        ("cpu", {}, ""),
+    ]
+
+
+def test_an_environment_is_measured_with_the_clients_that_reach_it():
+    study = loaded()
+    by_client = {cell.client: [arm.name for arm in study.arms_of(cell)] for cell in study.cells}
+    assert by_client == {
+        "here": ["native", "inner", "port", "native-again"],
+        "elsewhere": ["native", "port", "native-again"],
+        "": ["native", "inner", "port", "native-again"],
+    }
+    trials = block(study, 1)
+    assert len(trials) == len({*trials}) == 2 * 4 + 2 * 3 + 4
+    assert not [t for t in trials if t.environment == "inner" and dict(t.level).get("client") == "elsewhere"]
+
+
+def test_without_a_list_nothing_is_swept():
+    study = loaded(
+        TEXT.replace("[here, elsewhere]", "elsewhere").replace(", clients: [here]", "").replace("netns", "native")
+    )
+    assert [dict(cell.level) for cell in study.cells] == [{"parallel": "1"}, {"parallel": "2"}, {}]
+    assert [cell.client for cell in study.cells] == ["elsewhere", "elsewhere", ""]
+
+
+def test_options_of_an_environment_hold_for_the_clients_of_every_host():
+    study = loaded(TEXT.replace("publish: true}", "publish: true, workloads: {tcp: {duration: 2s}}}"))
+    port = next(arm for arm in study.arms if arm.name == "port")
+    durations = {study.options(port, cell).duration for cell in study.cells if cell.workload == "tcp"}
+    assert durations == {2.0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        (", clients: [here]", "", "clients: [here]"),
+        ("native}", "native, clients: [here]}", "baseline"),
+        ("clients: [here]", "clients: [her]", "did you mean 'here'?"),
+        ("clients: [here]", "clients: []", "no client"),
+        ("clients: [here]", "clients: here", "clients"),
+        ("[here, elsewhere]", "[here, here]", "twice"),
+        ("[here, elsewhere]", "[]", "client"),
+        ("[here, elsewhere]", "[here, there]", "there is no host 'there'"),
+        ("elsewhere: {kind: testbed}", "elsewhere: {kind: local}", "this machine"),
+    ],
+)
+def test_mistakes(before: str, after: str, says: str):
+    assert says in told(before, after)
