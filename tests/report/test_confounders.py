@@ -63,16 +63,18 @@ def test_flags_are_said_plainly_and_once(run):
              for name in ("native", "bridge", "host", "native-again")}  # fmt: skip
     store = run(costs={"bridge": 1.25, "host": 1.0}, flags=flags, blocks=2)
     sentence = (
-        "in 8 of 8 trials other programs, the engine and the kernel kept 0.81 to 0.82 CPUs busy beside what is "
-        "measured (flagged above 0.75)"
+        "in 8 of 8 trials other processes, the engine or the kernel used 0.81 to 0.82 CPUs (flagged above 0.75)"
     )
-    assert shown(store, width=300).count(sentence) == 1 and shown(store, width=300).count("CPUs busy") == 1
-    assert page_of(store).text.count("CPUs busy beside") == 1 and "What the remarks mean" in page_of(store).text
+    assert shown(store, width=300).count(sentence) == 1 and shown(store, width=300).count("0.82 CPUs") == 1
+    assert page_of(store).text.count("0.82 CPUs (flagged") == 1 and "What the remarks mean" in page_of(store).text
     some = run(costs={"bridge": 1.25, "host": 1.0}, flags={(1, "bridge"): (
         Flag(FlagCode.GENERATOR_SATURATED), Flag(FlagCode.STEAL, figures={"share": 0.02}),
     )})  # fmt: skip
     text = shown(some, width=300)
-    assert "bridge: the client was itself the limit (its CPU was full, or it was throttled) in 1 of 10 trials" in text
+    assert (
+        "bridge: the load generator was the bottleneck (its CPU was saturated, or it was throttled) in 1 of 10 trials"
+        in text
+    )
     assert "bridge: the hypervisor took 2.0 % of the CPU time" in text
 
 

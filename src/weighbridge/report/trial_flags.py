@@ -40,8 +40,7 @@ WORDS: dict[str, Words] = {
     ),
     FlagCode.OTHER_WORK: Words(
         "{} CPUs busy outside the sites",
-        "other programs, the engine and the kernel kept {} CPUs busy beside what is measured"
-        f" (flagged above {FOREIGN:g})",
+        f"other processes, the engine or the kernel used {{}} CPUs (flagged above {FOREIGN:g})",
         "cpus",
     ),
     FlagCode.STEAL: _share("steal", "the hypervisor took {} % of the CPU time (steal; flagged above 1 %)"),
@@ -71,7 +70,7 @@ WORDS: dict[str, Words] = {
         "client",
     ),
     FlagCode.GENERATOR_SATURATED: Words(
-        "generator saturated", "the client was itself the limit (its CPU was full, or it was throttled)"
+        "generator saturated", "the load generator was the bottleneck (its CPU was saturated, or it was throttled)"
     ),
     FlagCode.SEARCH_GENERATOR: Words(
         "search ended by the generator",
