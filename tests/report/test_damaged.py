@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from weighbridge.cli import replicate
 from weighbridge.cli.app import app
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.study import Meters
 from weighbridge.report.confounders import confounders
 from weighbridge.report.levels import hosts_of
 from weighbridge.report.plan import meters_hz
@@ -131,7 +130,7 @@ def test_what_is_only_odd_is_reported(run: Path):
 def test_whatever_the_study_of_a_run_says_it_is_read(run: Path, text: str):
     _write(run, "run", "value WHERE key = 'study_text'", text)
     with RunStore(run) as store:
-        assert meters_hz(store) == Meters().hz
+        assert meters_hz(store) == 1.0
         assert hosts_of(store) == ()
         assert confounders(store.facts(), "native", ("native", "host", "bridge"), store.info()["study_text"])
 
@@ -142,7 +141,7 @@ def test_whatever_the_study_of_a_run_says_it_is_read(run: Path, text: str):
     [
         "PRAGMA user_version=-5",
         "PRAGMA user_version=0",
-        "PRAGMA user_version=3",
+        "PRAGMA user_version=4",
         "DROP TABLE cell",
         "DELETE FROM environment",
         "DELETE FROM cell",

@@ -3,7 +3,7 @@
 import pytest
 
 from weighbridge.meters.kernel import KernelMeter
-from weighbridge.report.readings import readings_a_second
+from weighbridge.report.plan import meters_hz
 from weighbridge.runner.estimate import meter_hz
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
@@ -35,4 +35,4 @@ def test_the_shortest_trial_counts_and_the_run_keeps_the_rate(
     with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
         store.begin(made, {"run_id": run.id})
         Session(made, store, run, USERLAND, Told()).go()
-        assert readings_a_second(store) == meter_hz(made) == 3
+        assert meters_hz(store) == meter_hz(made) == 3

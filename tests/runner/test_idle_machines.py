@@ -32,7 +32,7 @@ def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     monkeypatch.setattr(IdleLevels, "look", noted)
     monkeypatch.setattr(machine_use, "FIRST_S", 0.01)
     monkeypatch.setattr(machine_use, "AGAIN_S", 0.01)
-    monkeypatch.setattr(session, "meters", lambda _: meters(Meters(source="off")))
+    monkeypatch.setattr(session, "meters", lambda _, hz: meters(Meters(source="off"), hz))
     return awake
 
 

@@ -34,10 +34,18 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
     with contextlib.suppress(OSError, ValueError, IndexError):
         readings["load1"] = float(text(proc / "loadavg").split()[0])
     for what in ("cpu", "memory", "io"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            some = text(proc / "pressure" / what).splitlines()[0]
-            readings[f"psi_{what}_s"] = int(some.rsplit("total=", 1)[1]) / 1e6
+        if (waited := waited_s(what, proc, file)) is not None:
+            readings[f"psi_{what}_s"] = waited
     return readings
+
+
+def waited_s(what: str, proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> float | None:
+    """Give the seconds since boot in which some program waited for ``what`` (``cpu``, ``memory``, ``io``)."""
+    path = proc / "pressure" / what
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        some = (path.read_text() if file is None else file(str(path)).decode()).splitlines()[0]
+        return int(some.rsplit("total=", 1)[1]) / 1e6
+    return None
 
 
 def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:

@@ -81,7 +81,7 @@ class Watch:
         self.waited_s = max((now - then for then, now in zip(self._waits, self._read(), strict=True)), default=0.0)
 
     def _read(self) -> list[float]:
-        return [host.read(file=reader).get("psi_io_s", 0.0) for reader in self.readers]
+        return [host.waited_s("io", file=reader) or 0.0 for reader in self.readers]
 
     def cables(self, seconds: float) -> list[Flag]:
         """Each cable's share of its rate over the seconds in which data were on it."""

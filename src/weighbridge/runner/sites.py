@@ -60,7 +60,7 @@ class Sites:
         self.hosts = open_hosts(self.study, self.run)
         for cell in self.study.cells:
             for arm in self.study.arms_of(cell):
-                if _networked(cell):
+                if registry.workloads()[cell.kind].transports:
                     # each environment has ports of its own: a published port takes its number on the whole host
                     ports = self._ports.setdefault((arm.name, cell.client), {})
                     if cell.workload not in ports:
@@ -295,7 +295,3 @@ def _first_of_each_client(study: Study, transport: Transport) -> list[Cell]:
         if transport in registry.workloads()[cell.kind].transports:
             found.setdefault(cell.client, cell)
     return list(found.values())
-
-
-def _networked(cell: Cell) -> bool:
-    return bool(registry.workloads()[cell.kind].transports)

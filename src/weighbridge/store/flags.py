@@ -61,7 +61,10 @@ def flags_json(flags: Iterable[Flag]) -> str:
 
 def flags_of(stored: str) -> tuple[Flag, ...]:
     """The flags in a stored list, objects or an older run's sentences. ValueError where it is no such list."""
-    entries = json.loads(stored)
+    try:
+        entries = json.loads(stored)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"no list of flags ({type(error).__name__})") from error
     if not isinstance(entries, list):
         raise ValueError(f"no list of flags: {stored:.80}")
     return tuple(flag_of_sentence(each) if isinstance(each, str) else _flag(each) for each in entries)
