@@ -21,7 +21,13 @@ OPTIONS = {"host": {"network": "host"}, "bridge": {"network": "bridge", "publish
            "overlay": {"network": "overlay", "publish": True}}  # fmt: skip
 
 
-BRANCHING = [["native", None], ["host", "native"], ["bridge", "native"], ["published", "bridge"], ["overlay", "bridge"]]
+BRANCHING = [
+    ["native", None],
+    ["host", "native"],
+    ["bridge", "native"],
+    ["published", "bridge"],
+    ["overlay", "bridge"],
+]
 BRANCHES = {"host": 1.02, "bridge": 1.2, "published": 1.3, "overlay": 1.5}
 JOINTS, BARS = 2, 3
 """Layers of the waterfall."""
@@ -65,7 +71,7 @@ def test_a_ladder_may_branch(run):
 
 
 def test_what_was_not_measured_is_stepped_over(run):
-    """A step is against the nearest environment below it that was measured, and is explained by what differs there."""
+    """A step is against the nearest environment below it that was measured, and what differs there is told of it."""
     facts = {"host/server": {"not honoured: memory": "no limit"}}
     workloads = [TCP, Workload("udp", [(REQUESTS, 1000, 0.01)])]
     away = {("udp", "bridge"), ("udp", "host")}

@@ -19,10 +19,16 @@ KEYS = {
 def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
-    assert list(document) == ["study", "run", "format", "schema", "date", "kernel", "engine", "versions", "hosts",
-                              "paths", "noise_floor", "trusted", "costs", "ladder", "percentiles", "curves", "broke"]  # fmt: skip
+    assert list(document) == [
+        "study", "run", "format", "schema", "date", "kernel", "engine", "versions", "hosts", "paths", "noise_floor",
+        "trusted", "costs", "ladder", "percentiles", "curves", "broke",
+    ]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
-    assert document["format"] == document["schema"] == FORMAT and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
+    assert (
+        document["format"] == document["schema"] == FORMAT
+        and document["trusted"] is True
+        and 0 < document["noise_floor"] < 0.05
+    )
     assert all(set(cost) == KEYS for cost in document["costs"])
     bridge = document["costs"][0]
     assert bridge["environment"] == "bridge" and bridge["level"] == {} and bridge["unit"] == "bit/s"

@@ -2,12 +2,14 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from weighbridge.report.analysis import analyse
 from weighbridge.report.content import Analysis, Comparison, Latency, LatencyReport, MetricReport
 from weighbridge.report.curve_json import curves_json
+from weighbridge.report.gate import Finding
 from weighbridge.report.latency import PERCENTS
 from weighbridge.report.numbers import points
 from weighbridge.report.provenance import provenance
@@ -18,7 +20,7 @@ FORMAT = 2
 """Version of the document and of ``costs.csv``; `report_json` says what changed in which."""
 
 
-def report_json(store: RunStore) -> dict[str, Any]:
+def report_json(store: RunStore, analysis: Analysis | None = None) -> dict[str, Any]:
     """Give the stable document of ``report --json``; every value is JSON, infinite numbers are null.
 
     - ``study``: the study's name. ``run``: the run's id. ``format``: the version of this document, 2 (``schema``: the
@@ -28,8 +30,8 @@ def report_json(store: RunStore) -> dict[str, Any]:
     - ``date``: when the run began, ISO 8601 in UTC. ``kernel``: of the machine that Weighbridge ran on.
       ``engine``: environment -> engine and version, without environments that have none. ``versions``:
       ``weighbridge`` (null in older runs), ``host`` (program -> version), ``userland`` (Debian package -> version).
-      ``hosts``: name -> facts of the study's own hosts (``kernel`` of an ssh host, ...). ``paths``: the network path of
-      each environment, as it was found; {} where it was not looked at.
+      ``hosts``: name -> facts of the study's own hosts (``kernel`` of an ssh host, ...). ``paths``: the network path
+      of each environment, as it was found; {} where it was not looked at.
     - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not known.
     - ``trusted``: false where the A/A arm shows a cost, true where no such false cost was seen (which says nothing
       about how small a cost the session sees: see ``noise_floor``); null without an A/A arm or with fewer than two
@@ -41,8 +43,8 @@ def report_json(store: RunStore) -> dict[str, Any]:
       - ``unit``: unit of ``baseline_value``. ``better``: "higher" or "lower".
       - ``baseline_value``: the baseline's median over the blocks compared (without any, over its own), in ``unit``;
         null where it has no value.
-      - ``cost``, ``cost_low``, ``cost_high``: the typical cost with its 95 % interval as sentences say it: positive is
-        worse, 0 is no cost, ``cost_low`` <= ``cost_high``. ``cost_unit``: "%" of the baseline's value, or ``unit``
+      - ``cost``, ``cost_low``, ``cost_high``: the typical cost with its 95 % interval as sentences say it: positive
+        is worse, 0 is no cost, ``cost_low`` <= ``cost_high``. ``cost_unit``: "%" of the baseline's value, or ``unit``
         where the cost is a difference ("points" where ``unit`` is "%"). All null without a complete block; with a
         single block there is no interval, and the limits are null.
       - ``typical``, ``low``, ``high``: the same cost as the ratio to the baseline, 1.0 is no cost; null where it is a
@@ -71,7 +73,7 @@ def report_json(store: RunStore) -> dict[str, Any]:
     - ``broke``: one object per workload, level and environment in which trials broke under their load:
       ``environment``, ``workload``, ``level``, ``broke`` and ``of`` (trials), ``reason``.
     """
-    analysis = analyse(store)
+    analysis = analysis or analyse(store)
     return {
         "study": analysis.study,
         "run": analysis.run_id,
@@ -137,6 +139,25 @@ def _worsening(cost: Cost | None, unit: str) -> dict[str, float | str | None]:
     }
 
 
+def limits_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison.
+
+    ``limit``: the expression. ``environment``, ``workload`` (with its level, as a limit writes it), ``metric``.
+    ``outcome``: "exceeded", "kept" or "undecided", and ``reason``, why. ``cost``, ``cost_low``, ``cost_high``,
+    ``cost_unit`` and ``blocks`` as in ``costs``.
+    """
+    found = []
+    for finding in findings:
+        target = finding.target
+        cost = target.row.cost if target.row is not None else None
+        found.append({
+            "limit": finding.limit.text, "environment": target.environment, "workload": target.workload,
+            "metric": target.metric, "outcome": finding.outcome, "reason": finding.reason,
+            **_worsening(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
+        })  # fmt: skip
+    return found
+
+
 def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
@@ -166,8 +187,8 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
 
     Measurements: one row per measurement, and one without a metric per trial that failed or broke; ``order`` is the
     place in the session from 1, ``flags`` are joined by "; ". Costs: the keys of `report_json` (``engine``: the
-    environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the means), ``adjusted_p``
-    (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
+    environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the means),
+    ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
     """
     analysis = analyse(store)
     directory.mkdir(parents=True, exist_ok=True)
@@ -194,7 +215,8 @@ COST_COLUMNS = {
     "baseline_value": float, "value": float, "cost": float, "cost_low": float, "cost_high": float, "cost_unit": str,
     "scale": str, "typical": float, "low": float, "high": float,
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
-    "noise_floor": float, "aa": bool, "flags": str, "format": int, "run": str, "date": str, "kernel": str, "engine": str,
+    "noise_floor": float, "aa": bool, "flags": str, "format": int, "run": str, "date": str, "kernel": str,
+    "engine": str,
 }  # fmt: skip
 
 

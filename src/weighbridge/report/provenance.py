@@ -1,4 +1,4 @@
-"""Where a run's numbers come from, for machines: when, on which kernel, engines, programs, hosts and network paths."""
+"""Where a run's numbers come from, for machines: date, kernel, engines, programs, hosts, network paths."""
 
 import json
 from collections.abc import Iterable

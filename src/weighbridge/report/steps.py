@@ -4,8 +4,9 @@ from weighbridge.report.content import Analysis, MetricReport, Step
 from weighbridge.report.sentences import sentence, swept
 
 LADDER_INTRODUCTION = (
-    "Each step is compared with the one that it adds to inside the same blocks: its cost is measured, never the difference"
-    " of two costs. The steps of all metrics are a family of their own in the correction for many comparisons (Holm)."
+    "Each step is compared inside the same blocks with the environment that it adds to: its cost is measured, never"
+    " the difference of two costs. The steps of all metrics are a family of their own in the correction for many"
+    " comparisons (Holm)."
 )
 
 

@@ -6,7 +6,16 @@ The unit is one fresh run; two environments are compared block by block (value *
 
 from weighbridge.statistics.classic import ClassicTests, PairedT, TwoSample, classic_tests
 from weighbridge.statistics.comparison import LOOKS_SHARE, compare
-from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict, cost_difference, cost_percent, scale_of
+from weighbridge.statistics.cost import (
+    Better,
+    Cost,
+    Interval,
+    Scale,
+    Verdict,
+    cost_difference,
+    cost_percent,
+    scale_of,
+)
 from weighbridge.statistics.diagnostics import Flags, Trend, flags
 from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.multiplicity import holm

@@ -54,7 +54,9 @@ def _missteps(ladder: Sequence[Rung], names: Sequence[str]) -> Iterator[tuple[Pl
             yield place, f"ladder: '{name}' adds to itself: name another environment that stands above it"
         elif base is not None and base not in above:
             below = any(base == rung.name for rung in ladder[number:])
-            why = "stands below it: list it above" if below else f"is not in the ladder above it{nearest(base, above)}"
+            why = (
+                "stands below it: list it above" if below else f"is not in the ladder above it{nearest(base, above)}"
+            )
             yield place, f"ladder: '{name}' adds to '{base}', which {why}"
         above.append(name)
 

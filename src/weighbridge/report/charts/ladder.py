@@ -1,7 +1,7 @@
 """The ladder as a waterfall: each bar is one step's own cost, from where the environment that it adds to stands.
 
-A ladder that branches has its branches side by side: each begins where the environment that they share stands, to which
-a thin line leads, and its label names that environment.
+A ladder that branches has its branches side by side: each begins where the environment that they share stands, to
+which a thin line leads, and its label names that environment.
 """
 
 import math
@@ -37,7 +37,8 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> "alt.LayerChart | None":
     """Give the steps as floating bars with the interval of each step; None where none has a cost.
 
     A bar begins where the own comparison of the environment that it adds to puts that (percent of the baseline)
-    and ends where the step's own typical ratio leads from there. The grey band around its beginning is the noise floor.
+    and ends where the step's own typical ratio leads from there. The grey band around its beginning is the noise
+    floor.
     """
     import altair as alt
 
