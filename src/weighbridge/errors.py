@@ -70,6 +70,18 @@ class Untrusted(WeighbridgeError):
     exit_code = 10
 
 
+class LimitExceeded(WeighbridgeError):
+    """``report --fail-if``: a cost is above its limit with its whole interval."""
+
+    exit_code = 11
+
+
+class LimitUndecided(WeighbridgeError):
+    """``report --fail-if``: no cost is above its limit for certain, but of some it cannot be told."""
+
+    exit_code = 12
+
+
 class Leftovers(WeighbridgeError):
     """``clean --check`` found something, or ``clean`` could not remove it."""
 

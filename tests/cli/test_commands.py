@@ -350,6 +350,33 @@ def test_what_studies_lists_can_be_copied_on_any_terminal(
     assert all(len(line) <= width or any(name in line for name in names) for line in said.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (["docker-bridge.tcp.throughput > 90%"], 0),
+        (["docker-bridge.tcp.throughput > -90%"], 11),
+        (["docker-bridge.tcp.throughput > 0%"], 12),
+        (["docker-bridge.tcp.throughput > 0%", "docker-bridge.tcp.throughput > -90%"], 11),
+    ],
+)
+def test_a_report_that_fails_above_a_limit(weighbridge: Weighbridge, run: Path, limits: list[str], code: int):
+    """Whatever the answer is, the report itself is written."""
+    said = weighbridge("report", run, *(word for limit in limits for word in ("--fail-if", limit)))
+    assert said.code == code and (run / "report.html").exists()
+    assert ("limit kept: " in said.out) == (code == 0)
+    lines = [line for line in said.err.splitlines() if line.startswith("weighbridge: ")]
+    assert len(lines) == (len(limits) if code else 0)
+    said = weighbridge("report", run, "--json", *(word for limit in limits for word in ("--fail-if", limit)))
+    assert said.code == code
+    assert [each["limit"] for each in json.loads(said.out)["limits"]] == limits
+
+
+@pytest.mark.parametrize("limit", ["nonsense", "dokcer.tcp.throughput > 5%", "docker-bridge.tcp.throughput > 5ms"])
+def test_what_is_no_limit_writes_nothing(weighbridge: Weighbridge, run: Path, limit: str):
+    one_sentence(weighbridge("report", run, "--fail-if", limit), 2, "--fail-if", limit)
+    assert not (run / "report.html").exists()
+
+
 def test_a_report_for_people(weighbridge: Weighbridge, run: Path):
     said = weighbridge("report", run)
     assert said.code == 0
@@ -574,6 +601,8 @@ CODES = {
     "EnvironmentLost": 8,
     "TrialsFailed": 9,
     "Untrusted": 10,
+    "LimitExceeded": 11,
+    "LimitUndecided": 12,
     "Leftovers": 1,
 }
 

@@ -1,10 +1,20 @@
 """`weighbridge report`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, err, examples, out, print_json
+from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
+from weighbridge.errors import LimitExceeded, LimitUndecided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from weighbridge.report.gate import Finding
+
+
+T = TypeVar("T")
 
 
 def register(app: typer.Typer) -> None:
@@ -15,6 +25,7 @@ def register(app: typer.Typer) -> None:
             "weighbridge report runs/first-look-20261121-090000",
             "weighbridge report RUN --all",
             "weighbridge report RUN --json",
+            "weighbridge report RUN --fail-if 'bridge.tcp.throughput > 35%'",
         )
     )
     def report(
@@ -24,25 +35,65 @@ def register(app: typer.Typer) -> None:
         page: Path | None = typer.Option(
             None, "--html", help="Where the page goes (default: report.html in the run)."
         ),
+        fail_if: list[str] = typer.Option(
+            [],
+            "--fail-if",
+            metavar="LIMIT",
+            help="End with an exit code of its own where a cost is above a limit. Can be repeated.",
+        ),
     ) -> None:
         """Show the verdicts of a run and write its page, from what is stored."""
         from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
         from weighbridge.report.analysis import analyse
+        from weighbridge.report.gate import finding_sentence, judge
         from weighbridge.report.html import write_html
-        from weighbridge.report.machine import report_json
+        from weighbridge.report.limit import parse_limit
+        from weighbridge.report.machine import limits_json, report_json
+        from weighbridge.report.sentences import printable
         from weighbridge.report.terminal import print_report
         from weighbridge.store.run import RunStore
 
+        limits = _checked(lambda: [parse_limit(each) for each in fail_if])  # before a run is read
         run = run_directory(run)
         with RunStore(run) as store:
-            if as_json:
-                print_json(report_json(store))
-                return
             analysis = analyse(store)
+            findings = _checked(lambda: judge(limits, analysis))  # before anything is written
+            if as_json:
+                document = report_json(store, analysis)
+                print_json({**document, "limits": limits_json(findings)} if limits else document)
+                _answer(findings)
+                return
             written = write_html(store, page or run / "report.html", analysis)
             beside = write_beside(store, analysis)[1] if (run / PAGE).exists() else None
             print_report(analysis, out(), whole=whole)
         err().print(f"report: {written}", markup=False)
         if beside is not None:
             err().print(f"published and measured: {beside}", markup=False)
+        for finding in findings:
+            if finding.outcome == "kept":
+                out().print(printable(finding_sentence(finding)), markup=False, soft_wrap=True)
+        _answer(findings)
+
+
+def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
+    """What is read of the limits; a wrong one is a wrong command line."""
+    from weighbridge.report.limit import LimitError
+    from weighbridge.report.sentences import printable
+
+    try:
+        return read()
+    except LimitError as error:
+        fail(f"--fail-if {printable(str(error))}", WRONG_COMMAND_LINE)
+
+
+def _answer(findings: "Sequence[Finding]") -> None:
+    """Raise what the limits come to, unless every one of them is kept: with a line for each that is not."""
+    from weighbridge.report.gate import finding_sentence
+    from weighbridge.report.sentences import printable
+
+    lines = [printable(finding_sentence(each)) for each in findings if each.outcome != "kept"]
+    if any(each.outcome == "exceeded" for each in findings):
+        raise LimitExceeded("\n".join(lines))
+    if lines:
+        raise LimitUndecided("\n".join(lines))

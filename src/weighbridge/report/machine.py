@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from weighbridge.report.analysis import analyse
 from weighbridge.report.bottleneck import Bottleneck
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_json import curves_json
+from weighbridge.report.gate import Finding
 from weighbridge.report.latency import PERCENTS
 from weighbridge.report.merged_latency import Latency, LatencyReport
 from weighbridge.report.numbers import points
@@ -22,7 +24,7 @@ FORMAT = 2
 """Version of the document and of ``costs.csv``; `report_json` says what changed in which."""
 
 
-def report_json(store: RunStore) -> dict[str, Any]:
+def report_json(store: RunStore, analysis: Analysis | None = None) -> dict[str, Any]:
     """Give the stable document of ``report --json``; every value is JSON, infinite numbers are null.
 
     - ``study``: the study's name. ``run``: the run's id. ``format``: the version of this document, 2 (``schema``: the
@@ -83,7 +85,7 @@ def report_json(store: RunStore) -> dict[str, Any]:
     - ``broke``: one object per workload, level and environment in which trials broke under their load:
       ``environment``, ``workload``, ``level``, ``broke`` and ``of`` (trials), ``reason``.
     """
-    analysis = analyse(store)
+    analysis = analysis or analyse(store)
     return {
         "study": analysis.study,
         "run": analysis.run_id,
@@ -161,6 +163,25 @@ def _worsening(cost: Cost | None, unit: str) -> dict[str, float | str | None]:
         "cost_high": _finite(worse.high) if known else None,
         "cost_unit": "%" if cost.scale == "ratio" else points(unit),
     }
+
+
+def limits_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison.
+
+    ``limit``: the expression. ``environment``, ``workload`` (with its level, as a limit writes it), ``metric``.
+    ``outcome``: "exceeded", "kept" or "undecided", and ``reason``, why. ``cost``, ``cost_low``, ``cost_high``,
+    ``cost_unit`` and ``blocks`` as in ``costs``.
+    """
+    found = []
+    for finding in findings:
+        target = finding.target
+        cost = target.row.cost if target.row is not None else None
+        found.append({
+            "limit": finding.limit.text, "environment": target.environment, "workload": target.workload,
+            "metric": target.metric, "outcome": finding.outcome, "reason": finding.reason,
+            **_worsening(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
+        })  # fmt: skip
+    return found
 
 
 def _cost(report: MetricReport, row: Comparison) -> dict[str, Any]:
