@@ -29,6 +29,7 @@ from weighbridge.runner.clean import Found, Leftover
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, load
+from weighbridge.study.profiles import load as load_profile
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
 from weighbridge.userland import build
@@ -86,8 +87,8 @@ def one_sentence(said: Said, code: int, *words: str) -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A finished run of the bundled study with made-up numbers."""
-    study = load("first-look")
+    """A finished run of the bundled study, with clients here alone, with made-up numbers."""
+    study = load_profile("first-look", "here")
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(study, {"run_id": "0123456789ab"})
         store.add_facts("host", {"kernel": "Linux <6.1>", "CPU": "Imaginary"})

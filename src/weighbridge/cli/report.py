@@ -45,12 +45,12 @@ def register(app: typer.Typer) -> None:
         """Show the verdicts of a run and write its page, from what is stored."""
         from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
+        from weighbridge.model.text import printable
         from weighbridge.report.analysis import analyse
         from weighbridge.report.gate import finding_sentence, judge
         from weighbridge.report.html import write_html
         from weighbridge.report.limit import parse_limit
         from weighbridge.report.machine import limits_json, report_json
-        from weighbridge.report.sentences import printable
         from weighbridge.report.terminal import print_report
         from weighbridge.store.run import RunStore
 
@@ -78,8 +78,8 @@ def register(app: typer.Typer) -> None:
 
 def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
     """What is read of the limits; a wrong one is a wrong command line."""
+    from weighbridge.model.text import printable
     from weighbridge.report.limit import LimitError
-    from weighbridge.report.sentences import printable
 
     try:
         return read()
@@ -89,8 +89,8 @@ def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
 
 def _answer(findings: "Sequence[Finding]") -> None:
     """Raise what the limits come to, unless every one of them is kept: with a line for each that is not."""
+    from weighbridge.model.text import printable
     from weighbridge.report.gate import finding_sentence
-    from weighbridge.report.sentences import printable
 
     lines = [printable(finding_sentence(each)) for each in findings if each.outcome != "kept"]
     if any(each.outcome == "exceeded" for each in findings):
