@@ -64,4 +64,4 @@ def test_the_client_of_a_level():
 
 def test_words():
     assert words(LOOPBACK) == "loopback, MSS 65483"
-    assert interfaces(BRIDGE) == "veth (host), veth (server)"
+    assert interfaces(BRIDGE) == "host: veth; server: veth"

@@ -13,6 +13,8 @@ from weighbridge.report.matrix_section import matrix_section
 from weighbridge.report.outputs import processes
 from weighbridge.report.overtime_sections import overtime_sections
 from weighbridge.report.page import FULL_PX, place, render, write_page
+from weighbridge.report.path_sections import path_sections
+from weighbridge.report.path_words import INTRODUCTION
 from weighbridge.report.remarks import CODES
 from weighbridge.report.sections import groups, ladders, sections, sweeps
 from weighbridge.report.sentences import (
@@ -66,7 +68,8 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         nothing=NOTHING,
         answer=answer(analysis),
         matrix=matrix_section(analysis),
-        path=[],  # what changes on the path: the table below the matrix
+        path=path_sections(analysis),
+        path_introduction=INTRODUCTION,
         top=top,
         colours=charts.colours(analysis),
         sentences=verdict_sentences(analysis),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from weighbridge.model.path import Interface, NetworkPath
+from weighbridge.model.path import NetworkPath
 from weighbridge.model.study import CLIENT
 
 SCOPE = "path"
@@ -79,15 +79,15 @@ def words(path: NetworkPath) -> str:
 
 
 def interfaces(path: NetworkPath) -> str:
-    """The interfaces in words, in the order of the path: ``veth wb-1 (host), eth0 (server)``."""
-    return ", ".join(_interface(each) for each in path.interfaces) or "not known"
-
-
-def _interface(each: Interface) -> str:
-    if each.kind == "loopback":
+    """The interfaces in words, by place in the order of the path: ``host: veth, bridge; server: veth``."""
+    if path.loopback:
         return "loopback"
-    named = each.name if each.kind == "other" else each.kind
-    return f"{named} ({'host' if each.place.startswith('host ') else each.place})"
+    by_place: dict[str, list[str]] = {}
+    for each in path.interfaces:
+        by_place.setdefault(each.place, []).append(each.name if each.kind == "other" else each.kind)
+    hosts = [place for place in by_place if place.startswith("host ")]
+    named = {place: "host" if len(hosts) == 1 else place.removeprefix("host ") for place in hosts}
+    return "; ".join(f"{named.get(place, place)}: {', '.join(kinds)}" for place, kinds in by_place.items())
 
 
 def _alike(one: int | None, other: int | None) -> bool:

@@ -26,6 +26,7 @@ from weighbridge.report.sentences import (
 )
 from weighbridge.report.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.terminal_matrix import STYLES, matrix_tables
+from weighbridge.report.terminal_paths import path_parts
 from weighbridge.report.terminal_tables import blocks_of, costs_table, percentiles_table, resources_table
 from weighbridge.report.trial_flags import said_once
 
@@ -160,6 +161,7 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["Renderab
     style = "bold red" if trusted is False else "yellow" if not trusted or imprecise(analysis) else "green"
     parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
     parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
+    parts += path_parts(analysis)
     parts += [_indented(line) for line in analysis.calibration]
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
     parts += [_indented(line, "yellow") for line in once]
