@@ -41,6 +41,7 @@ class NetperfOptions(Options):
         Field(description="Request and response, one at a time, or a stream to the server"),
     ] = "TCP_RR"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same test before it, thrown away")] = 1.0
     request_size: Annotated[PacketSize | None, Field(description="Bytes of a request (RR: 1 B)")] = None
     response_size: Annotated[PacketSize | None, Field(description="Bytes of a response (RR: as the request)")] = None
     message_size: Annotated[
@@ -104,9 +105,9 @@ class Netperf(Workload):
         argv = ("netserver", "-D", "-N", "-4", "-L", at.listen, "-p", str(at.port))
         return Command(argv, deadline_s=options.duration + 150, listens=(("tcp", at.port),))
 
-    def warm_up(self, options: NetperfOptions, at: Endpoint) -> Command:
-        """One second of the same test."""
-        return _client(options, at, 1)
+    def warm_up(self, options: NetperfOptions, at: Endpoint) -> Command | None:
+        """The same test for a while; None where the study wants none."""
+        return _client(options, at, options.warm_up) if options.warm_up else None
 
     def packet_size(self, options: NetperfOptions, at: Endpoint) -> int | None:
         """Bytes of a datagram's payload, of request and response the larger; None of TCP."""
