@@ -512,3 +512,22 @@ def test_a_rate_that_the_workload_was_told_and_met(world: World, monkeypatch: py
     monkeypatch.setattr(FakeWorkload, "asked_rate", lambda *_: Measurement(SPEED, 42.0))
     (flag,) = [flag for flag in measure(world).flags if flag.code in BOTTLENECKS]
     assert (flag.code, flag.text, dict(flag.figures)) == (FlagCode.ASKED_RATE, "x/s", {"share": 1.0, "rate": 42.0})
+
+
+# -- whose fault it is -----------------------------------------------------------------------------
+
+
+def test_a_fault_of_a_plugin_fails_its_trial(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "command", lambda *_: {}["nothing"])
+    failed(measure(world), Outcome.PROGRAM_FAILED, "fake failed with KeyError")
+    monkeypatch.undo()
+    monkeypatch.setattr(FakeWorkload, "parse", lambda *_: ().index(1))
+    failed(measure(world), Outcome.UNPARSEABLE, "fake failed with ValueError")
+
+
+@pytest.mark.parametrize("place", ["_prepare", "_measure", "_further", "_limit"])
+def test_a_fault_of_the_runner_is_not_saved_as_the_parsers(world: World, monkeypatch: pytest.MonkeyPatch, place: str):
+    monkeypatch.setattr(trials, place, lambda *_: {}["nothing"])
+    with pytest.raises(KeyError):
+        measure(world)
+    assert all(program.stopped for program in world.programs), "the server is stopped all the same"

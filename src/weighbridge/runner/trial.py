@@ -29,6 +29,7 @@ from weighbridge.runner.costs import derived, usage, without_the_start, work_of
 from weighbridge.runner.machine_use import all_who_worked
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.missing import missing
+from weighbridge.runner.result import Result, plugin_faults
 from weighbridge.runner.stage import Stage
 
 READY_S = 20.0
@@ -67,14 +68,11 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         _measure(workload, options, stage, course)
         course.metering.end()
         _stop_server(course)
-        parsed = workload.parse(options, course.completed)
-        course.busy_s = workload.busy_s(options, course.completed)
-        histograms = workload.histograms(options, course.completed)
-        told = workload.flags(options, course.completed)
-        further = _further(workload, options, parsed, course, stage)
-        limit = _limit(workload, options, parsed, course, stage)
-        measurements = (*parsed, *further)  # the headline stays the first
-        told = (*told, limit)
+        with plugin_faults(workload, Unparseable):
+            found = Result.read(workload, options, course.completed)
+        course.busy_s, histograms = found.busy_s, found.histograms
+        measurements = (*found.parsed, *_further(workload, found, course, stage))  # the headline stays the first
+        told = (*found.flags, _limit(workload, options, found, course, stage))
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
         server = course.completed.get("server")
@@ -82,9 +80,6 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
             outcome, message = Outcome.BROKE, why.format(message)
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
-    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as fault:
-        # a fault of a plug-in, most likely of its parser: the output is kept, and the run goes on
-        outcome, message = Outcome.UNPARSEABLE, f"{workload.kind} failed with {type(fault).__name__}: {fault}"
     finally:
         _stop_server(course, quietly=True)
     course.metering.end()  # of a trial that failed
@@ -114,13 +109,16 @@ def _prepare(workload: Workload, options: Any, stage: Stage) -> None:
     """Make what the server starts from, and what it reads."""
     if len(workload.roles) < 2:
         return
-    site, command = stage.sites["server"], workload.prepare(options, stage.endpoint)
+    site, at = stage.sites["server"], stage.endpoint
+    with plugin_faults(workload, ProgramFailed):
+        command, restore = workload.prepare(options, at), workload.restore(options, at)
+        files = dict(workload.files(options, at))
     if command is not None and command.argv not in stage.prepared:
         _make_data(site, command, "prepared")
         stage.prepared.add(command.argv)
-    if (restore := workload.restore(options, stage.endpoint)) is not None:
+    if restore is not None:
         _make_data(site, restore, "restored")
-    for path, data in workload.files(options, stage.endpoint).items():
+    for path, data in files.items():
         site.put(path, data)
 
 
@@ -137,12 +135,10 @@ def _kills(stage: Stage, before: list[tuple[str, Mapping[str, float]]]) -> float
     return now - dict(before).get("server", {}).get("oom_kills", now)
 
 
-def _further(
-    workload: Workload, options: Any, parsed: tuple[Measurement, ...], course: _Course, stage: Stage
-) -> tuple[Measurement, ...]:
+def _further(workload: Workload, found: Result, course: _Course, stage: Stage) -> tuple[Measurement, ...]:
     """What the trial cost in resources."""
-    series, seconds = course.metering.series, workload.work_s(options) or course.measured_s
-    work = workload.done(options, parsed, course.completed) or work_of(parsed, seconds)
+    series, seconds = course.metering.series, found.work_s or course.measured_s
+    work = found.work or work_of(found.parsed, seconds)
     not_work_s = course.metering.own_cpu_s + stage.machine_start_cpu_s.get(workload.roles[-1], 0.0)
     everybody = all_who_worked(course.metering.machines, stage.idle, not_work_s, work)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
@@ -150,26 +146,28 @@ def _further(
     return (*everybody, *derived(course.measured_use, series, work), *whole)
 
 
-def _limit(workload: Workload, options: Any, parsed: tuple[Measurement, ...], course: _Course, stage: Stage) -> Flag:
+def _limit(workload: Workload, options: Any, found: Result, course: _Course, stage: Stage) -> Flag:
     """What limited the trial."""
-    sending_s = workload.sending_s(options, parsed) or course.measured_s
+    sending_s = found.sending_s or course.measured_s
     busy_s, watch = course.busy_s or course.measured_s, course.watch
     seen = Seen(course.measured_use, busy_s, watch.cables(sending_s), watch.waited_s)
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
     setting = Setting(stage.inside, stage.cpus, shared, workload.generator_threads(options))
-    return bottleneck(seen, setting, workload.asked_rate(options), parsed)
+    return bottleneck(seen, setting, found.asked_rate, found.parsed)
 
 
 def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) -> None:
-    measured = workload.roles[-1]
-    if len(workload.roles) > 1:
-        course.server = _serve(workload.command("server", options, stage.endpoint), stage.sites["server"], course)
+    measured, at = workload.roles[-1], stage.endpoint
+    with plugin_faults(workload, ProgramFailed):
+        served = workload.command("server", options, at) if len(workload.roles) > 1 else None
+        warm_up, command = workload.warm_up(options, at), workload.command(measured, options, at)
+    if served is not None:
+        course.server = _serve(served, stage.sites["server"], course)
     site = stage.sites[measured]
-    if (warm_up := workload.warm_up(options, stage.endpoint)) is not None:
+    if warm_up is not None:
         completed = _watched(site.start(warm_up), warm_up, course, "warm-up")
         if completed.returncode != 0:
             raise _of_the_warm_up(workload, options, course, completed)
-    command = workload.command(measured, options, stage.endpoint)
     if course.server is not None:  # what a program without a counterpart costs, its own site tells
         course.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     course.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
