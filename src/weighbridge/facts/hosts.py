@@ -6,6 +6,8 @@ from weighbridge.model.site import ClockOffset, Host
 
 COMPARED = ("kernel", "architecture", "CPU", "operating system", "version of dockerd", "clock source", "mitigations")
 """Facts that two hosts should have in common."""
+SHARED_CPUS = "those made on this machine share its CPUs: part of the work for a packet that arrives is done on its sender's CPU"
+"""Said where clients on another host are one of the things compared: there is no second machine behind them."""
 LARGE_OFFSET_S = 0.001
 """By which two clocks may differ, beyond what is known of it, before it is told."""
 
@@ -18,6 +20,8 @@ def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
         facts[name]["clock"] = str(offset)
     scopes = {f"host {name}": found for name, found in facts.items() if found}
     differences = found_differences(facts, clocks)
+    if {"local", "testbed"} <= {host.kind for host in hosts.values()}:
+        differences["CPUs"] = SHARED_CPUS
     return scopes | ({"host differences": differences} if differences else {})
 
 
