@@ -6,7 +6,7 @@ from weighbridge.model.site import ClockOffset, Host
 
 COMPARED = ("kernel", "architecture", "CPU", "operating system", "version of dockerd", "clock source", "mitigations")
 """Facts that two hosts should have in common."""
-SHARED_CPUS = "those made on this machine share its CPUs: part of the work for a packet that arrives is done on its sender's CPU"
+SHARED_CPUS = "those made on this machine share its CPUs: a packet's arrival is partly worked off on its sender's CPU"
 """Said where clients on another host are one of the things compared: there is no second machine behind them."""
 LARGE_OFFSET_S = 0.001
 """By which two clocks may differ, beyond what is known of it, before it is told."""
