@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.effect import Effect, effect
 from weighbridge.report.matrix_words import verdict_words
+from weighbridge.report.paths import PLACES
 from weighbridge.report.sentences import NOTHING, over_levels
-
-PLACES = {"here": "clients on this machine", "elsewhere": "clients elsewhere"}
-"""The levels of the factor ``client``, in words."""
 
 NAMED = 3
 """Costs that are named in a part of the sentence, the largest first."""
@@ -68,7 +66,9 @@ def answer(analysis: Analysis) -> str:
         told = [item for group in named for item in group]
         rest = [item for item in rest if all(item is not each for each in told)]
     what = ("step" if steps else "comparison") + ("" if len(rest) == 1 else "s")
-    if not parts:
+    if len(rest) == len(found) and parts:
+        parts.append(f"of {len(rest)} {what} {_counts(rest)}")
+    elif not parts:
         parts.append(f"{_no_cost(found)}: of {len(rest)} {what} {_counts(rest)}")
     elif len(rest) == 1:
         parts.append(f"the other {what} {_said(rest[0].row.shown_as, 1)}")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from weighbridge.model.interrupts import FACT
 from weighbridge.report.content import Remark
-from weighbridge.report.paths import Paths
+from weighbridge.report.paths import Paths, place_words
 from weighbridge.report.plan import Plan, study_file
 
 Fact = tuple[str, str, str, float]
@@ -140,13 +140,13 @@ def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, str], s
     if paths.networked is None:
         return (Remark("path", UNRECORDED),) if len(plan.environments) > 1 else ()
     several = len(paths.clients) > 1
-    found: dict[str, None] = {}
+    alike: dict[tuple[str, str], dict[str, None]] = {}
     for workload, level in labels:
         for name in plan.compared_on(workload, level):
             if text := paths.difference(workload, level, name, plan.baseline):
-                where = f", client on {paths.client_of(level)}" if several else ""
-                found[f"{name}{where}: {text}"] = None
-    return tuple(Remark("path", text) for text in found)
+                where = f", {place_words(paths.client_of(level))}" if several else ""
+                alike.setdefault((where, text), {})[name] = None
+    return tuple(Remark("path", f"{', '.join(names)}{where}: {text}") for (where, text), names in alike.items())
 
 
 def calibrated(facts: Iterable[Fact]) -> tuple[str, ...]:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from weighbridge.model.path import NetworkPath
-from weighbridge.report.answer import PLACES
 from weighbridge.report.numbers import quantity
 from weighbridge.report.path_table import Mechanism, PathTable
-from weighbridge.report.paths import interfaces
+from weighbridge.report.paths import interfaces, place_words
 
 TITLE = "What changes on the path"
 INTRODUCTION = (
@@ -32,7 +31,7 @@ _FIGURES = {
 
 def title(table: PathTable) -> str:
     """Return a table's title: where its clients are, if the study has them in several places."""
-    return f"{TITLE}, {PLACES.get(table.client, f'client on {table.client}')}" if table.client else TITLE
+    return f"{TITLE}, {place_words(table.client)}" if table.client else TITLE
 
 
 def figure_heads(table: PathTable) -> list[str]:

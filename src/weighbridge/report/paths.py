@@ -12,6 +12,9 @@ from weighbridge.model.study import CLIENT
 SCOPE = "path"
 """Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`weighbridge.model.path.NetworkPath`)."""
 
+PLACES = {"here": "clients on this machine", "elsewhere": "clients elsewhere"}
+"""Hosts of clients that say by their name where they are, in words; any other is named."""
+
 SAME_MSS = 0.05
 """Relative difference of two MSS up to which they are the same: a header's option more or less."""
 
@@ -70,6 +73,11 @@ def paths_of(facts: Iterable[tuple[str, str, str, float]], networked: str | None
             except ValidationError:
                 continue
     return Paths(found, None if networked is None else frozenset(map(str, json.loads(networked))))
+
+
+def place_words(client: str) -> str:
+    """Where the clients on a host are, in words."""
+    return PLACES.get(client, f"clients on {client}")
 
 
 def words(path: NetworkPath) -> str:

@@ -18,10 +18,11 @@ def path_parts(analysis: Analysis) -> "Iterator[RenderableType]":
 
     for group in first_of_each_client(path_tables(analysis)):
         yield Text(f"\n{title(group[0])}", style="bold")
-        yield _table(HEADS, [path_cells(row) for row in group[0].rows])
+        yield _table(HEADS, [[*cells[:-1], cells[-1].split(" ")[0]] for cells in map(path_cells, group[0].rows)])
         for table in [each for each in group if each.metrics][:1]:  # the page has those of every workload
             rows = [[row.environment, *figure_cells(table, row)] for row in table.rows]
-            yield _table((table.label, *figure_heads(table)), rows)
+            yield Text(f"in {table.label}")
+            yield _table(("environment", *figure_heads(table)), rows)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> "RenderableType":
