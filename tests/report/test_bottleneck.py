@@ -50,8 +50,11 @@ def test_more_than_half_of_both_sides_have_to_have_met_it():
     assert shared_limit([], six, "ms") is None and shared_limit([None] * 3, [None] * 3, "ms") is None
 
 
-def test_both_have_to_have_met_the_same():
-    assert shared_limit([CABLE] * 10, [GENERATOR] * 10, "requests/s") is None
+def test_limits_of_several_kinds_hide_a_difference_too():
+    found = shared_limit([CABLE] * 10, [GENERATOR] * 9 + [CABLE], "requests/s")
+    assert found is not None and (found.code, found.mixed, found.trials, found.of) == (CABLE.code, True, 20, 20)
+    half = [CABLE, GENERATOR] * 5
+    assert shared_limit(half, half, "requests/s") is not None and not shared_limit(half, [NONE] * 10, "requests/s")
 
 
 @pytest.mark.parametrize("unit", ["Mbit/s", "ms", "%", "count"])

@@ -22,12 +22,14 @@ def facts(**paths: NetworkPath) -> list[tuple[str, str, str, float]]:
 
 
 def test_paths_are_read_back_as_they_were_kept():
-    assert paths_of(facts(native=LOOPBACK, bridge=BRIDGE), '["tcp"]') == known(native=LOOPBACK, bridge=BRIDGE)
+    assert paths_of(facts(native=LOOPBACK, bridge=BRIDGE), {"networked": '["tcp"]'}) == known(
+        native=LOOPBACK, bridge=BRIDGE
+    )
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[1]", '{"transport": "ipx"}', "\x00"])
 def test_a_path_that_cannot_be_read_is_not_known(value: str):
-    assert paths_of([("path", "native@a", value, 0.0)], '["tcp"]').known == {}
+    assert paths_of([("path", "native@a", value, 0.0)], {"networked": '["tcp"]'}).known == {}
 
 
 def test_leaving_the_loopback_interface_is_a_difference_and_translation_is_the_isolation():

@@ -118,3 +118,10 @@ def test_precedence():
     assert kind(Seen(busy, 10.0, waited_s=9.0))[0] == FlagCode.GENERATOR
     assert kind(Seen(held, 10.0, waited_s=9.0))[0] == FlagCode.CPU_QUOTA
     assert kind(Seen(use(1.0, 9.5), 10.0, waited_s=9.0))[0] == FlagCode.CPUS
+
+
+def test_on_the_server_s_machine_a_generator_without_cpu_shows_the_cost():
+    """The kernel does the receiver's work partly on the sender's CPU: it carries what the environment costs."""
+    here = Setting(APART.inside, APART.cpus, apart=False)
+    assert kind(Seen(use(client=10.0), 10.0)) == (FlagCode.GENERATOR, "client")
+    assert kind(Seen(use(client=10.0), 10.0), here) == (FlagCode.CPUS, "client")

@@ -9,7 +9,7 @@ from weighbridge.meters.machines import RESOLUTION_S, Idle, Tcp, Use
 from weighbridge.model.plugin import Work
 from weighbridge.report.resources import by_difference, is_resource_use
 from weighbridge.runner import machine_use
-from weighbridge.runner.machine_use import IdleLevels, MachineUse, all_who_worked, networks_of
+from weighbridge.runner.machine_use import STOLEN, IdleLevels, MachineUse, all_who_worked, networks_of
 
 GBIT = Work(10.0, "gbit")
 LEVEL = {"host": Idle(0.1, 50.0)}
@@ -29,7 +29,7 @@ def figures(use: MachineUse | None, idle=LEVEL, not_work_s=0.0, work: Work | Non
 
 
 def test_what_one_machine_did_beyond_its_idle_level():
-    use = made(Use(2.0, 3.0, 0.6, 1100.0), tcp=Tcp(1000.0, 5.0), tool_s=0.05)
+    use = made(Use(2.0, 3.0, 0.6, 1100.0, 3.0), tcp=Tcp(1000.0, 5.0), tool_s=0.05)
     assert figures(use, not_work_s=0.25) == pytest.approx({
         "cpu_all_per_gbit": (3.0 - 2 * 0.1 - 0.05 - 0.25) / 10, "context_switches_per_gbit": 100.0,
         "tcp_retransmits_per_gbit": 0.5, "softirq_share": 20.0,
@@ -40,7 +40,7 @@ def test_what_one_machine_did_beyond_its_idle_level():
 
 @pytest.mark.parametrize("unit", ["1000_transactions", "1000_objects"])
 def test_other_units_of_work(unit):
-    found = all_who_worked(made(Use(2.0, 3.0, 0.6, 1100.0)), LEVEL, 0.0, Work(4.0, unit))
+    found = all_who_worked(made(Use(2.0, 3.0, 0.6, 1100.0, 3.0)), LEVEL, 0.0, Work(4.0, unit))
     assert {each.metric.name: each.metric.unit for each in found} == {
         f"cpu_all_per_{unit}": "s/1000", f"context_switches_per_{unit}": "1/1000", "softirq_share": "%"}  # fmt: skip
 
@@ -61,7 +61,7 @@ def test_below_the_resolution_there_is_no_figure(busy_s: float):
 
 def test_what_is_not_known_is_absent():
     assert figures(None) == {}
-    use = made(Use(2.0, 3.0, 0.6, 1100.0), Use(2.0, 3.0, 0.6, 1100.0))
+    use = made(Use(2.0, 3.0, 0.6, 1100.0, 3.0), Use(2.0, 3.0, 0.6, 1100.0, 3.0))
     assert set(figures(use)) == {"softirq_share"}, "the second machine has no idle level"
     assert set(figures(use, work=None)) == {"softirq_share"}
     assert set(figures(use, work=Work(0.0, "gbit"))) == {"softirq_share"}
@@ -113,3 +113,15 @@ def test_each_network_namespace_counts_once():
     apart = {"server": _site({}, "testbed", "a"), "client": _site({"net": "/proc/7/net/dev"}, "testbed", "b")}
     assert set(networks_of(apart)) == {
         ("a", "/proc/1/net/dev"), ("b", "/proc/1/net/dev"), ("b", "/proc/7/net/dev")}  # fmt: skip
+
+
+def test_where_a_hypervisor_took_part_the_cpu_time_of_all_is_not_known():
+    assert "cpu_all_per_gbit" in figures(made(Use(2.0, 3.0, 0.6, 1100.0, 3.0, STOLEN)))
+    assert "cpu_all_per_gbit" not in figures(made(Use(2.0, 3.0, 0.6, 1100.0, 3.0, 2 * STOLEN)))
+
+
+def test_all_who_worked_are_no_less_than_the_sites():
+    use, work = made(Use(2.0, 1.0, 0.1, 1100.0, 1.0)), Work(1.0, "gbit")
+    for sites_s, known in ((0.5, True), (1.5, False)):
+        found = {each.metric.name for each in all_who_worked(use, LEVEL, 0.0, work, sites_s)}
+        assert ("cpu_all_per_gbit" in found) is known

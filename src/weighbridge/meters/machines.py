@@ -31,12 +31,17 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a machine did in some ``seconds``: CPU seconds over all CPUs, context switches of all CPUs."""
+    """What a machine did in some ``seconds``: CPU seconds over all CPUs, context switches of all CPUs.
+
+    ``ticks_s`` is ``busy_s`` by the kernel's ticks, as ``softirq_s``; ``stolen`` the share that a hypervisor took.
+    """
 
     seconds: float
     busy_s: float
     softirq_s: float
     context_switches: float
+    ticks_s: float = 0.0
+    stolen: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,10 @@ def use(before: Snapshot | None, after: Snapshot | None) -> Use | None:
     seconds = after.at_s - before.at_s
     grown = {name: value - before.counters.get(name, value) for name, value in after.counters.items()}
     busy_s = after.counters["cpus"] * seconds - grown["unused_s"] - grown["steal_s"]
-    return Use(seconds, busy_s, grown["softirq_s"], grown.get("context_switches", 0.0))
+    stolen = max(0.0, grown["steal_s"]) / (after.counters["cpus"] * seconds) if seconds > 0 else 0.0
+    return Use(
+        seconds, busy_s, grown["softirq_s"], grown.get("context_switches", 0.0), grown.get("busy_s", 0.0), stolen
+    )
 
 
 def idle(found: Use) -> Idle:

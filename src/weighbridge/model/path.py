@@ -53,6 +53,12 @@ class NetworkPath(BaseModel):
         return all(each.kind == "loopback" for each in self.interfaces)
 
     @property
+    def segmentation(self) -> bool | None:
+        """Whether packets larger than the MTU go to its interfaces (TSO and GSO); None where that is not known."""
+        known = [each.offloads for each in self.interfaces if each.offloads is not None]
+        return all({"tso", "gso"} <= {*on} for on in known) if known else None
+
+    @property
     def mtu(self) -> int | None:
         """The smallest MTU of its interfaces, in bytes; None where none is known."""
         return min((each.mtu for each in self.interfaces), default=None)

@@ -42,7 +42,7 @@ def analyse(store: RunStore) -> Analysis:
     found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
     kept = durabilities(facts)
     found += differences(kept, plan.baseline)
-    paths = paths_of(facts, info.get("networked"))
+    paths = paths_of(facts, info)
     found += different_paths(paths, plan, labels)
     changed = remarks.about_changes(plan.changes)
     found += changed

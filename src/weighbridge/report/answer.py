@@ -1,6 +1,6 @@
 """The answer to a study's question in one sentence: what costs most (with a ladder: which step), and the rest.
 
-With both places of the clients (a level ``client`` of "here" and "elsewhere") each has a part of its own.
+Clients on several hosts (a level ``client``) have a part of the sentence each.
 """
 
 import json
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.effect import Effect, effect
 from weighbridge.report.matrix_words import verdict_words
-from weighbridge.report.paths import PLACES
 from weighbridge.report.sentences import NOTHING, over_levels
 
 NAMED = 3
@@ -29,9 +28,9 @@ class Found:
 
     @property
     def place(self) -> str:
-        """Where the clients are, as `PLACES` has it; empty where that is not swept."""
+        """The host of the clients; empty where that is not swept."""
         client = json.loads(self.report.level or "{}").get("client")
-        return client if isinstance(client, str) and client in PLACES else ""
+        return client if isinstance(client, str) else ""
 
     @property
     def effect(self) -> Effect | None:
@@ -55,14 +54,14 @@ def answer(analysis: Analysis) -> str:
         return "Too few blocks to say what costs how much: these are the measured values."
     found, steps = _found(analysis), bool(analysis.ladder)
     parts, rest = [], list(found)
-    for place in [each for each in ("", *PLACES) if any(item.place == each for item in found)]:
+    for place in sorted({item.place for item in found}, key=["", *(item.place for item in found)].index):
         here = [item for item in found if item.place == place]
         named = _named(here, steps=steps)
         if named:
             text = _step_costs(named) if steps else _costs(named)
-            parts.append(f"{PLACES[place]}: {text}" if place else text)
+            parts.append(f"{analysis.paths.place(place)}: {text}" if place else text)
         elif place:
-            parts.append(f"{PLACES[place]}: {_no_cost(here)}")
+            parts.append(f"{analysis.paths.place(place)}: {_no_cost(here)}")
         told = [item for group in named for item in group]
         rest = [item for item in rest if all(item is not each for each in told)]
     what = ("step" if steps else "comparison") + ("" if len(rest) == 1 else "s")
@@ -138,7 +137,7 @@ def _what(found: Found) -> str:
     """The metric in words; its workload's level without where the clients are, which is said before."""
     if not found.place:
         return found.report.phrase
-    return re.sub(r" \(\)", "", re.sub(r"client=\w+(, )?|, client=\w+", "", found.report.phrase))
+    return re.sub(r" \(\)", "", re.sub(r"client=[\w.-]+(, )?|, client=[\w.-]+", "", found.report.phrase))
 
 
 def _gain(found: Found, one: Effect) -> str:
@@ -148,7 +147,7 @@ def _gain(found: Found, one: Effect) -> str:
 def _no_cost(found: Iterable[Found]) -> str:
     """What is said where nothing differs."""
     same = {each.row.shown_as for each in found} == {"equivalent"}
-    return "no environment makes a difference" if same else "no difference is proven"
+    return "no environment makes a difference" if same else "no cost could be shown"
 
 
 def _counts(found: Iterable[Found]) -> str:
@@ -161,7 +160,13 @@ def _counts(found: Iterable[Found]) -> str:
 
 def _said(kind: str, count: int) -> str:
     one = "s" if count == 1 else ""
-    said = {"different": f"differ{one}", "equivalent": f"show{one} no difference", "broke": "broke under the load"}
+    said = {
+        "different": f"differ{one}",
+        "equivalent": f"show{one} no difference",
+        "broke": "broke under the load",
+        "inconclusive": "is undecided" if count == 1 else "are undecided",
+        "hidden": "is hidden" if count == 1 else "are hidden",
+    }
     return said.get(kind, verdict_words(kind))
 
 

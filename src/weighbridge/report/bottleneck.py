@@ -1,11 +1,12 @@
 """What limited the trials of both sides of a comparison, where that hides a difference between them.
 
-A full cable, and a generator outside of the environment that ran out of CPU, give both sides the same result whatever
+A full cable, and a generator on another machine that ran out of CPU, give both sides the same result whatever
 the environment costs. A rate that was asked for and met does so with rates only: its latency, jitter and loss are the
 environment's own. The CPU of what is inside the environment, its quota and its disks show a cost. Resource use is
 never hidden.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -34,8 +35,10 @@ class Bottleneck:
     """Median of the limit itself in ``unit``, where it is a rate."""
     unit: str
     trials: int
-    """How many trials met it."""
+    """How many trials met it, or another limit that hides."""
     of: int
+    mixed: bool = False
+    """Whether some of them met another limit."""
 
     @property
     def kind(self) -> str:
@@ -46,7 +49,8 @@ class Bottleneck:
     def words(self) -> str:
         """``both limited by the cable (99 % of 100 Mbit/s)``."""
         what = "its CPU" if self.rate is None else quantity(self.rate, self.unit)
-        return f"both limited by {_NAMES[self.code]} ({plain(100 * self.share, 2)}{SPACE}% of {what})"
+        mostly = ", mostly" if self.mixed else ""
+        return f"both limited{mostly} by {_NAMES[self.code]} ({plain(100 * self.share, 2)}{SPACE}% of {what})"
 
 
 _NAMES = {
@@ -67,17 +71,23 @@ def limit_of(flags: Sequence[Flag]) -> Flag | None:
 
 
 def shared_limit(first: Sequence[Flag | None], second: Sequence[Flag | None], unit: str) -> Bottleneck | None:
-    """Give the limit that more than half of the trials of both sides met, if it hides a metric in ``unit``."""
-    for code in HIDES_ALL | HIDES_RATES if is_rate(unit) else HIDES_ALL:
-        sides = [[flag for flag in side if flag is not None and flag.code == code] for side in (first, second)]
-        if all(len(met) > MOST * len(side) for met, side in zip(sides, (first, second), strict=True)):
-            met = [*sides[0], *sides[1]]
-            rates = [flag.figures["rate"] for flag in met if "rate" in flag.figures]
-            return Bottleneck(
-                code, median(flag.figures.get("share", 1.0) for flag in met), median(rates) if rates else None,
-                "bit/s" if code == FlagCode.CABLE else met[0].text, len(met), len(first) + len(second),
-            )  # fmt: skip
-    return None
+    """Give what limited more than half of the trials of each side, where it hides a metric in ``unit``.
+
+    Where several did, it is the commonest.
+    """
+    hiding = HIDES_ALL | HIDES_RATES if is_rate(unit) else HIDES_ALL
+    sides = [[flag for flag in side if flag is not None and flag.code in hiding] for side in (first, second)]
+    if not all(len(met) > MOST * len(side) for met, side in zip(sides, (first, second), strict=True)):
+        return None
+    every = [*sides[0], *sides[1]]
+    code = FlagCode(Counter(flag.code for flag in every).most_common(1)[0][0])
+    met = [flag for flag in every if flag.code == code]
+    rates = [flag.figures["rate"] for flag in met if "rate" in flag.figures]
+    return Bottleneck(
+        code, median(flag.figures.get("share", 1.0) for flag in met), median(rates) if rates else None,
+        "bit/s" if code == FlagCode.CABLE else met[0].text, len(every), len(first) + len(second),
+        mixed=len(met) < len(every),
+    )  # fmt: skip
 
 
 def counts(limits: Sequence[Flag | None]) -> Mapping[str, int]:

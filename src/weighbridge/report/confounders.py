@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from weighbridge.model.interrupts import FACT
 from weighbridge.report.content import Remark
-from weighbridge.report.paths import Paths, place_words
+from weighbridge.report.paths import Paths
 from weighbridge.report.plan import Plan, study_file
 
 Fact = tuple[str, str, str, float]
@@ -144,7 +144,7 @@ def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, str], s
     for workload, level in labels:
         for name in plan.compared_on(workload, level):
             if text := paths.difference(workload, level, name, plan.baseline):
-                where = f", {place_words(paths.client_of(level))}" if several else ""
+                where = f", {paths.place(paths.client_of(level))}" if several else ""
                 alike.setdefault((where, text), {})[name] = None
     return tuple(Remark("path", f"{', '.join(names)}{where}: {text}") for (where, text), names in alike.items())
 

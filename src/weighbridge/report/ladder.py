@@ -61,7 +61,11 @@ def climb(
             against = contexts[step.previous, step.row.environment]
             never = against.never_equivalent(report, step.row.environment, failing)
             limit = against.hidden(report, step.row.environment)
-            verdict = family.verdict(step.row.cost, p_value, aa, never_equivalent=never, hidden=limit is not None)
+            unknown = against.paths.missing(report.workload, report.level, step.previous, step.row.environment)
+            verdict = family.verdict(
+                step.row.cost, p_value, aa, never_equivalent=never or unknown, never_different=unknown,
+                hidden=limit is not None,
+            )  # fmt: skip
             row = replace(against.with_breaks(report, step.row), adjusted_p=p_value, verdict=verdict, aa=False)
             row = replace(row, hidden=limit if verdict == "hidden" else None)
             about = remarks.about(report, row, against)

@@ -155,12 +155,18 @@ def _targets(environment: str, workload: str, metric: str, analysis: Analysis) -
     begun = {each.label for each in analysis.metrics}
     tried = {(trial.label, trial.environment) for trial in analysis.trials}
     others = [name for name in analysis.environments if name not in (analysis.baseline, analysis.aa_arm)]
-    for label in _cells(workload, analysis):
+    cells = list(_cells(workload, analysis))
+    measured = {name for label, name in tried if label in cells} if len(cells) > 1 else set()
+    for label in cells:
         report = reports.get(label)
         if report is None and label in begun and workload == EVERY:
             continue  # another workload's metric
         for name in others if environment == EVERY else [environment]:
-            if label in begun and (label, name) not in tried and EVERY in (environment, workload):
+            if (
+                label in begun
+                and (label, name) not in tried
+                and (EVERY in (environment, workload) or name in measured)
+            ):
                 continue  # the environment is not measured on it
             rows = (row for row in report.comparisons if row.environment == name) if report else iter(())
             yield Target(name, label, metric, report, next(rows, None))

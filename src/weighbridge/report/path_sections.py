@@ -18,12 +18,12 @@ def _section(group: list[PathTable]) -> dict[str, Any]:
         "title": title(first),
         "label": first.label if first.metrics else "",
         "heads": [*HEADS, *figure_heads(first)],
-        "rows": [[*path_cells(row), *figure_cells(first, row)] for row in first.rows],
+        "rows": [[*path_cells(row), *figure_cells(row)] for row in first.rows],
         "others": [
             {
                 "label": each.label,
                 "heads": ["environment", *figure_heads(each)],
-                "rows": [[row.environment, *figure_cells(each, row)] for row in each.rows],
+                "rows": [[row.environment, *figure_cells(row)] for row in each.rows],
             }
             for each in others
             if each.metrics

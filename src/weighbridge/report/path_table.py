@@ -23,10 +23,12 @@ class Mechanism:
 class PathTable:
     """The paths of all environments for the clients on one host, with the figures of one workload.
 
-    ``client`` is that host, empty where all clients are on one; ``metrics`` are name and unit of the figures.
+    ``client`` is that host and ``place`` where that is, in words; both are empty where all clients are on one.
+    ``metrics`` are name and unit of the figures.
     """
 
     client: str
+    place: str
     label: str
     metrics: tuple[tuple[str, str], ...]
     rows: tuple[Mechanism, ...]
@@ -54,5 +56,6 @@ def path_tables(analysis: Analysis) -> tuple[PathTable, ...]:
             and name != analysis.aa_arm
         ]
         metrics = tuple((report.metric, report.unit) for report in shown)
-        found.append(PathTable(client if several else "", label, metrics, tuple(rows)))
+        where = (client, paths.place(client)) if several else ("", "")
+        found.append(PathTable(*where, label, metrics, tuple(rows)))
     return tuple(found)

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 
 from weighbridge.model.path import NetworkPath
-from weighbridge.report.numbers import quantity
+from weighbridge.report.numbers import plain
 from weighbridge.report.path_table import Mechanism, PathTable
-from weighbridge.report.paths import interfaces, place_words
+from weighbridge.report.paths import interfaces
 
 TITLE = "What changes on the path"
 INTRODUCTION = (
     "Probed before the first trial: the interfaces and netfilter rules whose counters rose while data were sent."
+    " A bridge counts no frames that it forwards, and an overlay's own namespace is not looked into: neither is here."
     " The figures are medians of the trials; CPU is that of the whole machine beyond its idle level."
 )
-HEADS = ("environment", "interfaces", "MTU / MSS", "translation", "routers", "rules")
+HEADS = ("environment", "interfaces", "MTU / MSS", "translation", "routers", "rules matched")
 """Of the columns about the path. Rules: of the hosts' packet filters."""
 _TRANSLATIONS = {
     "none": "none",
@@ -31,12 +32,16 @@ _FIGURES = {
 
 def title(table: PathTable) -> str:
     """Return a table's title: where its clients are, if the study has them in several places."""
-    return f"{TITLE}, {place_words(table.client)}" if table.client else TITLE
+    return f"{TITLE}, {table.place}" if table.place else TITLE
 
 
 def figure_heads(table: PathTable) -> list[str]:
-    """Return the heads of the figures' columns."""
-    return [next(words for start, words in _FIGURES.items() if name.startswith(start)) for name, _ in table.metrics]
+    """Return the heads of the figures' columns, with their units: ``CPU of all, s/Gbit``."""
+    found = []
+    for name, unit in table.metrics:
+        words = next(words for start, words in _FIGURES.items() if name.startswith(start))
+        found.append(f"{words}, {unit.replace('1/', 'per ')}")
+    return found
 
 
 def path_cells(row: Mechanism) -> list[str]:
@@ -47,12 +52,9 @@ def path_cells(row: Mechanism) -> list[str]:
     return [row.environment, interfaces(path), sizes, _TRANSLATIONS[path.translation], routers, _rules(path)]
 
 
-def figure_cells(table: PathTable, row: Mechanism) -> list[str]:
-    """Return the figures with their units; what was not measured is a dash."""
-    return [
-        "–" if value is None else quantity(value, unit)
-        for value, (_, unit) in zip(row.figures, table.metrics, strict=True)
-    ]
+def figure_cells(row: Mechanism) -> list[str]:
+    """Return the figures in the units of their heads; what was not measured is a dash."""
+    return ["–" if value is None else plain(value, 3) for value in row.figures]
 
 
 def first_of_each_client(tables: Sequence[PathTable]) -> list[list[PathTable]]:

@@ -12,9 +12,6 @@ from weighbridge.model.study import CLIENT
 SCOPE = "path"
 """Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`weighbridge.model.path.NetworkPath`)."""
 
-PLACES = {"here": "clients on this machine", "elsewhere": "clients elsewhere"}
-"""Hosts of clients that say by their name where they are, in words; any other is named."""
-
 SAME_MSS = 0.05
 """Relative difference of two MSS up to which they are the same: a header's option more or less."""
 
@@ -28,6 +25,18 @@ class Paths:
 
     known: Mapping[tuple[str, str], NetworkPath] = field(default_factory=dict)
     networked: frozenset[str] | None = None
+    local: str = "here"
+    """The name of this machine among the study's hosts."""
+    server: str = "here"
+    """The name of the server's host."""
+
+    def place(self, client: str) -> str:
+        """Where the clients on a host are, in words."""
+        if client == self.local:
+            return "clients on this machine"
+        if client == self.server:
+            return f"clients on {client}, beside the server"
+        return "clients elsewhere" if len(self.clients) <= 2 else f"clients on {client}"
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -59,11 +68,13 @@ class Paths:
         if here.loopback and there.loopback:  # whose MSS follows the window, from one connection to the next
             return ""
         unlike = here.loopback != there.loopback or here.mtu != there.mtu or not _alike(here.mss, there.mss)
+        offloads = {here.segmentation, there.segmentation}
+        unlike = unlike or offloads == {True, False}
         return f"{words(here)}, but {words(there)} in {baseline}" if unlike else ""
 
 
-def paths_of(facts: Iterable[tuple[str, str, str, float]], networked: str | None) -> Paths:
-    """Give the paths from a run's facts; what cannot be read is not known. ``networked``: the run's key, as JSON."""
+def paths_of(facts: Iterable[tuple[str, str, str, float]], info: Mapping[str, str]) -> Paths:
+    """Give the paths from a run's facts and keys; what cannot be read is not known."""
     found = {}
     for scope, key, value, _ in facts:
         environment, _, client = key.rpartition("@")
@@ -72,18 +83,15 @@ def paths_of(facts: Iterable[tuple[str, str, str, float]], networked: str | None
                 found[environment, client] = NetworkPath.model_validate_json(value)
             except ValidationError:
                 continue
-    return Paths(found, None if networked is None else frozenset(map(str, json.loads(networked))))
-
-
-def place_words(client: str) -> str:
-    """Where the clients on a host are, in words."""
-    return PLACES.get(client, f"clients on {client}")
+    networked = frozenset(map(str, json.loads(info["networked"]))) if "networked" in info else None
+    return Paths(found, networked, info.get("local_host", "here"), info.get("server_host", "here"))
 
 
 def words(path: NetworkPath) -> str:
     """A path in few words: ``loopback, MSS 65483`` or ``MTU 1500, MSS 1448``."""
     where = "loopback" if path.loopback else f"MTU {path.mtu}"
-    return f"{where}, MSS {path.mss}" if path.mss else where
+    sizes = f"{where}, MSS {path.mss}" if path.mss else where
+    return f"{sizes}, no segmentation offload" if path.segmentation is False else sizes
 
 
 def interfaces(path: NetworkPath) -> str:

@@ -142,7 +142,8 @@ def about_changes(changes: Sequence[Extension]) -> tuple[Remark, ...]:
     first, last = looked[0], looked[-1]
     how = "extended" if last.blocks > first.planned else "cut"
     at = " and ".join(str(change.after) for change in looked)
-    text = f"{how} from {first.planned} to {last.blocks} blocks after looking at {at}: a further look at the data"
+    text = f"{how} from {first.planned} to {last.blocks} blocks after looking at {at}"
+    text += ": after such looks more than 5 % of the verdicts are false alarms (about 7 % after one)"
     return (Remark("extended", text),)
 
 

@@ -20,7 +20,7 @@ def path_parts(analysis: Analysis) -> "Iterator[RenderableType]":
         yield Text(f"\n{title(group[0])}", style="bold")
         yield _table(HEADS, [[*cells[:-1], cells[-1].split(" ")[0]] for cells in map(path_cells, group[0].rows)])
         for table in [each for each in group if each.metrics][:1]:  # the page has those of every workload
-            rows = [[row.environment, *figure_cells(table, row)] for row in table.rows]
+            rows = [[row.environment, *figure_cells(row)] for row in table.rows]
             yield Text(f"in {table.label}")
             yield _table(("environment", *figure_heads(table)), rows)
 
@@ -31,7 +31,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> "RenderableTy
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column(heads[0], overflow="fold", min_width=max(len(row[0]) for row in rows))
+    table.add_column(heads[0], no_wrap=True)  # the others give way to it
     for head in heads[1:]:
         table.add_column(head, overflow="fold")
     for row in rows:

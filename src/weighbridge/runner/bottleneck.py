@@ -50,6 +50,8 @@ class Setting:
     """How many CPUs client and server share, where they do."""
     threads: int = 1
     """Threads of the measured process that can be busy at once."""
+    apart: bool = True
+    """Whether client and server are on two machines. On one, the receiver's work is partly done on the sender's."""
 
 
 @dataclass(slots=True)
@@ -116,8 +118,11 @@ def _asked(asked: Measurement | None, measured: Sequence[Measurement]) -> Flag |
 
 
 def _generator(seen: Seen, setting: Setting) -> Flag | None:
-    """A client outside of the environment that ran out of CPU while the server had some left."""
-    if "client" not in seen.use or "client" in setting.inside:
+    """A client on another machine, outside of the environment, that ran out of CPU while the server had some left.
+
+    On the server's machine its CPU carries part of what the environment costs: that shows the cost.
+    """
+    if "client" not in seen.use or "client" in setting.inside or not setting.apart:
         return None
     client = _used(seen, "client")
     limit = min(setting.threads, setting.cpus.get("client", setting.threads))

@@ -28,6 +28,8 @@ FIRST_S, AGAIN_S = 1.0, 0.5
 """How long the first look at idle machines takes, and each later one."""
 BETWEEN_S = 100 * AGAIN_S
 """At least so long after a look is the next: looking costs no more than one percent of a run."""
+STOLEN = 0.01
+"""Share of the CPU time that a hypervisor may take before that of all who worked cannot be told."""
 LOOKS = 5
 """How many of the last looks make the idle level."""
 Networks = Mapping[tuple[str, str], tuple[Read, str]]
@@ -89,6 +91,8 @@ class IdleLevels:
         time.sleep(AGAIN_S if self._looks else FIRST_S)
         for name, read in self.readers.items():
             if (used := machines.use(before[name], machines.snapshot(read))) is not None:
+                if used.busy_s < -RESOLUTION_S:  # the hypervisor took part of it: this look tells nothing
+                    continue
                 level = machines.idle(used)
                 self._looks.setdefault(name, deque(maxlen=LOOKS)).append(level)
                 self.keep(
@@ -129,6 +133,11 @@ class MachineUse:
             self.tcp = Tcp(after.sent - before.sent, after.retransmitted - before.retransmitted)
 
     @property
+    def stolen(self) -> float:
+        """The share of CPU time that a hypervisor took, on the machine where that was most."""
+        return max((used.stolen for used in self.uses.values()), default=0.0)
+
+    @property
     def complete(self) -> bool:
         """Whether every machine could be read."""
         return bool(self.uses) and self.uses.keys() == self.readers.keys()
@@ -148,26 +157,29 @@ class MachineUse:
 
 
 def all_who_worked(
-    use: MachineUse | None, idle: Mapping[str, Idle], not_work_s: float, work: Work | None
+    use: MachineUse | None, idle: Mapping[str, Idle], not_work_s: float, work: Work | None, sites_s: float = 0.0
 ) -> tuple[Measurement, ...]:
-    """Give the CPU seconds and context switches beyond idle per unit of work, retransmits per unit, softirq's share.
+    """Give CPU seconds and context switches beyond idle per unit of work, retransmits, softirq's share.
 
     ``not_work_s``: CPU seconds of meters and of starting the measured process. A figure is absent, and never zero,
-    where a machine has no reading or no idle level, or where the CPU time is below what the counters can tell.
+    where a machine has no reading or no idle level, or where the CPU time is below what the counters can tell. So is
+    the CPU time of all where a hypervisor took more than `STOLEN` (its time and idle time overlap), or where it is
+    less than ``sites_s``, what the sites used alone: then others gave way to the trial.
     """
     if use is None:
         return ()
-    return (*_per_work(use, idle, not_work_s, work), *(_softirq(use.uses) if use.complete else ()))
+    return (*_per_work(use, idle, not_work_s, work, sites_s), *(_softirq(use.uses) if use.complete else ()))
 
 
 def _per_work(
-    use: MachineUse, idle: Mapping[str, Idle], not_work_s: float, work: Work | None
+    use: MachineUse, idle: Mapping[str, Idle], not_work_s: float, work: Work | None, sites_s: float
 ) -> Iterator[Measurement]:
     if work is None or not math.isfinite(work.amount) or work.amount <= 0:
         return
     found: dict[str, tuple[str, float]] = {}
     beyond_s, switches = use.beyond_s(idle), use.switches(idle)
-    if beyond_s is not None and beyond_s - not_work_s > RESOLUTION_S * len(use.uses):
+    least_s = max(RESOLUTION_S * len(use.uses), sites_s - RESOLUTION_S)
+    if beyond_s is not None and beyond_s - not_work_s > least_s and use.stolen <= STOLEN:
         found["cpu_all"] = "s", beyond_s - not_work_s
     if switches is not None and switches > 0:
         found["context_switches"] = "1", switches
@@ -179,8 +191,11 @@ def _per_work(
 
 
 def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:
-    """Of all CPU time, the share that the kernel spent in software interrupts: most of its network stack."""
-    busy_s = sum(each.busy_s for each in uses.values())
+    """Of all CPU time, the share that the kernel spent in software interrupts: most of its network stack.
+
+    Both by the ticks of /proc/stat.
+    """
+    busy_s = sum(each.ticks_s for each in uses.values())
     share = sum(each.softirq_s for each in uses.values()) / busy_s if busy_s > RESOLUTION_S * len(uses) else -1.0
     if 0 <= share <= 1:
         yield Measurement(Metric("softirq_share", "%", "lower"), 100 * share)

@@ -66,6 +66,8 @@ def _about_workloads(study: Study) -> dict[str, str]:
     return {
         "loads": json.dumps(loads_of(study)),
         "networked": json.dumps(list(networked)),
+        "server_host": study.server_host,
+        "local_host": next((name for name, host in study.file.hosts.items() if host.kind == "local"), ""),
         "absent": json.dumps(absent),
     }
 

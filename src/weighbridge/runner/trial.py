@@ -140,7 +140,8 @@ def _further(workload: Workload, found: Result, course: _Course, stage: Stage) -
     series, seconds = course.metering.series, found.work_s or course.measured_s
     work = found.work or work_of(found.parsed, seconds)
     not_work_s = course.metering.own_cpu_s + stage.machine_start_cpu_s.get(workload.roles[-1], 0.0)
-    everybody = all_who_worked(course.metering.machines, stage.idle, not_work_s, work)
+    sites_s = sum(each.get("cpu_s", 0.0) for each in course.measured_use.values())
+    everybody = all_who_worked(course.metering.machines, stage.idle, not_work_s, work, sites_s)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     whole = usage(series, host_place(host_name), course.metering.measured)
     return (*everybody, *derived(course.measured_use, series, work), *whole)
@@ -149,10 +150,12 @@ def _further(workload: Workload, found: Result, course: _Course, stage: Stage) -
 def _limit(workload: Workload, options: Any, found: Result, course: _Course, stage: Stage) -> Flag:
     """What limited the trial."""
     sending_s = found.sending_s or course.measured_s
-    busy_s, watch = course.busy_s or course.measured_s, course.watch
-    seen = Seen(course.measured_use, busy_s, watch.cables(sending_s), watch.waited_s)
+    machines, watch = course.metering.machines, course.watch
+    had_s = (course.busy_s or course.measured_s) * (1 - min(0.9, machines.stolen if machines else 0.0))
+    seen = Seen(course.measured_use, had_s, watch.cables(sending_s), watch.waited_s)
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
-    setting = Setting(stage.inside, stage.cpus, shared, workload.generator_threads(options))
+    threads, apart = workload.generator_threads(options), len(stage.machines) > 1
+    setting = Setting(stage.inside, stage.cpus, shared, threads, apart)
     return bottleneck(seen, setting, found.asked_rate, found.parsed)
 
 
@@ -168,10 +171,10 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
         completed = _watched(site.start(warm_up), warm_up, course, "warm-up")
         if completed.returncode != 0:
             raise _of_the_warm_up(workload, options, course, completed)
-    if course.server is not None:  # what a program without a counterpart costs, its own site tells
-        course.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     course.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
     course.watch.begin()
+    if course.server is not None:  # what a program without a counterpart costs, its own site tells
+        course.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
     completed = _watched(site.start(command), command, course, measured)
     course.metering.window(begun, completed.duration_s)

@@ -1,7 +1,6 @@
 """What our program on vegeta's library prints: a line of JSON for each attack, and one more for a search's result."""
 
 import json
-import math
 from typing import Any
 
 from weighbridge.model.command import Completed
@@ -170,7 +169,7 @@ def _attack(found: dict[str, Any]) -> dict[str, Any]:
 
 def _number(found: dict[str, Any], key: str) -> float:
     value = found.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < 0:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not (value == 0 or 1e-9 <= value <= 1e30):
         raise Unparseable(f"the generator's line has no usable {key} (it is {json.dumps(value)[:40]})")
     return value
 
