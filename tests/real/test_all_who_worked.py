@@ -21,7 +21,7 @@ def medians(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[st
     """Of each environment the median of each metric over three blocks."""
     folder = tmp_path_factory.mktemp("all-who-worked")
     study = write_study(folder, environments=(NATIVE, PROXIED), workloads=(TCP,), blocks=3, resources="{}")
-    ended = weighbridge("run", str(study), "--out", str(folder / "run"))
+    ended = weighbridge("run", str(study), "--out", str(folder / "run"), "--yes")
     assert ended.code == 0, ended
     found: dict[str, dict[str, list[float]]] = {}
     with RunStore(folder / "run") as store:

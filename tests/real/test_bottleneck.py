@@ -25,7 +25,7 @@ CAP = 20e6 / (8 * (1000 + 28 + 14 + 24))
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bottleneck")
     study = write(folder, environments=(NATIVE, BRIDGE, OVERLAY), workloads=WORKLOADS, blocks=3, hosts=HOSTS)
-    done = weighbridge("run", study, "--out", folder / "run")
+    done = weighbridge("run", study, "--out", folder / "run", "--yes")
     assert done.code == 0, done
     return folder / "run"
 
@@ -86,7 +86,7 @@ def test_the_link_of_a_network_namespace_is_a_cable_too(tmp_path: Path):
     slow = "slow: {kind: netns, rate: 20Mbit/s}"
     tcp = "tcp: {kind: iperf3, duration: 1s}"
     study = write_study(tmp_path, environments=("native: {kind: native}", slow), workloads=(tcp,), blocks=1)
-    done = weighbridge("run", study, "--out", tmp_path / "run")
+    done = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
     assert done.code == 0, done
     named = {trial["environment"]: json.loads(trial["flags"])[-1] for trial in trials(tmp_path / "run")}
     assert (named["slow"]["code"], named["slow"]["where"]) == ("bottleneck-cable", "server"), named

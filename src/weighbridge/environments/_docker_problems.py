@@ -91,7 +91,7 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
     if needs.apart and "local" in needs.host_kinds and (options.attach or network in ON_PARENT):
         what = "attach: interface" if options.attach else f"network: {network}"
-        yield f"{what} would join a network of this machine that other hosts are not on: put both roles on testbed hosts"
+        yield f"{what} would join a network that other hosts are not on: put both roles on testbed hosts"
     if needs.apart and options.publish_on == "loopback":
         yield "'publish_on: loopback' cannot be reached from another host"
     if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":
