@@ -1,8 +1,10 @@
 """Small studies between two testbed hosts, and a userland that engines import faster: without Java."""
 
 from pathlib import Path
+from typing import Any
 
 from weighbridge.cgroups import Cgroup
+from weighbridge.runner.sites import Sites
 
 from .machine import processes
 
@@ -40,3 +42,8 @@ def on_host(run: str, host: str) -> set[str]:
     """The names of the programs that run on a host of a run."""
     pids = Cgroup(f"{run}/host-{host}").pids()
     return {name for pid, owner, name in processes() if owner == run and pid in pids}
+
+
+def site_of(sites: Sites, place: str, role: str) -> Any:
+    """The open site of a role in an environment, for the clients of the first host."""
+    return next(site for key, site in sites._open.items() if key[:2] == (place, role))

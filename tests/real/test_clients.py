@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from weighbridge.model.site import Userland
+
 from .machine import Machine
 from .weighing import facts, trials, weighbridge
 
@@ -31,12 +33,13 @@ repetitions: {blocks: 1}
 
 
 @pytest.fixture(scope="module")
-def run(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    before = Machine.as_it_is()
     folder = tmp_path_factory.mktemp("clients")
     (folder / "study.yaml").write_text(STUDY)
     done = weighbridge("run", folder / "study.yaml", "--out", folder / "run", "--yes")
     assert done.code == 0, done
-    machine.must_be_unchanged()
+    before.must_be_unchanged()
     return folder / "run"
 
 

@@ -24,7 +24,7 @@ from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load
 from weighbridge.userland.build import cached
 
-from .between import CONTAINER, NATIVE, TCP, write
+from .between import CONTAINER, NATIVE, TCP, site_of, write
 from .machine import Machine
 from .test_faults import Quiet, Waits, meanwhile
 from .test_users_engine import everything
@@ -98,7 +98,7 @@ def at_work(sites: list[Any], environment: str, program: str = "sleep") -> bool:
     """Whether the client of a trial of this environment runs this program."""
     if not sites or (environment, "client") not in sites[-1]._awake:
         return False
-    return program in running(sites[-1]._open[environment, "client"].host)
+    return program in running(site_of(sites[-1], environment, "client").host)
 
 
 def fails(study: Path, run: Path, error: type[Exception], *words: str) -> str:
@@ -225,7 +225,7 @@ def test_engine_then_client_container_killed_in_a_trial(machine: Machine, tmp_pa
     run = tmp_path / "run"
 
     def box_works() -> bool:  # a container's own first process sleeps too
-        client = sites[-1]._open["box", "client"]
+        client = site_of(sites[-1], "box", "client")
         return at_work(sites, "box") and len(client.host.run(Command(("pgrep", "-x", "sleep"))).text.split()) == 2
 
     def once(victim: Callable[[], int]) -> Callable[[], bool]:
@@ -233,7 +233,7 @@ def test_engine_then_client_container_killed_in_a_trial(machine: Machine, tmp_pa
 
         def act() -> bool:
             if len(sites) > begun and trials(run) and box_works():
-                sites[-1]._open["box", "client"].host.run(Command(("kill", "-9", str(victim()))))
+                site_of(sites[-1], "box", "client").host.run(Command(("kill", "-9", str(victim()))))
                 return True
             return False
 
@@ -241,12 +241,12 @@ def test_engine_then_client_container_killed_in_a_trial(machine: Machine, tmp_pa
 
     study = write(tmp_path, environments=(NATIVE, CONTAINER), workloads=(WAITS,), blocks=8)
     lost = ("box was lost during w", "Every finished trial is kept")
-    with meanwhile(once(lambda: running(sites[-1]._open["box", "client"].host)["dockerd"])):
+    with meanwhile(once(lambda: running(site_of(sites[-1], "box", "client").host)["dockerd"])):
         fails(study, run, EnvironmentLost, *lost, "the Docker engine no longer answers")
     machine.must_be_unchanged()
     before = trials(run)
     assert [row["outcome"] for row in before] == ["ok"] * (len(before) - 1) + ["environment lost"]
-    with meanwhile(once(lambda: int(sites[-1]._open["box", "client"].pid))):
+    with meanwhile(once(lambda: int(site_of(sites[-1], "box", "client").pid))):
         fails(study, run, EnvironmentLost, *lost, "container")
     after = trials(run)
     assert after[: len(before)] == before and after[-1]["outcome"] == "environment lost"

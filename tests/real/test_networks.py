@@ -16,7 +16,7 @@ from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load
 from weighbridge.userland.build import cache_folder
 
-from .between import CONTAINER, NATIVE, TCP, UDP, on_host, write
+from .between import CONTAINER, NATIVE, TCP, UDP, on_host, site_of, write
 from .machine import Machine
 from .weighing import facts, run_id, trials, weighbridge
 
@@ -56,9 +56,9 @@ class Watching:
         if name in self.seen:
             return
         opened = self.sites[0]
-        site: Any = opened._open[name, "server"]
+        site: Any = site_of(opened, name, "server")
         look = look_at_container if hasattr(site, "pid") and hasattr(site, "_container") else look_at_native
-        self.seen[name] = {"client": opened._open[name, "client"].address, "server": site.address, **look(site)}
+        self.seen[name] = {"client": site_of(opened, name, "client").address, "server": site.address, **look(site)}
         self.seen[name]["idle engine"] = "dockerd" in on_host(opened.run.id, "a-engine")
 
     def __getattr__(self, _: str) -> Any:

@@ -43,8 +43,11 @@ class End:
 def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -> NetworkPath | None:
     """Give the path of a connection from the client's site to the server's, whose port must be free.
 
-    None where nothing gets through. Raises EnvironmentLost where a site has gone.
+    None where nothing gets through. Raises Unavailable where another program has the port, EnvironmentLost where a
+    site has gone.
     """
+    if server.listening(((transport, at.port),)):
+        raise Unavailable(f"{transport} port {at.port} is in use by another program")
     hosts = list({host.name: host for host in (client.host, server.host)}.values())
     before = [_Seen.of(host) for host in hosts]
     listener = server.start(_end("listen", transport, at.listen, at.port))
