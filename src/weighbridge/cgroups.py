@@ -12,6 +12,9 @@ from weighbridge.model.site import Limits
 
 MOUNT = Path("/sys/fs/cgroup")
 TOP = "weighbridge"
+IDLE = "weighbridge-idle"
+"""Beside it: what is in there has only the CPU time that nobody else wants."""
+TOPS = (TOP, IDLE)
 FREEZE_S = 5.0
 V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")
 
@@ -44,11 +47,11 @@ def _write(path: Path, value: str) -> None:
 class Cgroup:
     """One group under ``weighbridge/``, in every hierarchy. ``name`` is a relative path such as RUN/SITE."""
 
-    def __init__(self, name: str, *, mount: Path = MOUNT) -> None:
+    def __init__(self, name: str, *, mount: Path = MOUNT, top: str = TOP) -> None:
         self.name = name
         self.version = version(mount)
-        self.paths = {controller: base / TOP / name for controller, base in bases(mount).items()}
-        self._everywhere = [base / TOP / name for base in hierarchies(mount)]
+        self.paths = {controller: base / top / name for controller, base in bases(mount).items()}
+        self._everywhere = [base / top / name for base in hierarchies(mount)]
         if not self.paths:
             raise Unavailable(f"no control groups are mounted at {mount}")
         self._mount = mount
@@ -123,6 +126,19 @@ class Cgroup:
 
     def _path(self, controller: str) -> Path:
         return self.paths[""] if self.version == 2 else self.paths.get(controller, Path("/nonexistent") / controller)
+
+    def only_idle_time(self) -> None:
+        """Give way to everybody outside at once (cpu.idle, Linux 5.15). Unavailable where that cannot be.
+
+        The scheduling class SCHED_IDLE is not enough: between groups only the groups count, and each session of
+        processes is one (CONFIG_SCHED_AUTOGROUP).
+        """
+        path = self._path("cpu")
+        try:
+            for each in (path.parent, path):
+                _write(each / "cpu.idle", "1")
+        except OSError as error:
+            raise Unavailable(f"no control group can be made idle: {error.strerror}: {error.filename}") from error
 
     def freeze(self) -> None:
         """Stop every process in it; returns when they are stopped."""
@@ -280,16 +296,16 @@ def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
 
 
 def runs(mount: Path = MOUNT) -> list[str]:
-    """The names of the groups directly under ``weighbridge/``: one for each run that has any."""
+    """The names of the groups directly under each of `TOPS`: one for each run that has any."""
     found: set[str] = set()
-    for base in hierarchies(mount):
+    for folder in (base / top for base in hierarchies(mount) for top in TOPS):
         with contextlib.suppress(OSError):
-            found.update(path.name for path in (base / TOP).iterdir() if path.is_dir())
+            found.update(path.name for path in folder.iterdir() if path.is_dir())
     return sorted(found)
 
 
 def remove_top(mount: Path = MOUNT) -> None:
-    """Remove the ``weighbridge`` groups themselves where they are empty."""
-    for base in hierarchies(mount):
+    """Remove the groups `TOPS` themselves where they are empty."""
+    for folder in (base / top for base in hierarchies(mount) for top in TOPS):
         with contextlib.suppress(OSError):
-            (base / TOP).rmdir()
+            folder.rmdir()

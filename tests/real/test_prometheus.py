@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from weighbridge.model.flag import FlagCode
+
 from .machine import Machine
 from .weighing import going, trials, weighbridge, write_study
 
@@ -139,7 +141,7 @@ def saved(run: Path, query: str) -> list[tuple[Any, ...]]:
 def flags(run: Path) -> list[list[str]]:
     """What each trial was flagged with about Prometheus."""
     told = [json.loads(row["flags"]) for row in trials(run)]
-    return [[flag for flag in each if flag.startswith("prometheus")] for each in told]
+    return [[flag["text"] for flag in each if flag["code"] == FlagCode.PROMETHEUS] for each in told]
 
 
 def test_a_run_is_watched_and_a_study_reads_what_was_seen(machine: Machine, prometheus: Watching, tmp_path: Path):
@@ -179,7 +181,7 @@ def test_a_run_is_watched_and_a_study_reads_what_was_seen(machine: Machine, prom
     assert any(name.startswith("load{") and name.endswith("} 1") for name in names)
     assert any(name.startswith("running{") and 'environment="native"' in name for name in names)
     assert flags(run) == [[], [], []] or all(
-        flag.startswith("prometheus: no samples of running") for each in flags(run) for flag in each
+        flag.startswith("no samples of running") for each in flags(run) for flag in each
     ), "the run itself is scraped for the first time soon after it began"
     for row in trials(run):
         mine = {name: (at, values) for trial, name, at, values in found if trial == row["id"]}
@@ -228,7 +230,7 @@ def test_a_server_that_stops_in_mid_run_costs_no_trial(machine: Machine, prometh
     assert done.code == 0, done
     assert [row["outcome"] for row in trials(run)] == ["ok"] * 2
     assert len(saved(run, "SELECT value FROM measurement WHERE metric = 'events'")) == 2
-    gone = "prometheus: no samples of load: the server does not answer (Connection refused)"
+    gone = "no samples of load: the server does not answer (Connection refused)"
     assert flags(run) == [[], [gone]]
     assert gone in (run / "report.html").read_text()
     machine.must_be_unchanged()

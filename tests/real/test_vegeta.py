@@ -12,6 +12,7 @@ from weighbridge import registry
 from weighbridge.hosts.kernel import free_port
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Completed
+from weighbridge.model.flag import FlagCode
 from weighbridge.model.measurement import Broke, Measurement
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Limits, Site, SiteRequest, Userland
@@ -104,7 +105,7 @@ def test_few_connections_hide_nothing_either(sites: dict[str, Site]):
         assert running.wait(20)
         stalled = running.stop()
     assert _measured(stalled, options)["latency_p95"] >= 1000 * STALL_S * 0.4
-    assert "waited for a connection" in " ".join(PLUGIN.flags(options, {"client": stalled}))
+    assert FlagCode.CONNECTION_WAIT in {flag.code for flag in PLUGIN.flags(options, {"client": stalled})}
 
 
 def test_the_rate_at_an_objective_is_found(sites: dict[str, Site]):
@@ -114,7 +115,7 @@ def test_the_rate_at_an_objective_is_found(sites: dict[str, Site]):
     with _serving(sites["native"], options) as at:
         done = sites["client"].run(PLUGIN.command("client", options, at))
     assert _measured(done, options) == {"rate_at_objective": 800}
-    assert "no rate up to search_to" in " ".join(PLUGIN.flags(options, {"client": done}))
+    assert [flag.code for flag in PLUGIN.flags(options, {"client": done})] == [FlagCode.SEARCH_TO]
     assert len(done.text.splitlines()) >= 4, "each attack has its line"
 
 

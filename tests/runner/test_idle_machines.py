@@ -6,7 +6,7 @@ import pytest
 
 from weighbridge.meters.opened import meters
 from weighbridge.model.study import Meters, Study
-from weighbridge.runner import machine_use, session
+from weighbridge.runner import machine_use, session, sites
 from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
@@ -32,7 +32,7 @@ def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     monkeypatch.setattr(IdleLevels, "look", noted)
     monkeypatch.setattr(machine_use, "FIRST_S", 0.01)
     monkeypatch.setattr(machine_use, "AGAIN_S", 0.01)
-    monkeypatch.setattr(session, "meters", lambda _, hz: meters(Meters(source="off"), hz))
+    monkeypatch.setattr(session, "meters", lambda _, hz, **others: meters(Meters(source="off"), hz, **others))
     return awake
 
 
@@ -71,7 +71,7 @@ def test_nobody_looks_for_programs_without_a_counterpart(world: World, looks: li
 def test_a_machine_that_tells_nothing_is_no_reason_to_fail(
     world: World, looks: list[set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(machine_use, "read_here", lambda path: b"")
+    monkeypatch.setattr(sites, "reader_of", lambda host, here: lambda path: b"")
     run(tmp_path, metered(study(blocks=1)))
     with RunStore(tmp_path / "run") as store:
         assert {trial["outcome"] for trial in store.trials()} == {"ok"}

@@ -101,8 +101,9 @@ def test_the_idle_level_is_the_median_of_the_last_looks(monkeypatch: pytest.Monk
 # -- network namespaces ----------------------------------------------------------------------------
 
 
-def _site(scope: Mapping[str, str], kind: str = "local", name: str = "local") -> SimpleNamespace:
-    return SimpleNamespace(host=SimpleNamespace(kind=kind, name=name, read=bytes), scope=lambda: scope)
+def _site(scope: Mapping[str, str], name: str = "host", pid: str = "self") -> SimpleNamespace:
+    network = name, f"/proc/{pid}/net/dev"
+    return SimpleNamespace(host=SimpleNamespace(network=network, read=bytes), scope=lambda: scope)
 
 
 def test_each_network_namespace_counts_once():
@@ -110,7 +111,7 @@ def test_each_network_namespace_counts_once():
     assert set(networks_of(shared)) == {("host", "/proc/self/net/dev")}
     own = {"server": _site({"net": "/proc/77/net/dev"}), "client": _site({})}
     assert {path for _, path in networks_of(own).values()} == {"/proc/self/net/snmp", "/proc/77/net/snmp"}
-    apart = {"server": _site({}, "testbed", "a"), "client": _site({"net": "/proc/7/net/dev"}, "testbed", "b")}
+    apart = {"server": _site({}, "a", "1"), "client": _site({"net": "/proc/7/net/dev"}, "b", "1")}
     assert set(networks_of(apart)) == {
         ("a", "/proc/1/net/dev"), ("b", "/proc/1/net/dev"), ("b", "/proc/7/net/dev")}  # fmt: skip
 

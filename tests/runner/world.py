@@ -13,7 +13,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.site import Link, RunContext, SiteRequest, Userland
+from weighbridge.model.site import HERE, Link, RunContext, SiteRequest, Userland
 from weighbridge.model.study import Options, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.study.loader import check
@@ -92,7 +92,8 @@ class FakeSite:
     host: object = field(
         default_factory=lambda: SimpleNamespace(
             name="local",
-            kind="local",
+            machine=HERE,
+            network=(HERE, "/proc/self/net/dev"),
             cpuset=None,
             cpus_online=lambda: [0, 1],
             read=_no_file,

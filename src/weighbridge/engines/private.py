@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge import process
-from weighbridge.cgroups import Cgroup
+from weighbridge.cgroups import TOPS, Cgroup
 from weighbridge.engines import firewall
 from weighbridge.engines.client import await_answer, bridge_prefix
 from weighbridge.engines.settings import Settings
@@ -106,9 +106,10 @@ def _prepare(run: RunContext, data: Path) -> None:
 def discard_private(run_id: str, state: Path, cache: Path) -> None:
     """Remove everything that a private engine left: processes, links, filter rules, folders."""
     with contextlib.suppress(Unavailable):  # no control groups are mounted: then nothing is in any
-        group = Cgroup(run_id)
-        group.kill()
-        group.remove()
+        for top in TOPS:
+            group = Cgroup(run_id, top=top)
+            group.kill()
+            group.remove()
     for link in sorted(Path("/sys/class/net").glob(f"{bridge_prefix(run_id)}*")):
         process.output(("ip", "link", "delete", link.name))
     _restore_host(state.parent)

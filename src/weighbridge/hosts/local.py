@@ -10,7 +10,7 @@ from weighbridge.cgroups import Cgroup
 from weighbridge.hosts import kernel
 from weighbridge.hosts._claim import Claim
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import Group, Host, Link, Userland
+from weighbridge.model.site import HERE, Group, Host, Link, Userland
 
 
 class LocalHost:
@@ -22,6 +22,8 @@ class LocalHost:
 
     def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name
+        self.machine = HERE
+        self.network = (HERE, "/proc/self/net/dev")
         self.address = address
         self.root = os.geteuid() == 0
         self._env = {process.RUN_VARIABLE: run_id}

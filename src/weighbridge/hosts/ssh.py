@@ -44,6 +44,8 @@ class SshHost:
         channel: Channel,
     ) -> None:  # fmt: skip
         self.name = name
+        self.machine = f"host {name}"
+        self.network = (self.machine, "/proc/self/net/dev")
         self.root = bool(hello["root"])
         self.pid = int(hello["pid"])
         """The agent's, as the host numbers it."""

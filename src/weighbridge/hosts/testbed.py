@@ -21,7 +21,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import OFF, Switch
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.site import Group, HostProcess, Limits, Link, RunContext, Userland
+from weighbridge.model.site import HERE, Group, HostProcess, Limits, Link, RunContext, Userland
 from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
 
@@ -75,6 +75,7 @@ class TestbedHost:
 
     __test__ = False  # no test, whatever its name begins with
     kind = "testbed"
+    machine = HERE
     root = True
     interface = "eth0"
 
@@ -82,6 +83,7 @@ class TestbedHost:
         self, name: str, options: TestbedOptions, run: RunContext, switch: Switch, holder: Process, group: Cgroup
     ) -> None:
         self.name = name
+        self.network = (name, "/proc/1/net/dev")
         self.options = options
         self.cpuset = options.cpus
         self.address, self.mac = switch.next_host()

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from weighbridge.meters.host import stat
 
@@ -19,6 +20,11 @@ RESOLUTION_S = 3 / os.sysconf("SC_CLK_TCK")
 
 Read = Callable[[str], bytes]
 """Reads a file of a machine by its path. Raises OSError."""
+
+
+def read_here(path: str) -> bytes:
+    """A file of this machine. Raises OSError."""
+    return Path(path).read_bytes()
 
 
 @dataclass(frozen=True, slots=True)

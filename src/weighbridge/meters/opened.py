@@ -5,16 +5,17 @@ from contextlib import ExitStack, contextmanager
 
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.meters.meter import Meter
+from weighbridge.meters.polling import PolledMeter
 from weighbridge.meters.sysstat import SysstatMeter
-from weighbridge.model.site import Host
+from weighbridge.model.site import HERE, Host
 from weighbridge.model.study import Meters
 
 
 class OpenMeters:
     """The meters that were started so far."""
 
-    def __init__(self, options: Meters, hz: float, stack: ExitStack) -> None:
-        self._options, self._hz, self._stack = options, hz, stack
+    def __init__(self, options: Meters, hz: float, stack: ExitStack, *, polled: bool = False) -> None:
+        self._options, self._hz, self._stack, self._polled = options, hz, stack, polled
         self._made: dict[str, Meter] = {}
 
     def of(self, hosts: Iterable[Host]) -> dict[str, Meter]:
@@ -28,12 +29,15 @@ class OpenMeters:
             if host.name not in self._made:
                 meter = (KernelMeter if self._options.source == "kernel" else SysstatMeter)(host, self._hz)
                 self._stack.callback(meter.close)
-                self._made[host.name] = meter
+                self._made[host.name] = PolledMeter(meter) if self._polled and host.machine == HERE else meter
         return {host.name: self._made[host.name] for host in wanted}
 
 
 @contextmanager
-def meters(options: Meters, hz: float) -> Iterator[OpenMeters]:
-    """The meters of a session, as the study asks for them, with ``hz`` readings a second."""
+def meters(options: Meters, hz: float, *, polled: bool = False) -> Iterator[OpenMeters]:
+    """The meters of a session, as the study asks for them, with ``hz`` readings a second.
+
+    ``polled``: the idle CPUs of this machine poll (`weighbridge.meters.polling`).
+    """
     with ExitStack() as stack:
-        yield OpenMeters(options, hz, stack)
+        yield OpenMeters(options, hz, stack, polled=polled)

@@ -98,6 +98,10 @@ class Link:
     there."""
 
 
+HERE = "host"
+"""This machine, which local and testbed hosts share."""
+
+
 class HostProcess(Running, Protocol):
     """A process of a host itself."""
 
@@ -146,6 +150,10 @@ class Host(Protocol):
     name: str
     kind: str
     """``local``, ``testbed`` or ``ssh``."""
+    machine: str
+    """The machine that it is on: `HERE`, or "host NAME"."""
+    network: tuple[str, str]
+    """Its network namespace: a name for it, and the path of its interfaces' counters for `read`."""
     root: bool
     """Whether commands run as root there."""
     address: str

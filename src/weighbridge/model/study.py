@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from weighbridge.model.cpus import CpuList
+from weighbridge.model.idle import CpuIdle
 from weighbridge.model.ladder import Rung, rungs_as_written
 from weighbridge.model.monitoring import Prometheus
 from weighbridge.model.options import Brings, Name, Options
@@ -192,6 +193,10 @@ class StudyFile(Options):
     equivalence: Annotated[Share, Field(gt=0, lt=1)] = 0.03
     seed: Annotated[int, Field(ge=0)] = 1
     meters: Meters = Meters()
+    cpu_idle: Annotated[
+        CpuIdle,
+        Field(description="Idle CPUs of this machine halt, or poll; auto: they poll where a hypervisor has them"),
+    ] = "halt"
     prometheus: Annotated[
         Prometheus | None, Field(description="A Prometheus server whose series are kept with each trial")
     ] = None

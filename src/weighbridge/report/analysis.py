@@ -10,7 +10,14 @@ from weighbridge.report import family, remarks
 from weighbridge.report.bottleneck import counts, limit_of
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
-from weighbridge.report.confounders import calibrated, confounders, different_paths, interrupt_times, packet_sizes
+from weighbridge.report.confounders import (
+    calibrated,
+    confounders,
+    different_paths,
+    interrupt_times,
+    packet_sizes,
+    polled,
+)
 from weighbridge.report.content import Analysis, MetricReport
 from weighbridge.report.curves import load_sweeps
 from weighbridge.report.durability import differences, durabilities, durability_lines
@@ -67,7 +74,7 @@ def analyse(store: RunStore) -> Analysis:
         trust=family.trust(reports, checks, plan.aa_arm),
         confounders=found,
         trials=trials,
-        calibration=calibrated(facts),
+        conditions=(*polled(facts), *calibrated(facts)),
         ladder=climb(store, values, reports, plan, context),
         latencies=latencies(store, plan, labels, trials),
         sweeps=load_sweeps(store, trials, reports, plan, broken),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from weighbridge.model.idle import IDLE_CPUS, POLL
 from weighbridge.model.interrupts import FACT
 from weighbridge.report.content import Remark
 from weighbridge.report.paths import Paths
@@ -21,6 +22,11 @@ HOST_DIFFERENCES = "host differences"
 
 
 NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
+
+POLLED = (
+    "idle CPUs polled and did not halt, in every environment (cpu_idle): programs that wait for each other are "
+    "faster than on CPUs that halt, and a cost is a larger share of their time"
+)
 
 UNRECORDED = "the network paths were not recorded: whether they differ between the environments is not known"
 
@@ -147,6 +153,12 @@ def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, str], s
                 where = f", {paths.place(paths.client_of(level))}" if several else ""
                 alike.setdefault((where, text), {})[name] = None
     return tuple(Remark("path", f"{', '.join(names)}{where}: {text}") for (where, text), names in alike.items())
+
+
+def polled(facts: Iterable[Fact]) -> tuple[str, ...]:
+    """Say where the run's idle CPUs polled: then nobody waits for one to wake up, in any environment."""
+    last = [value for scope, key, value, _ in facts if (scope, key) == ("host", IDLE_CPUS)][-1:]
+    return tuple(POLLED for value in last if value == POLL)
 
 
 def calibrated(facts: Iterable[Fact]) -> tuple[str, ...]:

@@ -211,8 +211,8 @@ class Analysis:
     confounders: tuple[Remark, ...]
     trials: tuple[TrialRow, ...]
     """In the order in which they ran."""
-    calibration: tuple[str, ...] = ()
-    """What the machine's last calibration said when the run began: a line each; empty where there was none."""
+    conditions: tuple[str, ...] = ()
+    """Under what the machine measured all environments alike, and what its last calibration said: a line each."""
     ladder: tuple[Ladder, ...] = ()
     """The steps of each of the workloads' own metrics, headlines first; empty where the study has no ladder."""
     latencies: tuple[LatencyReport, ...] = ()

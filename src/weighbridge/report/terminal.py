@@ -162,7 +162,7 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["Renderab
     parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
     parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
     parts += path_parts(analysis)
-    parts += [_indented(line) for line in analysis.calibration]
+    parts += [_indented(line) for line in analysis.conditions]
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
     parts += [_indented(line, "yellow") for line in once]
     parts += [_indented(line, "bold magenta") for line in disagreements(analysis)]

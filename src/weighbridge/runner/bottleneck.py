@@ -59,8 +59,8 @@ class Watch:
     """The cables of a trial, and how long programs waited for disks: read before and after its measured process."""
 
     links: Sequence[Link] = ()
-    readers: Sequence[Callable[[str], bytes] | None] = ()
-    """Who reads the files of each machine; None: they are here."""
+    readers: Sequence[Callable[[str], bytes]] = ()
+    """Who reads the files of each machine."""
     waited_s: float = 0.0
     """Seconds in which programs waited for disks, on the machine where that was most."""
     _links: Counted = field(default_factory=tuple)

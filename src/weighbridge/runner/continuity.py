@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.idle import IDLE_CPUS
 from weighbridge.store.run import RunStore
 
-SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user")
+SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user", IDLE_CPUS)
 """Facts of the host without which numbers of two sessions are not comparable."""
 
 

@@ -14,14 +14,12 @@ from pathlib import Path
 from statistics import median
 
 from weighbridge.meters import machines
-from weighbridge.meters.machines import RESOLUTION_S, Idle, Read, Snapshot, Tcp, Use
+from weighbridge.meters.machines import RESOLUTION_S, Idle, Read, Snapshot, Tcp, Use, read_here
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Work
-from weighbridge.model.site import Host, Site
+from weighbridge.model.site import HERE, Host, Site
 from weighbridge.model.study import Role
 
-HERE = "host"
-"""This machine, which testbed hosts share; another one is "host NAME"."""
 PER = {"gbit": "Gbit", "1000_transactions": "1000", "1000_objects": "1000"}
 """What stands below the line of a unit."""
 FIRST_S, AGAIN_S = 1.0, 0.5
@@ -35,28 +33,17 @@ LOOKS = 5
 Networks = Mapping[tuple[str, str], tuple[Read, str]]
 
 
-def machine_of(host: Host) -> str:
-    """The name of the machine that a host is on."""
-    return f"host {host.name}" if host.kind == "ssh" else HERE
-
-
-def reader_of(host: Host) -> Read:
-    """Who reads the files of a host's machine."""
-    return host.read if host.kind == "ssh" else read_here
-
-
-def read_here(path: str) -> bytes:
-    """A file of this machine. Raises OSError."""
-    return Path(path).read_bytes()
+def reader_of(host: Host, here: Read = read_here) -> Read:
+    """Who reads the files of a host's machine; ``here`` reads those of this one."""
+    return here if host.machine == HERE else host.read
 
 
 def networks_of(sites: Mapping[Role, Site]) -> Networks:
     """TCP's counters of each network namespace on the way: the sites' own, and their hosts' (docker-proxy's, say)."""
     found: dict[tuple[str, str], tuple[Read, str]] = {}
     for site in sites.values():
-        own = "1" if site.host.kind == "testbed" else "self"
-        owner = site.host.name if site.host.kind == "testbed" else machine_of(site.host)
-        for path in (f"/proc/{own}/net/dev", site.scope().get("net")):
+        owner, counters = site.host.network
+        for path in (counters, site.scope().get("net")):
             if path is not None:
                 found[owner, path] = site.host.read, str(Path(path).with_name("snmp"))
     return found

@@ -12,7 +12,7 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.trial import Series
-from weighbridge.runner.machine_use import MachineUse, networks_of, read_here, samples
+from weighbridge.runner.machine_use import MachineUse, networks_of, samples
 
 Sample = tuple[str, str, float]
 
@@ -65,11 +65,10 @@ class Metering:
                 self.samples.append((host_place(name), "meter_cpu_s", taken.own_cpu_s))
                 self.own_cpu_s += share * taken.own_cpu_s
 
-    def watch(self, machines: Mapping[str, Read | None], idle: Mapping[str, Idle]) -> None:
-        """Read whole machines' counters, just before the measured process starts. None: the files are here."""
+    def watch(self, machines: Mapping[str, Read], idle: Mapping[str, Idle]) -> None:
+        """Read whole machines' counters, just before the measured process starts."""
         if machines.keys() <= idle.keys():
-            readers = {name: read or read_here for name, read in machines.items()}
-            self.machines, self._idle = MachineUse(readers, networks_of(self.sites)), idle
+            self.machines, self._idle = MachineUse(machines, networks_of(self.sites)), idle
             self.machines.begin()
 
     def window(self, begun: float, lasted_s: float) -> None:

@@ -6,14 +6,17 @@ import json
 import resource
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, momentary
+from weighbridge.hosts.kernel import cpus_online
+from weighbridge.meters.polling import Pollers, wanted
 from weighbridge.meters.prometheus import Watched
+from weighbridge.model.idle import HALT, IDLE_CPUS, POLL, CpuIdle
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Study
@@ -164,19 +167,33 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+def _pollers(asked: CpuIdle, run: RunContext) -> Pollers | None:
+    """What keeps idle CPUs from halting, where that is asked for. Raises Unavailable where it cannot be."""
+    if not wanted(asked):
+        return None
+    try:
+        return run.stack.enter_context(closing(Pollers(run.state, run.id, cpus_online())))
+    except Unavailable as why:
+        if asked == "poll":
+            raise
+        run.say(f"idle CPUs halt, which makes this virtual machine's numbers noisy: {why}")
+        return None
+
+
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
     _raise_open_files()
     userland = ensure(packages_of(study), cache, progress.say, maven_of(study), golang_of(study))
-    facts = fingerprint()
-    require_same(store, facts, userland.versions)
-    store.add_facts("host", {key: value for key, value in facts.items() if value})
-    store.add_facts("before", momentary())
-    store.add_facts("calibration", calibration.facts())
-    store.add_facts("userland", {"digest": userland.digest})
-    store.add_facts("userland packages", userland.versions)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
-        session = Session(study, store, run, userland, progress, momentary)
+        pollers = _pollers(study.file.cpu_idle, run)
+        facts = {**fingerprint(), IDLE_CPUS: HALT if pollers is None else POLL}
+        require_same(store, facts, userland.versions)
+        store.add_facts("host", {key: value for key, value in facts.items() if value})
+        store.add_facts("before", momentary())
+        store.add_facts("calibration", calibration.facts())
+        store.add_facts("userland", {"digest": userland.digest})
+        store.add_facts("userland packages", userland.versions)
+        session = Session(study, store, run, userland, progress, momentary, pollers=pollers)
         if study.file.prometheus is not None:
             session.completed = Watched(study.file.prometheus).completed
         session.go()

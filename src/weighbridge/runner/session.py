@@ -11,6 +11,7 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.facts.hosts import about_hosts
 from weighbridge.meters.opened import meters
+from weighbridge.meters.polling import Pollers
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext, Userland
 from weighbridge.model.study import Cell, Level, Study
@@ -59,6 +60,8 @@ class Session:
     """Facts about the host, taken once every site is open: an engine's firewall rules are in force then."""
     completed: Callable[[TrialRecord], TrialRecord] = lambda record: record
     """What a monitoring server has of a trial that ended is added to its record, before it is saved."""
+    pollers: Pollers | None = None
+    """What keeps this machine's idle CPUs from halting, where they do not halt."""
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
@@ -96,8 +99,11 @@ class Session:
         if self._sites is None:
             hz = meter_hz(self.study)
             self.store.set_info(METERS_HZ, repr(hz))
-            opened = self._stack.enter_context(meters(self.study.file.meters, hz))
+            polled = self.pollers is not None
+            opened = self._stack.enter_context(meters(self.study.file.meters, hz, polled=polled))
             self._sites = Sites(self.study, self.run, self.userland, opened)
+            if self.pollers is not None:
+                self._sites.here = self.pollers.read
             self._sites.open_all(self._stack)
             if self.study.file.meters.source != "off" and self._has_servers():
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))

@@ -12,17 +12,17 @@ from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
 from weighbridge.hosts.kernel import cpus_online
-from weighbridge.meters.machines import Idle, Read
+from weighbridge.meters.machines import Idle, Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest, Userland
+from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest, Userland
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.runner.hosts import open_hosts
 from weighbridge.runner.limits import limits_of
-from weighbridge.runner.machine_use import machine_of, reader_of
+from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.starts import start_cpu_s
 
@@ -44,6 +44,8 @@ class Sites:
     run: RunContext
     userland: Userland
     meters: OpenMeters
+    here: Read = read_here
+    """Reads the files of this machine."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
     _open: dict[Key, Site] = field(default_factory=dict)
     _payloads: dict[tuple[str, str], DatagramPath] = field(default_factory=dict)
@@ -170,8 +172,8 @@ class Sites:
         whole = {role: self._machine_start_cpu_s.get(key, 0.0) for role, key in keys.items()}
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
-            sites, self._endpoint(arm, cell, sites), _machines(sites), hosts, meters, starts, prepared, cpus, inside,
-            _links(sites), whole,
+            sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, starts, prepared,
+            cpus, inside, _links(sites), whole,
         )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:
@@ -229,7 +231,7 @@ class Sites:
 
     def readers(self) -> dict[str, Read]:
         """Who reads the files of each machine that sites are on."""
-        return {machine_of(site.host): reader_of(site.host) for site in self._open.values()}
+        return {site.host.machine: reader_of(site.host, self.here) for site in self._open.values()}
 
     def rest(self) -> None:
         """Freeze every site."""
@@ -248,7 +250,7 @@ class Sites:
             site.thaw()
             done = site.run(Command(("sha256sum", "/var/lib/dpkg/status")))
             packages = " ".join(done.text.split()[:1]) if done.returncode == 0 else f"unreadable: {done.last_words}"
-            start_s, whole_s = start_cpu_s(site, idle.get(machine_of(site.host)))
+            start_s, whole_s = start_cpu_s(site, idle.get(site.host.machine), self.here)
             key = place, role, client
             self._start_cpu_s[key], self._machine_start_cpu_s[key] = start_s, whole_s
             asked = site.run(Command(("sh", "-c", _ALLOWED))).text.split()
@@ -266,14 +268,14 @@ class Sites:
         return found
 
 
-def _machines(sites: Mapping[Role, Site]) -> dict[str, Machine]:
-    """The machines that sites are on; those of testbed hosts are this one."""
+def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
+    """The machines that sites are on."""
     found: dict[str, Machine] = {}
     for role, site in sites.items():
-        away, name = site.host.kind == "ssh", machine_of(site.host)
-        cpus = len(site.host.cpus_online() if away else cpus_online())
+        name = site.host.machine
+        cpus = len(cpus_online() if name == HERE else site.host.cpus_online())
         others = found[name].roles if name in found else ()
-        found[name] = Machine(cpus, (*others, role), site.host.read if away else None)
+        found[name] = Machine(cpus, (*others, role), reader_of(site.host, here))
     return found
 
 

@@ -1,9 +1,9 @@
 """Where one trial takes place: its sites, their hosts and machines, and what is between them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weighbridge.meters.machines import Idle
+from weighbridge.meters.machines import Idle, Read, read_here
 from weighbridge.meters.meter import Meter
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Link, Site
@@ -12,11 +12,11 @@ from weighbridge.model.study import Role
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine: how many CPUs it has, which roles are on it, and who reads its files (None: they are here)."""
+    """One machine: how many CPUs it has, which roles are on it, and who reads its files."""
 
     cpus: int
     roles: tuple[Role, ...]
-    read: Callable[[str], bytes] | None = None
+    read: Read = read_here
 
 
 @dataclass(frozen=True, slots=True)

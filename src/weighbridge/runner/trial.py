@@ -21,7 +21,7 @@ from weighbridge.model.measurement import (
     Unparseable,
 )
 from weighbridge.model.plugin import Workload
-from weighbridge.model.site import Site
+from weighbridge.model.site import HERE, Site
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner.bottleneck import Seen, Setting, Watch, bottleneck
 from weighbridge.runner.breaking import why_broke
@@ -268,7 +268,7 @@ def _flags(
         flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
         if stage.shares(machine):
             flags += host.shared_flags(course.measured_use, course.busy_s or course.measured_s, machine.cpus)
-        found += flags if machine.read is None else [replace(flag, where=name) for flag in flags]
+        found += flags if name == HERE else [replace(flag, where=name) for flag in flags]
     for role, use in course.measured_use.items():
         busy_s = course.busy_s if role == "client" and course.busy_s else course.measured_s
         found += host.site_flags(role, use, busy_s, min(threads, stage.cpus.get(role, threads)))

@@ -1,0 +1,10 @@
+"""What the idle CPUs of the machine that measures do: a study asks for it, and it is kept as a fact of its host."""
+
+from typing import Literal
+
+CpuIdle = Literal["halt", "poll", "auto"]
+"""``auto``: they poll where they are those of a virtual machine."""
+IDLE_CPUS = "idle CPUs"
+"""The key of the fact."""
+HALT, POLL = "halt, as the kernel lets them", "poll (programs of the scheduling class SCHED_IDLE)"
+"""Its values."""

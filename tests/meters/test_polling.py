@@ -1,0 +1,45 @@
+"""What CPUs polled is idle time, in /proc/stat and in a meter's series; when they are to poll."""
+
+from pathlib import Path
+
+import pytest
+
+from weighbridge.meters.host import stat
+from weighbridge.meters.polling import as_idle, series_as_idle, wanted
+from weighbridge.model.trial import Series
+
+STAT = b"cpu  100 700 50 40 3 2 5 9 0 0\ncpu0 50 350 25 20 1 1 2 4 0 0\nctxt 77\n"
+
+
+def test_what_polled_is_idle_and_not_busy():
+    before, after = stat(STAT.decode(), 100), stat(as_idle(STAT, 650).decode(), 100)
+    assert after["unused_s"] - before["unused_s"] == pytest.approx(6.5)
+    assert before["busy_s"] - after["busy_s"] == pytest.approx(7.0), "the ticks of all that is niced"
+    others = {"irq_s", "softirq_s", "steal_s", "cpus", "context_switches"}
+    assert {name: before[name] for name in others} == {name: after[name] for name in others}
+
+
+@pytest.mark.parametrize("text", [b"", b"cpu", b"cpu  1 2 3\n", b"cpu  1 2 x 4\nctxt 1\n", b"intr 1 2 3 4 5\n"])
+def test_another_text_stays_as_it_is(text: bytes):
+    assert as_idle(text, 10) == text
+
+
+def test_niced_readings_are_idle_ones():
+    at = (0.1, 0.2)
+    mine = [
+        Series("host a", "cpu_nice_share", at, (1.5, 1.0)),
+        Series("host a", "cpu_idle_share", at, (0.0, 0.25)),
+        Series("host a", "cpu_user_share", at, (0.5, 0.75)),
+        Series("server", "cpu_idle_share", at, (0.125, 0.125)),
+    ]
+    found = {(each.place, each.name): each.values for each in series_as_idle(mine)}
+    assert found["host a", "cpu_idle_share"] == (1.5, 1.25) and found["host a", "cpu_nice_share"] == (0.0, 0.0)
+    assert found["host a", "cpu_user_share"] == (0.5, 0.75) and found["server", "cpu_idle_share"] == (0.125, 0.125)
+
+
+def test_auto_polls_where_a_hypervisor_has_the_cpus(tmp_path: Path):
+    virtual, real = tmp_path / "virtual", tmp_path / "real"
+    virtual.write_text("processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n")
+    real.write_text("processor\t: 0\nmodel name\t: a hypervisor's friend\nflags\t\t: fpu lahf_lm\n")
+    assert wanted("auto", virtual) and not wanted("auto", real)
+    assert wanted("poll", real) and not wanted("halt", virtual)
