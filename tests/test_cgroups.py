@@ -111,6 +111,13 @@ def test_a_group_is_made_everywhere_and_may_be_made_twice(tree, number: int):
     assert runs(made.mount) == ["run"]
 
 
+def test_a_run_with_a_group_beside_is_found(tree):
+    made = tree(1)
+    group = Cgroup("run", mount=made.mount, top=cgroups.IDLE).create()
+    assert not any(made.mount.rglob("weighbridge/*")) and runs(made.mount) == ["run"]
+    assert all(path.parts[-2:] == (cgroups.IDLE, "run") for path in group.paths.values())
+
+
 def test_a_cpuset_group_inherits_before_anything_joins(tree):
     made = tree(1)
     (made.group().create())

@@ -127,19 +127,6 @@ class Cgroup:
     def _path(self, controller: str) -> Path:
         return self.paths[""] if self.version == 2 else self.paths.get(controller, Path("/nonexistent") / controller)
 
-    def only_idle_time(self) -> None:
-        """Give way to everybody outside at once (cpu.idle, Linux 5.15). Unavailable where that cannot be.
-
-        The scheduling class SCHED_IDLE is not enough: between groups only the groups count, and each session of
-        processes is one (CONFIG_SCHED_AUTOGROUP).
-        """
-        path = self._path("cpu")
-        try:
-            for each in (path.parent, path):
-                _write(each / "cpu.idle", "1")
-        except OSError as error:
-            raise Unavailable(f"no control group can be made idle: {error.strerror}: {error.filename}") from error
-
     def freeze(self) -> None:
         """Stop every process in it; returns when they are stopped."""
         self._set_frozen(frozen=True)

@@ -1,11 +1,9 @@
-"""What CPUs polled is idle time, in /proc/stat and in a meter's series; when they are to poll."""
-
-from pathlib import Path
+"""What CPUs polled is idle time, in /proc/stat and in a meter's series."""
 
 import pytest
 
 from weighbridge.meters.host import stat
-from weighbridge.meters.polling import as_idle, series_as_idle, wanted
+from weighbridge.meters.polling import as_idle, series_as_idle
 from weighbridge.model.trial import Series
 
 STAT = b"cpu  100 700 50 40 3 2 5 9 0 0\ncpu0 50 350 25 20 1 1 2 4 0 0\nctxt 77\n"
@@ -35,11 +33,3 @@ def test_niced_readings_are_idle_ones():
     found = {(each.place, each.name): each.values for each in series_as_idle(mine)}
     assert found["host a", "cpu_idle_share"] == (1.5, 1.25) and found["host a", "cpu_nice_share"] == (0.0, 0.0)
     assert found["host a", "cpu_user_share"] == (0.5, 0.75) and found["server", "cpu_idle_share"] == (0.125, 0.125)
-
-
-def test_auto_polls_where_a_hypervisor_has_the_cpus(tmp_path: Path):
-    virtual, real = tmp_path / "virtual", tmp_path / "real"
-    virtual.write_text("processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n")
-    real.write_text("processor\t: 0\nmodel name\t: a hypervisor's friend\nflags\t\t: fpu lahf_lm\n")
-    assert wanted("auto", virtual) and not wanted("auto", real)
-    assert wanted("poll", real) and not wanted("halt", virtual)

@@ -11,9 +11,9 @@ import pytest
 
 from weighbridge.hosts.kernel import cpus_online
 from weighbridge.meters import machines
-from weighbridge.meters.polling import Pollers
 from weighbridge.model.command import Command
 from weighbridge.process import Process
+from weighbridge.runner.pollers import Pollers
 
 from .machine import Machine
 from .test_prometheus import saved
@@ -38,7 +38,7 @@ def test_polling_is_idle_time_and_work_is_not(machine: Machine, tmp_path: Path):
         assert busy.stop().returncode == 0
     idle, worked = machines.use(before, between), machines.use(between, after)
     assert idle is not None and worked is not None
-    assert idle.busy_s < 0.2 * len(cpus), "the real idle time of the machine and what polled are one"
+    assert -0.1 < idle.busy_s < 0.2 * len(cpus), "the real idle time of the machine and what polled are one"
     assert worked.busy_s - idle.busy_s * worked.seconds == pytest.approx(1, abs=0.25)
     assert lasted_s * (1 - worked.stolen) < 1.5, "a poller gives way"
     machine.must_be_unchanged()
@@ -46,7 +46,7 @@ def test_polling_is_idle_time_and_work_is_not(machine: Machine, tmp_path: Path):
 
 def test_pollers_end_with_whoever_started_them(machine: Machine, tmp_path: Path):
     source = (
-        "import time, sys; from pathlib import Path; from weighbridge.meters.polling import Pollers\n"
+        "import time, sys; from pathlib import Path; from weighbridge.runner.pollers import Pollers\n"
         f"pollers = Pollers(Path({str(tmp_path)!r}), {RUN!r}, [0]); print(pollers.read('/proc/stat')[:3]); "
         "time.sleep(60)"
     )

@@ -14,7 +14,6 @@ from weighbridge import registry
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, momentary
 from weighbridge.hosts.kernel import cpus_online
-from weighbridge.meters.polling import Pollers, wanted
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL, CpuIdle
 from weighbridge.model.plugin import Readiness
@@ -22,6 +21,7 @@ from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Study
 from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
+from weighbridge.runner.pollers import Pollers, wanted
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.store.extensions import extend

@@ -11,13 +11,13 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.facts.hosts import about_hosts
 from weighbridge.meters.opened import meters
-from weighbridge.meters.polling import Pollers
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext, Userland
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.machine_use import IdleLevels
+from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
