@@ -3,9 +3,10 @@ from dataclasses import replace
 import pytest
 
 from weighbridge.report.analysis import analyse
+from weighbridge.report.content import Remark
 from weighbridge.report.matrix import matrix
 from weighbridge.report.matrix_section import matrix_section
-from weighbridge.report.matrix_words import large, native, small
+from weighbridge.report.matrix_words import cost_range, large, native, small
 
 from .made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload, rising_load
 from .test_html import check_links, page_of
@@ -28,6 +29,18 @@ def test_costs_by_environment_and_workload_in_words_and_figures(run):
     first = matrix(analysis).rows[0]
     assert native(analysis, first).replace("\u00a0", " ").startswith("native 8 ")
     assert small(first, first.cells[1]).startswith("[") and "slower" not in small(first, first.cells[1])
+
+
+def test_what_is_not_decided_has_its_interval_and_why(run):
+    analysis = analyse(run(costs={"host": 1.0, "bridge": 1.25}, workloads=[TCP, NOISY]))
+    certain, noisy = matrix(analysis).rows
+    (open_,) = [cell for cell in noisy.cells if cell.shown_as == "inconclusive"][:1]
+    cost = open_.rows[0][1].cost
+    assert cost_range(noisy, open_).startswith(f"cost [{cost.percent.low:.1f},")
+    assert [cost_range(certain, cell) for cell in certain.cells] == ["", ""]
+    report, compared = open_.rows[0]
+    within = replace(open_, rows=((report, replace(compared, remarks=(Remark("noise", "..."),))),))
+    assert cost_range(noisy, within).splitlines()[1:] == ["within the noise floor"]
 
 
 def test_a_verdict_that_is_not_known_is_said_as_it_is(run):

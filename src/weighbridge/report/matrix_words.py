@@ -2,9 +2,9 @@
 
 from weighbridge.report.content import Analysis
 from weighbridge.report.effect import effect
-from weighbridge.report.few import TOO_FEW
+from weighbridge.report.few import FEW_BLOCKS, TOO_FEW
 from weighbridge.report.matrix import Cell, Row
-from weighbridge.report.numbers import percent_short, quantities, quantity
+from weighbridge.report.numbers import percent_short, percent_text, quantities, quantity
 
 WORDS = {
     "equivalent": "no difference",
@@ -72,6 +72,21 @@ def whole(row: Row, cell: Cell) -> str:
         return ""
     found = effect(*cell.rows[0])
     return f"{found.amount} {found.word}" if found else ""
+
+
+WHY = {"noise": "within the noise floor", "holm": "not after Holm"}
+"""Why an interval without zero decides nothing, by the code of its remark."""
+
+
+def cost_range(row: Row, cell: Cell) -> str:
+    """Return how much it may cost, below 0 a gain, where that is not decided: ``cost [-1.0, 1.9]``; else nothing."""
+    compared = cell.rows[0][1]
+    cost = compared.cost if cell.shown_as == "inconclusive" and row.levels == 1 else None
+    if cost is None or cost.percent is None or cost.blocks < FEW_BLOCKS:
+        return ""
+    text = percent_text(cost.percent, cost.blocks)
+    why = [words for code, words in WHY.items() if code in {remark.code for remark in compared.remarks}]
+    return "\n".join([f"cost {text[text.index('[') :]}", *why[:1]])
 
 
 def native(analysis: Analysis, row: Row) -> str:

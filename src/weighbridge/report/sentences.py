@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from weighbridge.model.flag import FlagKind
+from weighbridge.model.flag import FlagCode, FlagKind
 from weighbridge.model.text import printable
 from weighbridge.report.bottleneck import MEANING
+from weighbridge.report.confounders import POLLED
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.effect import effect
@@ -75,8 +76,9 @@ _Row = tuple[MetricReport, Comparison]
 
 
 def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
-    """Give (verdict, sentence) for the headline metrics: what differs one by one, the rest by environment.
+    """Give (verdict, sentence) for the headline metrics: what differs one by one, what does not by environment.
 
+    What is not decided the matrix says.
     Of a workload with many levels one sentence an environment. The verdict is "nothing" where the study has only its
     baseline.
     """
@@ -95,14 +97,6 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
             what, blocks = _what(analysis, same, many), _range([row for _, row in same])
             text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
             found.append(("equivalent", f"{text} in {what} ({blocks})"))
-    for environment in analysis.environments:
-        mine = [(m, row) for m, row in rows if row.environment == environment and not row.instead]
-        for verdict in dict.fromkeys(
-            row.verdict for _, row in mine if row.verdict not in ("different", "equivalent", "hidden")
-        ):
-            open_ = [each for each in mine if each[1].verdict == verdict]
-            what, blocks = _what(analysis, open_, many), _range([row for _, row in open_])
-            found.append((verdict, f"{environment}: {verdict} in {what} ({blocks})"))
     found += _hidden_sentences(analysis, rows, many)
     few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
     for environment in few if not analysis.few else ():
@@ -215,9 +209,19 @@ def trust_sentence(analysis: Analysis) -> str:
     if floor is not None and floor >= LEAST and (wanted is None or floor > wanted):
         beside = f"noise floor{largest}{'' if wanted is None else f'; the margin is {margin(wanted)}'}"
         seen = f"differences below {unsigned(floor)} cannot be detected ({beside})"
-        return f"Not precise: {seen}. T{control[1:]}. More blocks would help."
+        return f"Not precise: {seen}. T{control[1:]}. {_advice(analysis)}"
     limit = f"{count(trust.blocks)} are too few to be sure of that ({ENOUGH} are needed)"
     return f"Not precise: {control}, but {limit}; {noise}."
+
+
+def _advice(analysis: Analysis) -> str:
+    """What would make a session more precise: where a hypervisor took CPU time in most trials, not blocks alone."""
+    stolen = sum(any(flag.code == FlagCode.STEAL for flag in trial.flags) for trial in analysis.trials)
+    if 2 * stolen <= len(analysis.trials):
+        return "More blocks would help."
+    polled = "" if POLLED in analysis.conditions else ", or 'cpu_idle: poll' in the study"
+    took = f"The hypervisor took CPU time in {stolen} of {len(analysis.trials)} trials"
+    return f"{took}: a quieter hour{polled} would help."
 
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:

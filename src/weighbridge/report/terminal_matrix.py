@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weighbridge.model.text import printable
 from weighbridge.report.content import Analysis
 from weighbridge.report.matrix import Matrix, matrix
-from weighbridge.report.matrix_words import large, native, small
+from weighbridge.report.matrix_words import cost_range, large, native, small
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,7 +43,9 @@ def _table(analysis: Analysis, whole: Matrix, columns: range) -> "RenderableType
         cells = []
         for number in columns:
             cell = row.cells[number]
-            below = small(row, cell) if cell is not None and cell.shown_as not in quiet else ""
+            below = ""
+            if cell is not None:
+                below = cost_range(row, cell) if cell.shown_as in quiet else small(row, cell)
             text = Text(large(row, cell), style=STYLES.get(cell.shown_as, "") if cell else "dim")
             cells.append(text.append(f"\n{printable(below)}", style="not bold dim") if below else text)
         table.add_row(head, *cells)
