@@ -29,7 +29,10 @@ def test_niced_readings_are_idle_ones():
         Series("host a", "cpu_idle_share", at, (0.0, 0.25)),
         Series("host a", "cpu_user_share", at, (0.5, 0.75)),
         Series("server", "cpu_idle_share", at, (0.125, 0.125)),
+        Series("host a", "load1", at, (2.5, 2.5)),
+        Series("host a", "pressure_cpu_some_share", at, (0.9, 0.9)),
     ]
     found = {(each.place, each.name): each.values for each in series_as_idle(mine)}
     assert found["host a", "cpu_idle_share"] == (1.5, 1.25) and found["host a", "cpu_nice_share"] == (0.0, 0.0)
+    assert len(found) == 4, "load and pressure count the pollers"
     assert found["host a", "cpu_user_share"] == (0.5, 0.75) and found["server", "cpu_idle_share"] == (0.125, 0.125)

@@ -24,7 +24,8 @@ CAP = 20e6 / (8 * (1000 + 28 + 14 + 24))
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bottleneck")
-    study = write(folder, environments=(NATIVE, BRIDGE, OVERLAY), workloads=WORKLOADS, blocks=3, hosts=HOSTS)
+    environments, further = (NATIVE, BRIDGE, OVERLAY), ("cpu_idle: auto",)
+    study = write(folder, environments=environments, workloads=WORKLOADS, blocks=3, hosts=HOSTS, further=further)
     done = weighbridge("run", study, "--out", folder / "run", "--yes")
     assert done.code == 0, done
     return folder / "run"

@@ -83,6 +83,8 @@ def test_a_run_says_that_it_polled_and_counts_it_as_idle(machine: Machine, tmp_p
     assert max(levels) < 0.5 * len(cpus_online()), "what polls is not busy"
     flags = " ".join(row["flags"] for row in trials(run))
     assert "other-work" not in flags
+    told = {name for (name,) in saved(run, "SELECT DISTINCT name FROM sample")}
+    assert "busy_s" in told and not told & {"load1", "psi_cpu_s"}, "who counts the pollers tells nothing"
     usage = [value for (value,) in saved(run, "SELECT value FROM measurement WHERE metric = 'cpu_usage'")]
     assert usage and max(usage) <= 100
     assert "idle CPUs polled" in weighbridge("report", run).stdout.replace("\n", " ").replace("  ", " ")

@@ -7,6 +7,8 @@ from weighbridge.meters.meter import Meter, Taken
 from weighbridge.model.trial import Series
 
 _NICED, _IDLE = "cpu_nice_share", "cpu_idle_share"
+_UNTOLD = frozenset({"load1", "pressure_cpu_some_share"})
+"""Series in which pollers cannot be told from programs that want a CPU."""
 
 
 def as_idle(stat: bytes, ticks: int) -> bytes:
@@ -24,8 +26,11 @@ def as_idle(stat: bytes, ticks: int) -> bytes:
 
 
 def series_as_idle(series: Iterable[Series]) -> Iterator[Series]:
-    """The same of a host's readings: what they have as niced is idle time, by the kernel's ticks."""
-    found = list(series)
+    """The same of a host's readings: what they have as niced is idle time, by the kernel's ticks.
+
+    Load and the pressure on CPUs, which count the pollers, are left out.
+    """
+    found = [each for each in series if each.name not in _UNTOLD]
     niced = {each.place: each for each in found if each.name == _NICED}
     for each in found:
         nice = niced.get(each.place)

@@ -20,6 +20,8 @@ from weighbridge.process import RUN_VARIABLE, Process
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _FOREVER_S = 1e9
+COUNT_POLLERS = ("/proc/loadavg", "/proc/pressure/cpu")
+"""Files of the kernel in which pollers cannot be told from programs that want a CPU."""
 
 
 def wanted(asked: CpuIdle, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
@@ -57,7 +59,12 @@ class Pollers:
         return sum(int.from_bytes(path.read_bytes(), sys.byteorder) for path in self._files) / 1e9
 
     def read(self, path: str) -> bytes:
-        """A file of this machine, /proc/stat with what polled as idle time. Raises OSError."""
+        """A file of this machine, /proc/stat with what polled as idle time.
+
+        Raises OSError, as where the kernel has no such file also for what counts the pollers with everybody else.
+        """
+        if path in COUNT_POLLERS:
+            raise FileNotFoundError(path)
         data = Path(path).read_bytes()
         return as_idle(data, round(self.polled_s() * _TICKS)) if path == "/proc/stat" else data
 
