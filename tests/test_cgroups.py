@@ -114,7 +114,7 @@ def test_a_group_is_made_everywhere_and_may_be_made_twice(tree, number: int):
 def test_a_run_with_a_group_beside_is_found(tree):
     made = tree(1)
     group = Cgroup("run", mount=made.mount, top=cgroups.IDLE).create()
-    assert not any(made.mount.rglob("weighbridge/*")) and runs(made.mount) == ["run"]
+    assert runs(made.mount, cgroups.IDLE) == ["run"] and runs(made.mount) == []
     assert all(path.parts[-2:] == (cgroups.IDLE, "run") for path in group.paths.values())
 
 

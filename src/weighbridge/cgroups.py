@@ -282,12 +282,12 @@ def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
     return {}
 
 
-def runs(mount: Path = MOUNT) -> list[str]:
-    """The names of the groups directly under each of `TOPS`: one for each run that has any."""
+def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
+    """The names of the groups directly under a group at the top: one for each run that has any."""
     found: set[str] = set()
-    for folder in (base / top for base in hierarchies(mount) for top in TOPS):
+    for base in hierarchies(mount):
         with contextlib.suppress(OSError):
-            found.update(path.name for path in folder.iterdir() if path.is_dir())
+            found.update(path.name for path in (base / top).iterdir() if path.is_dir())
     return sorted(found)
 
 

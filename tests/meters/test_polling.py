@@ -31,6 +31,8 @@ def test_niced_readings_are_idle_ones():
         Series("server", "cpu_idle_share", at, (0.125, 0.125)),
         Series("host a", "load1", at, (2.5, 2.5)),
         Series("host a", "pressure_cpu_some_share", at, (0.9, 0.9)),
+        Series("host a", "pressure_io_full_share", at, (0.5, 0.5)),
+        Series("host a", "cpu_iowait_share", at, (0.0, 0.0)),
     ]
     found = {(each.place, each.name): each.values for each in series_as_idle(mine)}
     assert found["host a", "cpu_idle_share"] == (1.5, 1.25) and found["host a", "cpu_nice_share"] == (0.0, 0.0)

@@ -92,7 +92,7 @@ def _kernel() -> Iterator[str]:
         if any(word in mount for word in MOUNTS):
             yield f"mount {mount}"
     for hierarchy in cgroups.hierarchies():
-        for top in ("weighbridge", "docker"):
+        for top in (*cgroups.TOPS, "docker"):
             for group in (hierarchy / top, *(hierarchy / top).rglob("*/")):
                 if group.is_dir():
                     yield f"control group {group}"

@@ -2,19 +2,48 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from weighbridge.errors import Unavailable
-from weighbridge.runner.pollers import _only_idle_time, wanted
+from weighbridge.runner.pollers import _only_idle_time, lacking, wanted
 
 
-def test_auto_polls_where_a_hypervisor_has_the_cpus(tmp_path: Path):
+def asking(cpu_idle: str, *here: bool) -> Any:
+    """A study file with hosts that are on this machine, or not."""
+    hosts = {f"host{number}": SimpleNamespace(here=each) for number, each in enumerate(here or (True,))}
+    return SimpleNamespace(cpu_idle=cpu_idle, hosts=hosts)
+
+
+def test_auto_polls_where_a_hypervisor_has_the_cpus_of_all_hosts(tmp_path: Path):
     virtual, real = tmp_path / "virtual", tmp_path / "real"
     virtual.write_text("processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n")
     real.write_text("processor\t: 0\nmodel name\t: a hypervisor's friend\nflags\t\t: fpu lahf_lm\n")
-    assert wanted("auto", virtual) and not wanted("auto", real)
-    assert wanted("poll", real) and not wanted("halt", virtual)
+    assert wanted(asking("auto"), virtual) and not wanted(asking("auto"), real)
+    assert not wanted(asking("auto", True, False), virtual)
+    assert wanted(asking("poll"), real) and not wanted(asking("halt"), virtual)
+
+
+@pytest.mark.parametrize(
+    ("uid", "release", "quota", "words"),
+    [
+        (0, "6.1.0-18-amd64", "max 100000\n", ""),
+        (0, "5.15.0", "", ""),
+        (1000, "6.1.0", "", "it takes root"),
+        (0, "5.10.0-30-amd64", "", "it takes Linux 5.15"),
+        (0, "unreadable", "", "it takes Linux 5.15"),
+        (0, "6.1.0", "150000 100000\n", "a container with a CPU limit"),
+    ],
+)
+def test_why_idle_cpus_cannot_poll(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uid: int, release: str, quota: str, words: str
+):
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    if quota:
+        (tmp_path / "cpu.max").write_text(quota)
+    told = lacking(release, tmp_path)
+    assert words in told and bool(told) == bool(words)
 
 
 @pytest.mark.parametrize("controller", ["cpu", ""])

@@ -7,8 +7,11 @@ from weighbridge.meters.meter import Meter, Taken
 from weighbridge.model.trial import Series
 
 _NICED, _IDLE = "cpu_nice_share", "cpu_idle_share"
-_UNTOLD = frozenset({"load1", "pressure_cpu_some_share"})
-"""Series in which pollers cannot be told from programs that want a CPU."""
+_UNTOLD = ("load1", "pressure_", "cpu_iowait_share")
+"""How the names begin of series in which pollers cannot be told from other programs.
+
+The pressures of a machine are weighted by the time in which each CPU was not idle, and no CPU waits for a disk that
+has a program to run."""
 
 
 def as_idle(stat: bytes, ticks: int) -> bytes:
@@ -28,9 +31,9 @@ def as_idle(stat: bytes, ticks: int) -> bytes:
 def series_as_idle(series: Iterable[Series]) -> Iterator[Series]:
     """The same of a host's readings: what they have as niced is idle time, by the kernel's ticks.
 
-    Load and the pressure on CPUs, which count the pollers, are left out.
+    What counts the pollers is left out: load, pressure, CPUs that wait for disks.
     """
-    found = [each for each in series if each.name not in _UNTOLD]
+    found = [each for each in series if not each.name.startswith(_UNTOLD)]
     niced = {each.place: each for each in found if each.name == _NICED}
     for each in found:
         nice = niced.get(each.place)

@@ -44,6 +44,7 @@ Level = tuple[tuple[str, str], ...]
 class LocalOptions(Options):
     """This machine."""
 
+    here: ClassVar[bool] = True
     kind: Literal["local"] = "local"
 
 
@@ -57,6 +58,7 @@ class TestbedOptions(Options):
 
     __test__: ClassVar[bool] = False  # no test, whatever its name begins with
 
+    here: ClassVar[bool] = True
     kind: Literal["testbed"]
     link: Annotated[Rate, Field(ge=1e6, le=1e10, description="Rate of its cable in each direction")] | None = None
     mtu: Annotated[int, Field(ge=576, le=9000, description="Bytes of its cable's largest packet")] = 1500
@@ -89,6 +91,8 @@ class SshOptions(Options):
     interface to which macvlan, ipvlan and bridged networks are attached.
     """
 
+    here: ClassVar[bool] = False
+    """Whether it is on this machine."""
     kind: Literal["ssh"]
     destination: Annotated[
         str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh"), Brings.MACHINE

@@ -24,9 +24,11 @@ HOST_DIFFERENCES = "host differences"
 NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
 
 POLLED = (
-    "idle CPUs polled and did not halt, in every environment (cpu_idle): programs that wait for each other are "
-    "faster than on CPUs that halt, and a cost is a larger share of their time"
+    "idle CPUs of this machine polled and did not halt, in every environment (cpu_idle): programs that "
+    "wait for each other are faster than on CPUs that halt, and a cost is a larger share of their time"
 )
+
+NOT_POLLED = "the calibration of this machine is for idle CPUs that halt, not for this run's"
 
 UNRECORDED = "the network paths were not recorded: whether they differ between the environments is not known"
 
@@ -164,13 +166,15 @@ def polled(facts: Iterable[Fact]) -> tuple[str, ...]:
 def calibrated(facts: Iterable[Fact]) -> tuple[str, ...]:
     """What the machine's last calibration says of this run: each line once, the latest; empty where there is none.
 
-    It was made with one host and without cables: of a run with other hosts only that is said.
+    It was made with one host and without cables, whose idle CPUs halt: of another run only that is said.
     """
-    lines, elsewhere = {}, False
+    facts, lines, elsewhere = list(facts), {}, False
     for scope, key, value, _ in facts:
         if scope == "calibration":
             lines[key] = f"{key} {value}"
         elsewhere = elsewhere or (scope.startswith("host ") and key == "kind" and not value.startswith("local"))
     if lines and elsewhere:
         return (NOT_THIS_PATH,)
+    if lines and polled(facts):
+        return (NOT_POLLED,)
     return tuple(lines.values())

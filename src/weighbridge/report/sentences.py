@@ -216,10 +216,12 @@ def trust_sentence(analysis: Analysis) -> str:
 
 def _advice(analysis: Analysis) -> str:
     """What would make a session more precise: where a hypervisor took CPU time in most trials, not blocks alone."""
-    stolen = sum(any(flag.code == FlagCode.STEAL for flag in trial.flags) for trial in analysis.trials)
+    stolen = sum(
+        any((flag.code, flag.where) == (FlagCode.STEAL, "") for flag in trial.flags) for trial in analysis.trials
+    )
     if 2 * stolen <= len(analysis.trials):
         return "More blocks would help."
-    polled = "" if POLLED in analysis.conditions else ", or 'cpu_idle: poll' in the study"
+    polled = "" if POLLED in analysis.conditions else ", or idle CPUs that poll (cpu_idle),"
     took = f"The hypervisor took CPU time in {stolen} of {len(analysis.trials)} trials"
     return f"{took}: a quieter hour{polled} would help."
 

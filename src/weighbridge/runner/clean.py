@@ -50,7 +50,8 @@ class Found:
 
 def find() -> Found:
     """Look for everything that runs have on this machine."""
-    found = [Leftover(run, "control group", f"weighbridge/{run}") for run in cgroups.runs()]
+    groups = [(top, run) for top in cgroups.TOPS for run in cgroups.runs(top=top)]
+    found = [Leftover(run, "control group", f"{top}/{run}") for top, run in groups]
     found += [Leftover(run, "process", f"{pid} {name}") for pid, run, name in _processes()]
     found += [Leftover(run, "state folder", str(state.base() / run)) for run in state.known_runs()]
     found += [Leftover(run, "engine data", str(path)) for run, path in _engine_data()]

@@ -2,61 +2,107 @@
 
 That comes back with it late, sooner or later by what its other guests do: the largest noise of a measurement in which
 programs wait for each other, and no environment's cost. What `weighbridge.meters.poller` kept from halting is idle
-time still: whoever reads this machine's counters reads them through `Pollers.read`.
+time still: who measures a trial reads this machine's counters through `Pollers.read`.
 """
 
 import os
+import platform
+import re
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from weighbridge import cgroups
 from weighbridge.cgroups import IDLE, Cgroup
-from weighbridge.errors import Unavailable
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.meters import poller
 from weighbridge.meters.polling import as_idle
 from weighbridge.model.command import Command
-from weighbridge.model.idle import CpuIdle
+from weighbridge.model.study import StudyFile
 from weighbridge.process import RUN_VARIABLE, Process
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _FOREVER_S = 1e9
-COUNT_POLLERS = ("/proc/loadavg", "/proc/pressure/cpu")
-"""Files of the kernel in which pollers cannot be told from programs that want a CPU."""
+_STARTED_S = 10.0
+LINUX = (5, 15)
+"""The first with control groups that have idle time only (cpu.idle)."""
+COUNT_POLLERS = ("/proc/loadavg", "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory")
+"""Files of the kernel in which pollers cannot be told from other programs.
+
+The pressure of a machine is weighted by the time in which each CPU was not idle (kernel/sched/psi.c), and a CPU that
+polls never is.
+"""
 
 
-def wanted(asked: CpuIdle, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether idle CPUs are to poll; ``auto``: where the CPUs' flags have "hypervisor", which x86 alone tells."""
-    if asked != "auto":
-        return asked == "poll"
-    lines = cpuinfo.read_text().splitlines()
-    return any(line.startswith("flags") and "hypervisor" in line.split() for line in lines)
+def wanted(file: StudyFile, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether idle CPUs are to poll; ``auto``: where the CPUs' flags have "hypervisor", which x86 alone tells.
+
+    And where every host is on this machine: the CPUs of others do not poll.
+    """
+    if file.cpu_idle != "auto":
+        return file.cpu_idle == "poll"
+    flags = [line.split() for line in cpuinfo.read_text().splitlines() if line.startswith("flags")]
+    return any("hypervisor" in words for words in flags) and all(host.here for host in file.hosts.values())
+
+
+def lacking(release: str = "", mount: Path = cgroups.MOUNT) -> str:
+    """Why idle CPUs of this machine cannot poll; empty where they can."""
+    if os.geteuid() != 0:
+        return "it takes root"
+    version = re.match(r"(\d+)\.(\d+)", release or platform.release())
+    if version is None or tuple(map(int, version.groups())) < LINUX:
+        return f"it takes Linux {LINUX[0]}.{LINUX[1]}, whose control groups can have idle time only"
+    for quota in (mount / "cpu/cpu.cfs_quota_us", mount / "cpu.max"):
+        if quota.exists() and not quota.read_text().startswith(("-1", "max")):
+            return "this machine is a container with a CPU limit, which polling would use up"
+    return ""
 
 
 class Pollers:
     """One poller for each of some CPUs, in a control group that has only what CPU time nobody else wants."""
 
     def __init__(self, folder: Path, run_id: str, cpus: Iterable[int]) -> None:
-        """Start them; ``folder`` is the run's own. Unavailable where they would not give way: no root, old kernel."""
-        self._files: list[Path] = []
-        self._programs: list[Process] = []
+        """Start them, and wait until each polls; ``folder`` is the run's own. Unavailable says why one does not."""
+        if why := lacking():
+            raise Unavailable(f"idle CPUs cannot poll here: {why}")
+        self._programs: dict[Path, Process] = {}
         self._group = Cgroup(run_id, top=IDLE)
         try:
             _only_idle_time(self._group.create())
-            source = Path(poller.__file__).read_text()
+            source, parent = Path(poller.__file__).read_text(), str(os.getpid())
             for cpu in cpus:
                 path = folder / f"polled-{cpu}"
                 path.write_bytes(bytes(8))
-                self._files.append(path)
                 groups = [str(each) for each in self._group.procs]
-                argv = (sys.executable, "-I", "-S", "-c", source, str(cpu), str(path), *groups)
-                self._programs.append(Process(Command(argv, _FOREVER_S), env={RUN_VARIABLE: run_id}))
+                argv = (sys.executable, "-I", "-S", "-c", source, str(cpu), str(path), parent, *groups)
+                self._programs[path] = Process(Command(argv, _FOREVER_S), env={RUN_VARIABLE: run_id})
+            self._await()
         except BaseException:
             self.close()
             raise
 
+    def _await(self) -> None:
+        deadline = time.monotonic() + _STARTED_S
+        for path, program in self._programs.items():
+            while not _count(path):
+                if program.poll() is not None:
+                    raise Unavailable(f"idle CPUs cannot poll here: {program.stop().last_words}")
+                if time.monotonic() > deadline:  # a CPU that is never idle needs nobody who keeps it awake
+                    raise Unavailable(f"idle CPUs cannot poll here: a CPU was not idle for {_STARTED_S:g} s")
+                time.sleep(0.005)
+
+    def require(self) -> None:
+        """Raise EnvironmentLost where a poller has ended: its CPU halts since then."""
+        for path, program in self._programs.items():
+            if program.poll() is not None:
+                told = program.stop()
+                cpu = path.name.partition("-")[2]
+                raise EnvironmentLost(f"the program that kept CPU {cpu} from halting has ended ({told.returncode})")
+
     def polled_s(self) -> float:
         """CPU seconds for which the pollers were alone so far, over all CPUs."""
-        return sum(int.from_bytes(path.read_bytes(), sys.byteorder) for path in self._files) / 1e9
+        return sum(map(_count, self._programs)) / 1e9
 
     def read(self, path: str) -> bytes:
         """A file of this machine, /proc/stat with what polled as idle time.
@@ -70,13 +116,17 @@ class Pollers:
 
     def close(self) -> None:
         """End them."""
-        for program in self._programs:
+        for program in self._programs.values():
             program.stop()
         self._group.remove()
 
 
+def _count(path: Path) -> int:
+    return int.from_bytes(path.read_bytes(), sys.byteorder)
+
+
 def _only_idle_time(group: Cgroup) -> None:
-    """Let a group and its parent give way to everybody else at once (cpu.idle, Linux 5.15).
+    """Let a group and its parent give way to everybody else at once (cpu.idle).
 
     The scheduling class SCHED_IDLE is not enough: between groups only the groups count, and each session of
     processes is one (CONFIG_SCHED_AUTOGROUP). Unavailable where it cannot be.

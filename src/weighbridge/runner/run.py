@@ -15,13 +15,13 @@ from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, momentary
 from weighbridge.hosts.kernel import cpus_online
 from weighbridge.meters.prometheus import Watched
-from weighbridge.model.idle import HALT, IDLE_CPUS, POLL, CpuIdle
+from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
-from weighbridge.model.study import Cell, Study
+from weighbridge.model.study import Cell, Study, StudyFile
 from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
-from weighbridge.runner.pollers import Pollers, wanted
+from weighbridge.runner.pollers import Pollers, lacking, wanted
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.store.extensions import extend
@@ -86,6 +86,8 @@ def require_ready(study: Study) -> list[str]:
     Likewise where its Prometheus server does not answer; StudyError where that refuses a query. Gives what a person
     should know of it.
     """
+    if study.file.cpu_idle == "poll" and (why := lacking()):
+        raise Unavailable(f"cpu_idle: idle CPUs cannot poll here: {why}")
     missing: dict[str, list[str]] = {}
     for name, ready in readiness_of(study).items():
         if not ready.ready:
@@ -167,17 +169,19 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _pollers(asked: CpuIdle, run: RunContext) -> Pollers | None:
+def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
     """What keeps idle CPUs from halting, where that is asked for. Raises Unavailable where it cannot be."""
-    if not wanted(asked):
+    if not wanted(file):
         return None
     try:
-        return run.stack.enter_context(closing(Pollers(run.state, run.id, cpus_online())))
+        pollers = run.stack.enter_context(closing(Pollers(run.state, run.id, cpus_online())))
     except Unavailable as why:
-        if asked == "poll":
+        if file.cpu_idle == "poll":
             raise
-        run.say(f"idle CPUs halt, which makes this virtual machine's numbers noisy: {why}")
+        run.say(f"{why}; they halt, which makes the numbers of a virtual machine noisy")
         return None
+    run.say("idle CPUs poll until the end (cpu_idle): this machine uses all of its CPU time")
+    return pollers
 
 
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
@@ -185,11 +189,12 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
     userland = ensure(packages_of(study), cache, progress.say, maven_of(study), golang_of(study))
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
-        pollers = _pollers(study.file.cpu_idle, run)
+        before = momentary()
+        pollers = _pollers(study.file, run)
         facts = {**fingerprint(), IDLE_CPUS: HALT if pollers is None else POLL}
         require_same(store, facts, userland.versions)
         store.add_facts("host", {key: value for key, value in facts.items() if value})
-        store.add_facts("before", momentary())
+        store.add_facts("before", before)
         store.add_facts("calibration", calibration.facts())
         store.add_facts("userland", {"digest": userland.digest})
         store.add_facts("userland packages", userland.versions)

@@ -186,6 +186,8 @@ class Session:
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
         cell = next(c for c in self.study.cells if (c.workload, c.level) == (trial.workload, trial.level))
         try:
+            if self.pollers is not None:
+                self.pollers.require()
             stage = replace(self._opened().stage(arm, cell), idle=self._idle.levels)
         except EnvironmentLost as lost:
             raise EnvironmentLost(

@@ -173,7 +173,7 @@ class Sites:
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
             sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, starts, prepared,
-            cpus, inside, _links(sites), whole,
+            cpus, inside, _links(sites), whole, polled=self.here is not read_here,
         )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:

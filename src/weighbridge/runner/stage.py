@@ -44,6 +44,9 @@ class Stage:
     idle: Mapping[str, Idle] = field(default_factory=dict)
     """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
 
+    polled: bool = False
+    """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
+
     def shares(self, machine: Machine) -> bool:
         """Whether the roles on a machine share CPUs."""
         return sum(self.cpus.get(role, 0) for role in machine.roles) > machine.cpus

@@ -151,7 +151,8 @@ def _limit(workload: Workload, options: Any, found: Result, course: _Course, sta
     """What limited the trial."""
     sending_s = found.sending_s or course.measured_s
     machines, watch = course.metering.machines, course.watch
-    had_s = (course.busy_s or course.measured_s) * (1 - min(0.9, machines.stolen if machines else 0.0))
+    stolen = machines.stolen if machines and not stage.polled else 0.0
+    had_s = (course.busy_s or course.measured_s) * (1 - min(0.9, stolen))
     seen = Seen(course.measured_use, had_s, watch.cables(sending_s), watch.waited_s)
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
     threads, apart = workload.generator_threads(options), len(stage.machines) > 1

@@ -32,6 +32,10 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
             yield from _cannot_be(arm, file, cells)
     if file.meters.source == "sysstat" and file.meters.hz != "auto" and file.meters.hz > 1:
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
+    away = [name for name, host in file.hosts.items() if not host.here]
+    if file.cpu_idle == "poll" and away:
+        why = f"host '{away[0]}' is another machine, whose CPUs halt"
+        yield ("cpu_idle",), f"cpu_idle: the idle CPUs of this machine alone can poll, and {why}: leave it out"
     yield from _out_of_range(file)
 
 
