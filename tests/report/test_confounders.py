@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from weighbridge.meters import host
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.measurement import Metric
 from weighbridge.report import trial_flags
 from weighbridge.report.analysis import analyse
-from weighbridge.report.confounders import NOT_THIS_PATH, calibrated, confounders
+from weighbridge.report.confounders import NOT_POLLED, NOT_THIS_PATH, calibrated, confounders
 from weighbridge.report.machine import report_json
 from weighbridge.report.names import metric_words, titled
 from weighbridge.report.readings import Readings
@@ -53,6 +54,9 @@ def test_the_calibration_is_said_once_and_only_of_one_host():
     assert calibrated(again) == ("smallest visible cost, tcp 2 %",)
     assert calibrated([*again, ("host a", "kind", "testbed: on this machine", 0.0)]) == (NOT_THIS_PATH,)
     assert calibrated([*again, ("host a", "kind", "ssh: user@b", 0.0)]) == (NOT_THIS_PATH,)
+    polled = ("host", IDLE_CPUS, POLL, 0.0)
+    assert calibrated([*again, polled]) == (NOT_POLLED,) and calibrated([polled]) == ()
+    assert calibrated([*again, ("host", IDLE_CPUS, HALT, 0.0)]) == ("smallest visible cost, tcp 2 %",)
     assert calibrated([*again, ("host", "kind", "x", 0.0)]) == ("smallest visible cost, tcp 2 %",)
     assert calibrated([("host a", "kind", "testbed: on this machine", 0.0)]) == ()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.runner.continuity import require_same
 from weighbridge.store.run import RunStore
 
@@ -33,6 +34,13 @@ def test_another_kernel_is_refused_by_name(store: RunStore):
     begun(store)
     with pytest.raises(RunDirectoryError, match=r"kernel was Linux 6.1 and is Linux 6.2.*--out"):
         require_same(store, HOST | {"kernel": "Linux 6.2"}, PACKAGES)
+
+
+def test_idle_cpus_do_the_same_in_every_session(store: RunStore):
+    store.add_facts("host", HOST | {IDLE_CPUS: POLL})
+    require_same(store, HOST | {IDLE_CPUS: POLL}, {})
+    with pytest.raises(RunDirectoryError, match=r"idle CPUs was poll .* and is halt"):
+        require_same(store, HOST | {IDLE_CPUS: HALT}, {})
 
 
 def test_it_is_the_first_session_that_counts(store: RunStore):

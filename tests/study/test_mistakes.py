@@ -176,6 +176,12 @@ MISTAKES = {
     "a CPU that is a number": ("pin: spread", "pin: {server: 0}", "server", 'like "0" or "0-1"'),
     "a number of blocks": (REPETITIONS, "repetitions: 3", "repetitions", "write {blocks: 3}"),
     "a host without a kind": ("inside: [server]", "hosts: {a: {}}", "kind", "local, testbed, ssh"),
+    "another machine's idle CPUs": (
+        "inside: [server]",
+        "cpu_idle: poll\nhosts: {a: {kind: ssh, destination: b}}",
+        "cpu_idle",
+        "host 'a' is another machine, whose CPUs halt",
+    ),
     "a host of ssh to nowhere": ("inside: [server]", "hosts: {a: {kind: ssh}}", "destination", "missing"),
     "an option for ssh": (
         "inside: [server]",

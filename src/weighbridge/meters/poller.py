@@ -2,10 +2,10 @@
 
 It uses the standard library alone and nothing of this project: ``python3 -I -S -c SOURCE CPU FILE PARENT PROCS ...``.
 It joins the control groups of PROCS; whatever else wants the CPU then has it at once. In FILE it keeps the
-nanoseconds (8 bytes, the order of the machine) for which nobody else had it: the sum of short times between two looks.
-In a long one somebody else had, an interrupt or the hypervisor. The kernel's timer interrupts an idle CPU only because
-it polls, and keeping the count takes time too: what these two leave of a CPU that nobody else wants, as the best of
-all times of WINDOW_NS shows it, is the unit. It ends once PARENT, who started it, has ended.
+nanoseconds (8 bytes, the machine's order) for which nobody else had the CPU: the sum of the short times between two
+looks. In a long one somebody else had it, an interrupt or the hypervisor. The kernel's timer interrupts an idle CPU
+only because it polls, and keeping the count takes time too: what these two leave of a CPU that nobody else wants, as
+the best of all times of WINDOW_NS shows it, is the unit. It ends once PARENT, who started it, has ended.
 """
 
 import mmap
