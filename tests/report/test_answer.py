@@ -45,6 +45,14 @@ def test_with_a_ladder_it_is_the_step_that_costs(run):
     assert "against bridge; the other step shows no difference" in text
 
 
+def test_what_costs_is_told_where_no_step_could_be_shown(run):
+    costs = {"netns": 1.05, "bridge": 1.1, "published": 1.16}
+    noisy = [Workload("web", [(REQUESTS, 1000.0, 0.1)])]
+    text = said(run(costs=costs, ladder=["native", *costs], workloads=noisy))
+    assert text.startswith("published costs 1") and "against native, at which step could not be shown" in text
+    assert text.endswith("of 3 steps 3 are undecided.")
+
+
 def test_both_places_of_the_clients_are_named(run):
     both = [replace(TCP, level=HERE), replace(TCP, level=ELSEWHERE), CPU]
     bends = {("bridge", ELSEWHERE): 1.1 / 1.25, ("bridge", ()): 1 / 1.25}

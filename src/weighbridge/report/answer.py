@@ -60,6 +60,9 @@ def answer(analysis: Analysis) -> str:
         if named:
             text = _step_costs(named) if steps else _costs(named)
             parts.append(f"{analysis.paths.place(place)}: {text}" if place else text)
+        elif steps and (whole := _named([item for item in _whole(analysis) if item.place == place], steps=False)):
+            text = f"{_costs(whole)} against {analysis.baseline}, at which step could not be shown"
+            parts.append(f"{analysis.paths.place(place)}: {text}" if place else text)
         elif place:
             parts.append(f"{analysis.paths.place(place)}: {_no_cost(here)}")
         told = [item for group in named for item in group]
@@ -81,8 +84,13 @@ def _found(analysis: Analysis) -> list[Found]:
     """Every comparison on a headline metric: the steps where there is a ladder, else those with the baseline."""
     steps = [Found(each.report, step.row, step.previous) for each in analysis.ladder if each.report.headline
              for step in each.steps]  # fmt: skip
+    return [each for each in steps if each.row.cost is not None or each.row.instead] or _whole(analysis)
+
+
+def _whole(analysis: Analysis) -> list[Found]:
+    """Every comparison with the baseline on a headline metric."""
     rows = [Found(report, row, analysis.baseline) for report in analysis.headlines for row in report.comparisons]
-    return [each for each in steps or rows if not each.row.aa and (each.row.cost is not None or each.row.instead)]
+    return [each for each in rows if not each.row.aa and (each.row.cost is not None or each.row.instead)]
 
 
 def _named(found: Sequence[Found], *, steps: bool) -> list[list[Found]]:

@@ -25,7 +25,7 @@ NOT_THIS_PATH = "the calibration of this machine is for one host without cables,
 
 POLLED = (
     "idle CPUs of this machine polled and did not halt, in every environment (cpu_idle): programs that "
-    "wait for each other are faster than on CPUs that halt, and a cost is a larger share of their time"
+    "wait for each other are faster than on CPUs that halt, and what waking a CPU adds to a cost is not in it"
 )
 
 NOT_POLLED = "the calibration of this machine is for idle CPUs that halt, not for this run's"

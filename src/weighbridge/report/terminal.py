@@ -161,8 +161,8 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["Renderab
     style = "bold red" if trusted is False else "yellow" if not trusted or imprecise(analysis) else "green"
     parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
     parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
-    parts += path_parts(analysis)
     parts += [_indented(line) for line in analysis.conditions]
+    parts += path_parts(analysis)
     parts += [_indented(each.text, "yellow") for each in analysis.confounders]
     parts += [_indented(line, "yellow") for line in once]
     parts += [_indented(line, "bold magenta") for line in disagreements(analysis)]
