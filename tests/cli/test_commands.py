@@ -179,7 +179,7 @@ def test_studies_as_json(weighbridge: Weighbridge):
     listed = {study["study"]: study for study in json.loads(said.out)}
     assert set(listed) == set(bundled())
     assert listed["docker-networks"]["profiles"] == ["quick", "quick-coherence", "published"]
-    assert listed["first-look"]["profiles"] == ["here"]
+    assert listed["first-look"]["profiles"] == ["halt", "here"]
     assert listed["first-look"]["environments"][0] == "native"
 
 
