@@ -5,6 +5,7 @@ programs wait for each other, and no environment's cost. What `weighbridge.meter
 time still: who measures a trial reads this machine's counters through `Pollers.read`.
 """
 
+import contextlib
 import os
 import platform
 import re
@@ -119,6 +120,9 @@ class Pollers:
         for program in self._programs.values():
             program.stop()
         self._group.remove()
+        for path in self._group.paths.values():
+            with contextlib.suppress(OSError):  # another run's are in it
+                path.parent.rmdir()
 
 
 def _count(path: Path) -> int:
