@@ -278,5 +278,8 @@ def test_killed_with_kill_9_it_leaves_only_what_clean_removes(machine: Machine, 
         "engine data",
     }, listed.stdout
     cleaned = weighbridge("clean")
-    assert (cleaned.code, cleaned.stdout) == (0, "nothing is left\n"), cleaned
+    assert cleaned.code == 0 and cleaned.stdout in ("nothing is left\n", "nothing else is left\n"), (
+        cleaned,
+        "else: the run of this module's other tests lives",
+    )
     assert not (cache_folder() / "engines").exists()
