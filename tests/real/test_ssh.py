@@ -137,7 +137,9 @@ def _groups(host: SshHost) -> None:
     assert group.remove()
 
 
-def test_a_study_on_two_machines(far: list[Far], userland: Userland, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_study_on_two_machines(
+    far: list[Far], small_userland: Userland, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     run = tmp_path / "run"
     done = weighbridge("run", write(tmp_path, far, "host"), "--out", run, "--yes")
     assert done.code == 0, done
@@ -149,7 +151,7 @@ def test_a_study_on_two_machines(far: list[Far], userland: Userland, tmp_path: P
     monkeypatch.setattr(SshHost, "_bring", lambda *_: pytest.fail("it was sent again"))
     for each in far:
         with reached(each) as host:
-            assert host.userland(userland).name == "root"
+            assert host.userland(small_userland).name == "root"
 
 
 def write(folder: Path, far: list[Far], network: str = "", blocks: int = 1) -> Path:
