@@ -25,12 +25,18 @@ from .weighing import trials, weighbridge, write_study
 
 BUSY = "import time; begun = time.process_time()\nwhile time.process_time() - begun < 1: pass"
 RUN = "0a1b2c3d4e5f"
+BUSY_CPUS = 0.3
 
 
 @pytest.fixture(autouse=True)
 def cannot() -> None:
     if why := lacking():
         pytest.skip(f"idle CPUs cannot poll: {why}")
+    before = machines.snapshot(machines.read_here)
+    time.sleep(0.5)
+    found = machines.use(before, machines.snapshot(machines.read_here))
+    if found is None or found.busy_s > BUSY_CPUS * found.seconds:
+        pytest.skip("other programs are at work: no CPU is idle")
 
 
 @pytest.fixture
