@@ -87,12 +87,13 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     (folder / "userlands").mkdir()
     everything = list(registry.workloads().values())
     with_java = _kept(everything)
+    enough = _packages(_small())
     few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]
     for some in (*few, _small(), _light(), everything):
         link = folder / "userlands" / key_of(_packages(some), _maven(some), _golang(some))
-        enough = small_userland if _packages(some) <= _packages(_small()) else userland
+        smallest = small_userland if _packages(some) <= enough else userland
         if not link.exists():
-            link.symlink_to((with_java if _maven(some) else enough).root.parent)
+            link.symlink_to((with_java if _maven(some) else smallest).root.parent)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then what was opened is closed
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEIGHBRIDGE_CACHE", str(folder))

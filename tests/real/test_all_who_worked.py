@@ -21,8 +21,10 @@ TCP = "tcp: {kind: iperf3, duration: 2s}"
 def medians(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, float]]:
     """Of each environment the median of each metric over three blocks."""
     folder = tmp_path_factory.mktemp("all-who-worked")
-    study = write_study(folder, environments=(NATIVE, PROXIED), workloads=(TCP,), blocks=3, resources="{}")
-    study.write_text(study.read_text() + "cpu_idle: auto\n")
+    environments, further = (NATIVE, PROXIED), ("cpu_idle: auto",)
+    study = write_study(
+        folder, environments=environments, workloads=(TCP,), blocks=3, resources="{}", further=further
+    )
     ended = weighbridge("run", str(study), "--out", str(folder / "run"), "--yes")
     assert ended.code == 0, ended
     found: dict[str, dict[str, list[float]]] = {}

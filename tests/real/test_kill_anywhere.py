@@ -27,8 +27,9 @@ def test_killed_anywhere(
     with capsys.disabled():
         print(f"\n{kills} kills: --seed {seed}")
     moments = random.Random(seed)
-    study = write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(LONGER,), blocks=BLOCKS)
-    study.write_text(study.read_text() + "cpu_idle: auto\n")
+    study = write_study(
+        tmp_path, environments=(NATIVE, DOCKER), workloads=(LONGER,), blocks=BLOCKS, further=("cpu_idle: auto",)
+    )
     run, known = tmp_path / "run-0", list[Row]()
     for number in range(1, kills + 1):
         if len(known) == TOTAL:

@@ -96,8 +96,7 @@ def test_pollers_end_with_whoever_started_them(machine: Machine, tmp_path: Path)
 
 
 def test_a_run_says_that_it_polled_and_counts_it_as_idle(machine: Machine, tmp_path: Path):
-    study = write_study(tmp_path, workloads=("tcp: {kind: iperf3, duration: 1s}",))
-    study.write_text(study.read_text() + "cpu_idle: poll\n")
+    study = write_study(tmp_path, workloads=("tcp: {kind: iperf3, duration: 1s}",), further=("cpu_idle: poll",))
     run = tmp_path / "run"
     done = weighbridge("run", study, "--out", run, "--yes")
     assert done.code == 0, done

@@ -31,6 +31,7 @@ def write_study(
     blocks: int = 2,
     aa: bool = False,
     resources: str = "{cpus: 1, memory: 512MiB}",
+    further: tuple[str, ...] = (),
 ) -> Path:
     """A study file in the folder."""
     path = folder / "study.yaml"
@@ -38,6 +39,7 @@ def write_study(
         "study: tiny", "question: Does it run?", f"resources: {resources}", "baseline: native",
         f"aa: {str(aa).lower()}", "environments:", *(f"  {line}" for line in environments),
         "workloads:", *(f"  {line}" for line in workloads), f"repetitions: {{blocks: {blocks}}}", "seed: 3",
+        *further,
     ]  # fmt: skip
     path.write_text("\n".join(lines) + "\n")
     return path

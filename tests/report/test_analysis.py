@@ -7,7 +7,7 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.report.analysis import analyse
-from weighbridge.report.confounders import POLLED, confounders
+from weighbridge.report.confounders import confounders
 from weighbridge.report.family import adjusted, excludes_no_cost, family_p_value
 from weighbridge.report.matrix import matrix
 from weighbridge.report.remarks import CODES
@@ -229,7 +229,7 @@ def test_a_session_that_sees_nothing_small_is_not_precise(run):
     steal = (Flag(FlagCode.STEAL, figures={"share": 0.3}),)
     stolen = replace(noisy, trials=tuple(replace(trial, flags=steal) for trial in noisy.trials))
     assert "a quieter hour, or idle CPUs that poll (cpu_idle), would help" in trust_sentence(stolen)
-    assert "cpu_idle" not in trust_sentence(replace(stolen, conditions=(POLLED,)))
+    assert "cpu_idle" not in trust_sentence(replace(stolen, polled=True))
     away = tuple(replace(trial, flags=(replace(steal[0], where="host b"),)) for trial in noisy.trials)
     assert trust_sentence(replace(noisy, trials=away)) == trust_sentence(noisy)
 

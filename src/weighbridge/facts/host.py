@@ -115,9 +115,14 @@ def _nft_rules() -> str:
     return "" if listed is None else str(sum(1 for line in listed.splitlines() if re.search(r"# handle \d+$", line)))
 
 
+def virtual(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether a hypervisor has the CPUs: their flags have "hypervisor", which x86 alone tells."""
+    flags = [line.split() for line in _read(cpuinfo).splitlines() if line.startswith("flags")]
+    return any("hypervisor" in words for words in flags)
+
+
 def _hypervisor() -> str:
-    flags = _read("/proc/cpuinfo")
-    if "hypervisor" not in flags:
+    if not virtual():
         return "none seen"
     return _read("/sys/class/dmi/id/product_name") or "a hypervisor (unnamed)"
 

@@ -11,6 +11,7 @@ from weighbridge.report.bottleneck import counts, limit_of
 from weighbridge.report.broke import breakages, standing_values
 from weighbridge.report.comparing import Key, comparison, grouped, paired, per_block
 from weighbridge.report.confounders import (
+    POLLED,
     calibrated,
     confounders,
     different_paths,
@@ -74,7 +75,8 @@ def analyse(store: RunStore) -> Analysis:
         trust=family.trust(reports, checks, plan.aa_arm),
         confounders=found,
         trials=trials,
-        conditions=(*polled(facts), *calibrated(facts)),
+        polled=polled(facts),
+        conditions=(*([POLLED] if polled(facts) else []), *calibrated(facts)),
         ladder=climb(store, values, reports, plan, context),
         latencies=latencies(store, plan, labels, trials),
         sweeps=load_sweeps(store, trials, reports, plan, broken),

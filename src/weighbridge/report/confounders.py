@@ -157,10 +157,9 @@ def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, str], s
     return tuple(Remark("path", f"{', '.join(names)}{where}: {text}") for (where, text), names in alike.items())
 
 
-def polled(facts: Iterable[Fact]) -> tuple[str, ...]:
-    """Say where the run's idle CPUs polled: then nobody waits for one to wake up, in any environment."""
-    last = [value for scope, key, value, _ in facts if (scope, key) == ("host", IDLE_CPUS)][-1:]
-    return tuple(POLLED for value in last if value == POLL)
+def polled(facts: Iterable[Fact]) -> bool:
+    """Whether the run's idle CPUs polled: then nobody waited for one to wake up, in any environment."""
+    return any((scope, key, value) == ("host", IDLE_CPUS, POLL) for scope, key, value, _ in facts)
 
 
 def calibrated(facts: Iterable[Fact]) -> tuple[str, ...]:

@@ -211,6 +211,8 @@ class Analysis:
     confounders: tuple[Remark, ...]
     trials: tuple[TrialRow, ...]
     """In the order in which they ran."""
+    polled: bool = False
+    """Whether idle CPUs of this machine polled and did not halt."""
     conditions: tuple[str, ...] = ()
     """Under what the machine measured all environments alike, and what its last calibration said: a line each."""
     ladder: tuple[Ladder, ...] = ()

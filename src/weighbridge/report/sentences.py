@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from weighbridge.model.flag import FlagCode, FlagKind
 from weighbridge.model.text import printable
 from weighbridge.report.bottleneck import MEANING
-from weighbridge.report.confounders import POLLED
 from weighbridge.report.content import Analysis, Comparison, MetricReport
 from weighbridge.report.curve_words import broke_sentences
 from weighbridge.report.effect import effect
@@ -221,7 +220,7 @@ def _advice(analysis: Analysis) -> str:
     )
     if 2 * stolen <= len(analysis.trials):
         return "More blocks would help."
-    polled = "" if POLLED in analysis.conditions else ", or idle CPUs that poll (cpu_idle),"
+    polled = "" if analysis.polled else ", or idle CPUs that poll (cpu_idle),"
     took = f"The hypervisor took CPU time in {stolen} of {len(analysis.trials)} trials"
     return f"{took}: a quieter hour{polled} would help."
 

@@ -5,7 +5,6 @@ programs wait for each other, and no environment's cost. What `weighbridge.meter
 time still: who measures a trial reads this machine's counters through `Pollers.read`.
 """
 
-import contextlib
 import os
 import platform
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 from weighbridge import cgroups
 from weighbridge.cgroups import IDLE, Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.facts.host import virtual
 from weighbridge.meters import poller
 from weighbridge.meters.polling import as_idle
 from weighbridge.model.command import Command
@@ -37,14 +37,13 @@ polls never is.
 
 
 def wanted(file: StudyFile, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether idle CPUs are to poll; ``auto``: where the CPUs' flags have "hypervisor", which x86 alone tells.
+    """Whether idle CPUs are to poll; ``auto``: those of a virtual machine, where every host is on it.
 
-    And where every host is on this machine: the CPUs of others do not poll.
+    The CPUs of other machines do not poll.
     """
     if file.cpu_idle != "auto":
         return file.cpu_idle == "poll"
-    flags = [line.split() for line in cpuinfo.read_text().splitlines() if line.startswith("flags")]
-    return any("hypervisor" in words for words in flags) and all(host.here for host in file.hosts.values())
+    return virtual(cpuinfo) and all(host.here for host in file.hosts.values())
 
 
 def lacking(release: str = "", mount: Path = cgroups.MOUNT) -> str:
@@ -120,9 +119,7 @@ class Pollers:
         for program in self._programs.values():
             program.stop()
         self._group.remove()
-        for path in self._group.paths.values():
-            with contextlib.suppress(OSError):  # another run's are in it
-                path.parent.rmdir()
+        cgroups.remove_top()
 
 
 def _count(path: Path) -> int:

@@ -10,6 +10,7 @@ from typing import Protocol
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.facts.hosts import about_hosts
+from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext, Userland
@@ -99,11 +100,9 @@ class Session:
         if self._sites is None:
             hz = meter_hz(self.study)
             self.store.set_info(METERS_HZ, repr(hz))
-            polled = self.pollers is not None
+            polled, here = (False, read_here) if self.pollers is None else (True, self.pollers.read)
             opened = self._stack.enter_context(meters(self.study.file.meters, hz, polled=polled))
-            self._sites = Sites(self.study, self.run, self.userland, opened)
-            if self.pollers is not None:
-                self._sites.here = self.pollers.read
+            self._sites = Sites(self.study, self.run, self.userland, opened, here, polled)
             self._sites.open_all(self._stack)
             if self.study.file.meters.source != "off" and self._has_servers():
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))

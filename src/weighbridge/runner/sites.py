@@ -45,7 +45,8 @@ class Sites:
     userland: Userland
     meters: OpenMeters
     here: Read = read_here
-    """Reads the files of this machine."""
+    """Reads the files of this machine; ``polled``: whose idle CPUs poll."""
+    polled: bool = False
     hosts: Mapping[str, Host] = field(default_factory=dict)
     _open: dict[Key, Site] = field(default_factory=dict)
     _payloads: dict[tuple[str, str], DatagramPath] = field(default_factory=dict)
@@ -173,7 +174,7 @@ class Sites:
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
             sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, starts, prepared,
-            cpus, inside, _links(sites), whole, polled=self.here is not read_here,
+            cpus, inside, _links(sites), whole, polled=self.polled,
         )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:
