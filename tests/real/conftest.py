@@ -17,6 +17,7 @@ from weighbridge.runner import clean, state
 from weighbridge.userland.build import cache_folder, ensure, key_of
 
 from .machine import Machine
+from .weighing import kinds_in_every_environment
 
 HERE = Path(__file__).parent
 
@@ -89,7 +90,8 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     with_java = _kept(everything)
     enough = _packages(_small())
     few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]
-    for some in (*few, _small(), _light(), everything):
+    many = [[registry.workloads()[kind] for kind in kinds_in_every_environment(mutual)] for mutual in (False, True)]
+    for some in (*few, *many, _small(), _light(), everything):
         link = folder / "userlands" / key_of(_packages(some), _maven(some), _golang(some))
         smallest = small_userland if _packages(some) <= enough else userland
         if not link.exists():

@@ -56,16 +56,24 @@ def used(pollers: Pollers, doing: Callable[[], object]) -> machines.Use:
     return found
 
 
+def one_busy_second(pollers: Pollers) -> machines.Use:
+    """What the machine did while one program was busy for a second by its own clock."""
+    busy = Process(Command((sys.executable, "-I", "-S", "-c", BUSY)))
+    worked = used(pollers, lambda: busy.wait(20))
+    assert busy.stop().returncode == 0
+    return worked
+
+
 def test_polling_is_idle_time_and_work_is_not(pollers: Pollers):
     looks = [used(pollers, lambda: time.sleep(0.5)) for _ in range(6)]
     idle = min((each.busy_s / each.seconds for each in looks), key=abs)  # others work in between
     assert abs(idle) < 0.03 * len(cpus_online())
 
-    busy = Process(Command((sys.executable, "-I", "-S", "-c", BUSY)))
-    worked = used(pollers, lambda: busy.wait(20))
-    assert busy.stop().returncode == 0
-    assert worked.busy_s - idle * worked.seconds == pytest.approx(1, abs=0.25)
-    assert worked.seconds * (1 - worked.stolen * len(cpus_online())) < 1.5, "a poller gives way"
+    worked = min((one_busy_second(pollers) for _ in range(3)), key=lambda each: each.stolen)
+    stolen_s = worked.stolen * worked.seconds * len(cpus_online())  # the program's clock counts it
+    busy_s = worked.busy_s - idle * worked.seconds
+    assert 0.75 - stolen_s <= busy_s <= 1.25
+    assert worked.seconds - stolen_s < 1.5, "a poller gives way"
 
 
 def test_a_poller_that_was_ended_is_missed(pollers: Pollers):

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge import registry
-
 from .machine import Machine
-from .weighing import facts, trials, weighbridge, write_study
+from .weighing import facts, kinds_in_every_environment, trials, weighbridge, write_study
 
 ENVIRONMENTS = (
     "native: {kind: native}",
@@ -26,8 +24,6 @@ SMALL = {
     "coherence-put": "duration: 1s, warm_up: 0s",
 }
 """What makes a workload short, where it is not ``duration: 1s``."""
-ELSEWHERE = {"mysql-oltp", "nginx-wrk", "nginx-vegeta"}
-"""Each has real tests of its own, natively and in containers; here they would take a minute more."""
 
 
 def small(kind: str) -> str:
@@ -38,9 +34,7 @@ def small(kind: str) -> str:
 @pytest.mark.parametrize("mutual", [False, True])
 def test_every_workload_in_every_environment(machine: Machine, tmp_path: Path, mutual: bool):
     """Workloads whose server connects to its client too are refused where only its port is published."""
-    kinds = [
-        kind for kind, workload in registry.workloads().items() if workload.mutual is mutual and kind not in ELSEWHERE
-    ]
+    kinds = kinds_in_every_environment(mutual)
     tcp = () if mutual else ("tcp: {kind: iperf3, duration: 1s}",)
     workloads = (*tcp, *(small(kind) for kind in kinds))
     environments = tuple(line for line in ENVIRONMENTS if not (mutual and "publish" in line))

@@ -15,12 +15,23 @@ from typing import Any
 
 import pytest
 
+from weighbridge import registry
+
 PROGRAM = (sys.executable, "-m", "weighbridge")
 PATIENCE_S = 120.0
 NATIVE = "native: {kind: native}"
 DOCKER = "bridge: {kind: docker, network: bridge}"
 CPU = "cpu: {kind: sysbench-cpu, duration: 1s}"
 REDIS = "redis: {kind: redis-benchmark, requests: 2000, clients: 5, tests: set}"
+
+ELSEWHERE = {"mysql-oltp", "nginx-wrk", "nginx-vegeta"}
+"""Workloads with real tests of their own: in every environment they would take minutes."""
+
+
+def kinds_in_every_environment(mutual: bool) -> list[str]:
+    """The workloads that one study measures in every environment; ``mutual``: those whose server connects back."""
+    found = registry.workloads().items()
+    return [kind for kind, workload in found if workload.mutual is mutual and kind not in ELSEWHERE]
 
 
 def write_study(
@@ -67,7 +78,7 @@ def weighbridge(*arguments: object, env: Mapping[str, str] | None = None, prefix
     """Run a command to its end."""
     argv = [*prefix, *PROGRAM, *(str(argument) for argument in arguments)]
     done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=PATIENCE_S * 2, env={**os.environ, **(env or {})}, check=False
+        argv, capture_output=True, text=True, timeout=PATIENCE_S * 4, env={**os.environ, **(env or {})}, check=False
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 
