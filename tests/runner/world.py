@@ -32,6 +32,8 @@ class Act:
     hangs: bool = False
     lasts: float = 0.0
     listens: bool = True
+    error: int = 0
+    too_much: bool = False
     lost: str = ""
     """The environment is lost when this happens to the program: start, poll, stop."""
     raises: BaseException | None = None
@@ -69,7 +71,10 @@ class Program:
         if self.stopped is None:
             code = self.act.returncode if self._over() else -15
             duration = time.monotonic() - self.begun
-            self.stopped = Completed(self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out)
+            self.stopped = Completed(
+                self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
+                error=self.act.error, too_much=self.act.too_much,
+            )  # fmt: skip
         return self.stopped
 
 
@@ -102,6 +107,7 @@ class FakeSite:
     )
 
     links: tuple[Link, ...] = ()
+    open_files: int = 1024
 
     def __post_init__(self) -> None:
         self.host.set_link = lambda *, limited: self.world.limited.append(limited)  # type: ignore[attr-defined]
@@ -119,7 +125,11 @@ class FakeSite:
         self.world.ran.append((self.name, command.argv))
         if command.argv == self.world.fails:
             return Completed(command.argv, 1, b"", b"no space left", 0.0)
-        return Completed(command.argv, 0, b"aaaa  /var/lib/dpkg/status", b"", 0.0)
+        return Completed(command.argv, 0, b"", b"", 0.0)
+
+    def read(self, path: str) -> bytes:
+        assert not self.frozen
+        return path.encode()
 
     def put(self, path: str, data: bytes) -> None:
         assert not self.frozen
