@@ -12,7 +12,7 @@ from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.meters import host
 from weighbridge.meters.machines import Idle
 from weighbridge.meters.meter import MeterFailed, Taken
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
 from weighbridge.model.plugin import Endpoint, Work
@@ -364,6 +364,16 @@ def test_a_program_that_could_not_be_started(world: World, number: int, sentence
     record = measure(world, client=Act(stdout=b"", returncode=127, error=number))
     failed(record, Outcome.PROGRAM_FAILED)
     assert record.message == sentence
+
+
+def test_what_programs_used_is_kept(world: World):
+    usage = Usage(1.5, 0.5, 4096, 7, 8, 9, 10)
+    record = measure(world, client=Act(usage=usage, outside_s=0.25))
+    told = {name: value for place, name, value in record.samples if place == "client" and name.startswith("program_")}
+    assert told == {
+        "program_cpu_user_s": 1.5, "program_cpu_system_s": 0.5, "program_peak_bytes": 4096, "program_switches": 7,
+        "program_preemptions": 8, "program_minor_faults": 9, "program_major_faults": 10, "program_outside_s": 0.25,
+    }  # fmt: skip
 
 
 def test_a_program_that_prints_too_much(world: World):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Usage
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Environment, Readiness, Workload
@@ -34,6 +34,8 @@ class Act:
     listens: bool = True
     error: int = 0
     too_much: bool = False
+    usage: Usage | None = None
+    outside_s: float | None = None
     lost: str = ""
     """The environment is lost when this happens to the program: start, poll, stop."""
     raises: BaseException | None = None
@@ -73,7 +75,7 @@ class Program:
             duration = time.monotonic() - self.begun
             self.stopped = Completed(
                 self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
-                error=self.act.error, too_much=self.act.too_much,
+                error=self.act.error, too_much=self.act.too_much, usage=self.act.usage, outside_s=self.act.outside_s,
             )  # fmt: skip
         return self.stopped
 

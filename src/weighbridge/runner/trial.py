@@ -24,6 +24,7 @@ from weighbridge.model.plugin import Workload
 from weighbridge.model.site import HERE, Site
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.process import OUTPUT_LIMIT
+from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Seen, Setting, Watch, bottleneck
 from weighbridge.runner.breaking import why_broke
 from weighbridge.runner.costs import derived, usage, work_of
@@ -100,6 +101,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         samples=(
             *((site, name, value) for site, readings in used.items() for name, value in readings.items()),
             *course.metering.samples,
+            *programs.samples(course.completed),
         ),
         flags=(*_flags(used, wall, course, stage, threads), *course.metering.flags, *told),
         series=tuple(course.metering.series),
