@@ -180,8 +180,10 @@ class SocketStream:
         """Send all of it. Raises OSError once the other end is closed."""
         self._connection.sendall(data)
 
-    def receive(self) -> bytes:
-        """The next piece; empty at the end of the stream."""
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
+        if timeout_s is not None and not select.select([self._connection], [], [], max(0.0, timeout_s))[0]:
+            raise TimeoutError(f"nothing came within {timeout_s:g} s")
         piece = self._connection.recv(_PIECE)
         if not piece:
             self._connection.close()

@@ -1,6 +1,7 @@
 """The stream to a container's first process, through the engine's attach interface."""
 
 import contextlib
+import select
 import socket
 from typing import Any
 
@@ -29,8 +30,8 @@ class Attached:
         """Send all of it. Raises OSError once the other end is closed."""
         self._raw.sendall(data)
 
-    def receive(self) -> bytes:
-        """The next piece of standard output; empty at the end of the stream."""
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece of standard output; empty at the end of the stream. Raises TimeoutError."""
         while True:
             size = int.from_bytes(self._held[4:_HEADER], "big")
             if len(self._held) >= _HEADER + size > _HEADER:
@@ -40,6 +41,8 @@ class Attached:
                     return piece
                 self.errors = (self.errors + piece)[-_PIECE:]
                 continue
+            if timeout_s is not None and not select.select([self._raw], [], [], max(0.0, timeout_s))[0]:
+                raise TimeoutError(f"nothing came within {timeout_s:g} s")
             got = self._raw.recv(_PIECE)
             if not got:
                 self._socket.close()

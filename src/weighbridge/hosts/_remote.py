@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from weighbridge.hosts._channel import Channel
 from weighbridge.model.command import Command, Completed
@@ -67,9 +67,12 @@ class RemoteProcess:
         """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
         self._channel.call("send", data, process=self._number)
 
-    def receive(self) -> bytes:
-        """The next piece that it says, where it is talked to; empty at the end."""
-        return self._pieces.get()
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece that it says, where it is talked to; empty at the end. Raises TimeoutError."""
+        try:
+            return self._pieces.get(timeout=timeout_s and max(0.0, timeout_s))
+        except Empty:
+            raise TimeoutError(f"nothing came within {timeout_s:g} s") from None
 
     def end(self) -> None:
         """Send no more."""

@@ -121,8 +121,8 @@ class Stream(Protocol):
     def send(self, data: bytes) -> None:
         """Send all of it. Raises OSError once the other end is closed."""
 
-    def receive(self) -> bytes:
-        """The next piece; empty at the end of the stream."""
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
 
     def end(self) -> None:
         """Send no more."""
