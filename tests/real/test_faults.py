@@ -20,6 +20,7 @@ from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import Userland
 from weighbridge.model.study import Options
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
@@ -81,7 +82,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "workloads", lambda: known)
     from weighbridge.runner import run
 
-    monkeypatch.setattr(run, "packages_of", lambda _: ["iperf3"])
+    monkeypatch.setattr(run, "userland_of", lambda _: UserlandSpec.of(["iperf3"]))
 
 
 @contextlib.contextmanager

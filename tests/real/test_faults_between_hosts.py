@@ -17,6 +17,7 @@ from weighbridge.engines import kernel_support
 from weighbridge.errors import EnvironmentLost, TrialsFailed, Unavailable
 from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.model.command import Command
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import run as runner
 from weighbridge.runner import trial
 from weighbridge.runner.run import run_study
@@ -73,7 +74,7 @@ WAITS = "w: {kind: waits, seconds: 1.5}"
 def workloads(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {**registry.workloads(), **{one.kind: one() for one in (Waits, Talks, Mute)}}
     monkeypatch.setattr(registry, "workloads", lambda: known)
-    monkeypatch.setattr(runner, "packages_of", lambda _: ["iperf3"])
+    monkeypatch.setattr(runner, "userland_of", lambda _: UserlandSpec.of(["iperf3"]))
 
 
 @pytest.fixture
@@ -273,7 +274,7 @@ def test_what_the_kernel_cannot_do_is_named_by_plan_and_refused_by_run(
 
 @pytest.fixture(scope="module")
 def own(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[docker.DockerClient]:
-    userland = cached(["iperf3"], cache)
+    userland = cached(UserlandSpec.of(["iperf3"]), cache)
     assert userland is not None
     with own_engine(userland, tmp_path_factory.mktemp("own")) as engine:
         yield engine

@@ -43,15 +43,15 @@ def describe(study: Study) -> dict[str, Any]:
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.machine import userland_problem, warnings
-    from weighbridge.runner.run import golang_of, maven_of, packages_of, readiness_of
+    from weighbridge.runner.run import readiness_of, userland_of
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
     ready = readiness_of(study)
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
-    packages = packages_of(study)
-    problem = userland_problem(packages, maven_of(study), golang_of(study))
+    spec = userland_of(study)
+    problem = userland_problem(spec)
     lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
     least, most = seconds(study)
     return {
@@ -68,7 +68,7 @@ def describe(study: Study) -> dict[str, Any]:
             {"label": cell.label, "kind": cell.kind, "level": dict(cell.level), "link": cell.link}
             for cell in study.cells
         ],
-        "packages": packages,
+        "packages": list(spec.packages),
         "blocks": blocks,
         "most_blocks": most_blocks,
         "target": repetitions.target,

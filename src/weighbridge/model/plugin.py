@@ -11,6 +11,7 @@ from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
+from weighbridge.model.userland import UserlandSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,11 @@ class Workload(Plugin):
     def packages_for(self, options: Any) -> tuple[str, ...]:
         """The Debian packages under these options; ``NAME/SUITE`` wants the whole userland to be of that suite."""
         return self.packages
+
+    def userland(self, options: Any | None = None) -> UserlandSpec:
+        """What the userland must hold for it: under these options, or by its class attributes alone."""
+        packages = self.packages if options is None else self.packages_for(options)
+        return UserlandSpec.of(packages, [self.maven], [self.golang])
 
     def files(self, options: Any, at: Endpoint) -> Mapping[str, bytes]:
         """Files of the server's site, all below /tmp or /run, by path: written before each start of the server."""

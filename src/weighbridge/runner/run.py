@@ -18,7 +18,8 @@ from weighbridge.meters.prometheus import Watched
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
-from weighbridge.model.study import Cell, Study, StudyFile
+from weighbridge.model.study import Study, StudyFile
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
 from weighbridge.runner.pollers import Pollers, lacking, wanted
@@ -31,23 +32,9 @@ from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure
 
 
-def packages_of(study: Study) -> list[str]:
-    """The Debian packages that the study's workloads declare."""
-    return sorted({package for cell in study.cells for package in _packages(cell)})
-
-
-def _packages(cell: Cell) -> tuple[str, ...]:
-    return registry.workloads()[cell.kind].packages_for(cell.options)
-
-
-def maven_of(study: Study) -> list[str]:
-    """The Maven projects whose jars the study's workloads need."""
-    return sorted({registry.workloads()[cell.kind].maven for cell in study.cells} - {""})
-
-
-def golang_of(study: Study) -> list[str]:
-    """The Go projects whose programs the study's workloads need."""
-    return sorted({registry.workloads()[cell.kind].golang for cell in study.cells} - {""})
+def userland_of(study: Study) -> UserlandSpec:
+    """What the userland must hold for the study's workloads."""
+    return UserlandSpec.union(registry.workloads()[cell.kind].userland(cell.options) for cell in study.cells)
 
 
 def loads_of(study: Study) -> dict[str, str]:
@@ -186,7 +173,7 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
 
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
     _raise_open_files()
-    userland = ensure(packages_of(study), cache, progress.say, maven_of(study), golang_of(study))
+    userland = ensure(userland_of(study), cache, progress.say)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
         before = momentary()
