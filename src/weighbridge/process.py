@@ -166,3 +166,8 @@ def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:
     except Unavailable:
         return None
     return completed.text.strip() if completed.returncode == 0 else None
+
+
+def link_prefix(run_id: str) -> str:
+    """How the names of the run's network links begin (at most 15 characters with what follows)."""
+    return f"wb-{run_id[-6:]}-"

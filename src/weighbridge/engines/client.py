@@ -130,11 +130,6 @@ def await_answer(socket: Path, daemon: HostProcess) -> Any:
     raise Unavailable(f"dockerd did not start: {daemon.stop().last_words}")
 
 
-def bridge_prefix(run_id: str) -> str:
-    """How the names of the run's Linux bridges begin (at most 15 characters with what follows)."""
-    return f"wb-{run_id[-6:]}-"
-
-
 def quietly(action: Any, *arguments: Any, **named: Any) -> None:
     """Call it; where it fails, the engine may be gone, and what is left is swept at the end of the run."""
     with contextlib.suppress(Exception):

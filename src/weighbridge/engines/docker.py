@@ -10,7 +10,6 @@ from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.model.site import Host, RunContext, Userland
 
 _CHUNK = 2**20
@@ -29,7 +28,7 @@ class Engine:
         self.settings = settings
         self.private = private
         self.cgroup_parent = f"/weighbridge/{run.id}" if private else None
-        self.disposable = private and isinstance(host, TestbedHost)
+        self.disposable = private and host.secluded is not None
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
         self._images: dict[str, str] = {}
@@ -74,12 +73,12 @@ def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine
 @contextmanager
 def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[Engine]:
     """An engine on a host. What the run made in it is removed at the end; one of our own is stopped."""
-    if isinstance(host, TestbedHost):
-        with hosted_engine(run, host, settings) as client:
+    if host.secluded is not None:
+        with hosted_engine(run, host.secluded, settings) as client:
             yield from _using(Engine(client, run, host, settings, private=True))
         return
-    url = getattr(host, "engine_url", None)
-    client = client_from_environment() if url is None else client_of(url())
+    url = host.engine_url()
+    client = client_from_environment() if url is None else client_of(url)
     if client is not None:
         if settings != USUAL:
             raise Unavailable(

@@ -19,7 +19,6 @@ from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import DATA, SITE_ENV, Host, Site, SiteRequest
 from weighbridge.model.study import Options
@@ -114,12 +113,13 @@ _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "sw
 def _host_for(options: DockerOptions, request: SiteRequest) -> tuple[Host, Settings]:
     """The host to open on: one of its own where the network or the engine's settings change it.
 
-    On a testbed that is always so: translation of addresses for one environment costs each connection of its host.
+    On a secluded host that is always so: translation of addresses for one environment costs each connection of its
+    host.
     """
     server = request.role == "server"
     settings = Settings(options.userland_proxy, nat=not (options.publish_by == "proxy" and server))
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
-    if not changes and isinstance(request.host, TestbedHost):
+    if not changes and request.host.secluded is not None:
         changes = [_PURPOSES[options.network]]
     purpose = "-".join(part for part in (*changes, settings.purpose) if part)
     return (request.host.variant(purpose) if purpose else request.host), settings
@@ -135,8 +135,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
         return Attachment(swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet))
     parent = options.parent or host.interface
     fixed = options.addresses.get("client" if request.role == "client" else "server")
-    if isinstance(host, TestbedHost) and options.subnet is None:
-        fixed = host.switch.next_site()
+    if host.secluded is not None and options.subnet is None:
+        fixed = host.secluded.next_address()
     if options.network in ON_PARENT:
         driver: networks.Driver = "macvlan" if options.network == "macvlan" else "ipvlan"
         mode = "bridge" if driver == "macvlan" else options.ipvlan_mode
@@ -196,8 +196,8 @@ def _container(
         stack.callback(quietly, container.remove, force=True, v=True)
     container.start()
     container.reload()
-    if isinstance(made.host, TestbedHost) and options.network not in ("none", "host"):
-        made.host.keep_offloads(int(container.attrs["State"]["Pid"]))
+    if made.host.secluded is not None and options.network not in ("none", "host"):
+        made.host.secluded.keep_offloads(int(container.attrs["State"]["Pid"]))
     return container
 
 

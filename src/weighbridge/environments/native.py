@@ -15,7 +15,7 @@ from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options
-from weighbridge.process import output
+from weighbridge.process import link_prefix, output
 
 
 class NativeOptions(Options):
@@ -67,7 +67,7 @@ class IdleEngine:
     @classmethod
     def of(cls, request: SiteRequest) -> "IdleEngine":
         """The one of the request's host, which its sites share."""
-        if request.host.kind == "local" and client.client_from_environment() is not None:
+        if request.host.this_machine and client.client_from_environment() is not None:
             raise Unavailable(
                 "'engine: idle' needs a host on which no Docker engine runs yet: stop it, or use testbed hosts"
             )
@@ -93,7 +93,7 @@ class IdleEngine:
         network = made.client.networks.create(
             f"weighbridge-{self._run.id}-idle",
             labels=made.labels,
-            options={"com.docker.network.bridge.name": f"{client.bridge_prefix(self._run.id)}900"},
+            options={"com.docker.network.bridge.name": f"{link_prefix(self._run.id)}900"},
         )
         self._stack.callback(network.remove)
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from weighbridge.engines.client import bridge_prefix
 from weighbridge.errors import Unavailable
 from weighbridge.hosts._wire import carried_bits, rate_words, show
 from weighbridge.hosts.chroot import chroot_site
@@ -17,7 +16,7 @@ from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Rate
 from weighbridge.model.site import Host, Link, Site, SiteRequest
 from weighbridge.model.study import Options
-from weighbridge.process import output
+from weighbridge.process import link_prefix, output
 
 NETWORK = (198, 18)
 """198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
@@ -58,7 +57,7 @@ class Netns(Environment):
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A chroot behind a veth pair; the link goes away with the namespace."""
-        name = f"{bridge_prefix(request.run.id)}v{next(_numbers) % 1000}"
+        name = f"{link_prefix(request.run.id)}v{next(_numbers) % 1000}"
         with chroot_site(request, own_network=True) as site, _link(request.host, name, site.pid) as address:
             site.address = site.listen = address
             if options.rate is not None:

@@ -1,12 +1,9 @@
 """A site that is a chroot into the userland on a host, with its own control group: what native environments open."""
 
 import base64
-import contextlib
-import shutil
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._hold import JOIN, hold
@@ -153,29 +150,13 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
     """
     cgroup, refused = _group(request)
     with ExitStack() as stack:
-        data = stack.enter_context(_data(request)) if request.data else ""
+        data = stack.enter_context(request.host.data_folder(request.run, request.name)) if request.data else ""
         if cgroup:
             stack.callback(cgroup.remove)
             stack.callback(cgroup.kill)
         holder = _hold(request, str(data), own_network=own_network)
         stack.callback(holder.stop)
         yield ChrootSite(request, holder, cgroup, refused, own_network=own_network)
-
-
-@contextmanager
-def _data(request: SiteRequest) -> Iterator[Path]:
-    """A folder on this machine's disk, beside the data of engines, where ``weighbridge clean`` looks too."""
-    if request.host.kind == "ssh":
-        raise Unavailable(f"{request.name} needs a folder on a disk, which native sites of ssh hosts do not have yet")
-    folder = request.run.cache / "engines" / request.run.id / f"data-{request.name}"
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for above in (folder.parent, folder.parent.parent):
-            with contextlib.suppress(OSError):
-                above.rmdir()
 
 
 def _group(request: SiteRequest) -> tuple[Group | None, list[str]]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,10 +34,9 @@ class KernelMeter:
 
     def _start(self) -> HostProcess:
         self.close()
-        python = "python3" if self._host.kind == "ssh" else sys.executable
         source = Path(sampler.__file__).read_text()
         try:
-            self._process = self._host.start(Command((python, "-I", "-S", "-c", source)), hold=True)
+            self._process = self._host.start(Command((self._host.python, "-I", "-S", "-c", source)), hold=True)
         except (Unavailable, EnvironmentLost, OSError) as error:
             raise MeterFailed(str(error)) from error
         self._heard = 0

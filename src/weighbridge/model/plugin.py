@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.flag import Flag
+from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
@@ -57,13 +58,13 @@ class Needs:
     """What a study asks of each of its environments.
 
     ``network``: a workload needs one. ``mutual``: its server also connects to its client. ``apart``: the roles are on
-    two hosts. ``host_kinds``: the kinds of those hosts. ``inside``: the roles that are in the environment.
+    two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles that are in the environment.
     """
 
     network: bool = False
     mutual: bool = False
     apart: bool = False
-    host_kinds: frozenset[str] = frozenset({"local"})
+    hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
     inside: frozenset[str] = frozenset({"server"})
 
 
@@ -77,6 +78,8 @@ class Plugin(ABC):
     kind: ClassVar[str]
     summary: ClassVar[str]
     options: ClassVar[type[Options]]
+    programs: ClassVar[Mapping[str, str]] = {}
+    """The programs that it starts on this machine itself, each with the Debian package that has it."""
 
 
 class Environment(Plugin):

@@ -10,7 +10,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.kernel import cpus_online
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.study import SshOptions, Study, TestbedOptions
+from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
@@ -57,11 +57,11 @@ def _pinned(study: Study) -> Iterator[tuple[str, str]]:
     """The lists of CPUs of this machine in a study, each with its key."""
     hosts, pin = study.file.hosts, study.file.resources.pin
     for name, host in hosts.items():
-        if isinstance(host, TestbedOptions) and host.cpus is not None:
-            yield f"hosts: {name}: cpus", host.cpus
+        if host.own_cpus is not None:
+            yield f"hosts: {name}: cpus", host.own_cpus
     for role, cpus in pin.items() if isinstance(pin, dict) else ():
         placed = study.client_hosts if role == "client" else (study.server_host,)
-        if not all(isinstance(hosts[host], SshOptions) for host in placed):
+        if any(hosts[host].traits.here for host in placed):
             yield f"resources: pin: {role}", cpus
 
 

@@ -57,7 +57,7 @@ def _about_workloads(study: Study) -> dict[str, str]:
         "loads": json.dumps(loads_of(study)),
         "networked": json.dumps(list(networked)),
         "server_host": study.server_host,
-        "local_host": next((name for name, host in study.file.hosts.items() if host.kind == "local"), ""),
+        "local_host": next((name for name, host in study.file.hosts.items() if host.traits.this_machine), ""),
         "absent": json.dumps(absent),
     }
 

@@ -6,7 +6,7 @@ from weighbridge.model.study import Study
 
 def unlimited_links(study: Study) -> dict[str, str]:
     """Workloads that are measured without the rate limit which the hosts' cables have."""
-    limited = any(getattr(options, "link", None) is not None for options in study.file.hosts.values())
+    limited = any(options.cable_rate is not None for options in study.file.hosts.values())
     without = [cell.workload for cell in study.cells if limited and cell.link == "none"]
     return {f"link of {name}": "no rate limit while it is measured" for name in without}
 

@@ -32,7 +32,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
             yield from _cannot_be(arm, file, cells)
     if file.meters.source == "sysstat" and file.meters.hz != "auto" and file.meters.hz > 1:
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
-    away = [name for name, host in file.hosts.items() if not host.here]
+    away = [name for name, host in file.hosts.items() if not host.traits.here]
     if file.cpu_idle == "poll" and away:
         why = f"host '{away[0]}' is another machine, whose CPUs halt"
         yield ("cpu_idle",), f"cpu_idle: the idle CPUs of this machine alone can poll, and {why}: leave it out"
@@ -109,11 +109,13 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
     first = next(iter(file.hosts))
     server = file.placement.server or first
     for client in file.placement.clients or (first,):
-        kinds = {file.hosts[name].kind for name in (server, client) if name in file.hosts}
-        if server != client and kinds - {"ssh"} and "ssh" in kinds:
+        if server == client or not {server, client} <= {*file.hosts}:
+            continue
+        one, other = file.hosts[client], file.hosts[server]
+        if not one.traits.reaches(other.traits):
             text = f"placement: {client} and {server} do not reach one another"
-            yield ("placement",), f"{text}: a host of kind ssh is joined to hosts of kind ssh only"
-        elif server != client and server in file.hosts and client in file.hosts and kinds == {"local"}:
+            yield ("placement",), f"{text}: hosts of kind {one.kind} and of kind {other.kind} share no network"
+        elif one.traits.this_machine and other.traits.this_machine:
             yield ("placement",), f"placement: {client} and {server} are both this machine: give them one name"
 
 
@@ -141,7 +143,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
         network=any(workload.transports for workload in kinds),
         mutual=any(workload.mutual for workload in kinds),
         apart=server != client,
-        host_kinds=frozenset(file.hosts[host].kind for host in (server, client) if host in file.hosts),
+        hosts={file.hosts[host].kind: file.hosts[host].traits for host in (server, client) if host in file.hosts},
         inside=frozenset(file.inside),
     )
 

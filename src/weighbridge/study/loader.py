@@ -231,7 +231,8 @@ def _as_written(value: object) -> str:
 
 def _validate(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
     try:
-        return model.model_validate(data)
+        models = {kind: plugin.options for kind, plugin in registry.hosts().items()}
+        return model.model_validate(data, context={"hosts": models})
     except ValidationError as error:
         told: dict[Place, tuple[Place, str]] = {}
         for item in error.errors():
