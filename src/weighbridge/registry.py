@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.plugin import Environment, Plugin, Workload
+from weighbridge.model.storage import Storage
 
 P = TypeVar("P", bound=Plugin)
 
@@ -54,6 +55,12 @@ def environments() -> Mapping[str, Environment]:
 def hosts() -> Mapping[str, HostKind]:
     """Every kind of host."""
     return register(_discover("weighbridge.hosts.kinds", "weighbridge.hosts"), HostKind)  # type: ignore[type-abstract]
+
+
+@functools.cache
+def storage() -> Mapping[str, Storage]:
+    """Every storage back end by its kind."""
+    return register(_discover("weighbridge.storage"), Storage)  # type: ignore[type-abstract]
 
 
 @functools.cache

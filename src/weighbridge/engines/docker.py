@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from weighbridge.engines.client import LABEL, client_from_environment, client_of, readiness, remove_labelled
+from weighbridge.engines.client import LABEL, client_from_environment, client_of, quietly, readiness, remove_labelled
 from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
@@ -53,6 +53,15 @@ class Engine:
                 )
             self._images[userland.digest] = self.client.images.get(f"{repository}:{tag}").id
         return self._images[userland.digest]
+
+    @contextmanager
+    def volume(self, name: str) -> Iterator[str]:
+        """A new, empty volume for the site ``name``, removed at the end."""
+        made = self.client.volumes.create(f"weighbridge-{self._run.id}-{name}", labels=self.labels)
+        try:
+            yield str(made.name)
+        finally:
+            quietly(made.remove, force=True)
 
     def remove_all(self) -> None:
         """Remove every container, network and image of this run."""

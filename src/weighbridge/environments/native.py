@@ -14,11 +14,11 @@ from weighbridge.hosts.chroot import ChrootSite, chroot_site
 from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
-from weighbridge.model.study import Options
+from weighbridge.model.storage import EnvironmentOptions
 from weighbridge.process import link_prefix, output
 
 
-class NativeOptions(Options):
+class NativeOptions(EnvironmentOptions):
     """``cpu_share`` gives the site less of the study's CPU limit: a known cost, for calibration.
 
     ``engine: idle`` has a Docker engine run on the host during its trials, with a network but without containers,
@@ -37,6 +37,8 @@ class Native(Environment):
     kind = "native"
     summary = "the host itself: a chroot into the userland, limits by control group; optionally beside an idle engine"
     options = NativeOptions
+    mounts = frozenset({"folder"})
+    storage = "directory"
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -15,7 +15,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Rate
 from weighbridge.model.site import Host, Link, Site, SiteRequest
-from weighbridge.model.study import Options
+from weighbridge.model.storage import EnvironmentOptions
 from weighbridge.process import link_prefix, output
 
 NETWORK = (198, 18)
@@ -28,7 +28,7 @@ _numbers = itertools.count()
 _networks = itertools.count()
 
 
-class NetnsOptions(Options):
+class NetnsOptions(EnvironmentOptions):
     """``rate`` is the rate of the link in each direction, in bits per second of Ethernet; without it none is set."""
 
     rate: Annotated[Rate, Field(ge=1e6, le=1e10, description="Link rate in each direction")] | None = None
@@ -40,6 +40,9 @@ class Netns(Environment):
     kind = "netns"
     summary = "native in a network namespace of its own, joined by a veth pair, with an optional link rate"
     options = NetnsOptions
+    mounts = frozenset({"folder"})
+    storage = "directory"
+    programs: ClassVar = {"ip": "iproute2", "tc": "iproute2"}
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Its addresses are known on its own host only."""
@@ -47,11 +50,9 @@ class Netns(Environment):
         return [text] if needs.apart and needs.network else []
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready for root with iproute2: links can only be made by root."""
+        """Ready for root: links can only be made by root."""
         if output(("unshare", "--net", "true")) is None:
             return Readiness(False, "only root may make network namespaces and links", "run as root")
-        if output(("tc", "-V")) is None:
-            return Readiness(False, "iproute2 is not installed", "apt-get install iproute2")
         return Readiness(True)
 
     @contextmanager

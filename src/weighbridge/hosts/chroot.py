@@ -3,11 +3,12 @@
 import base64
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.model.command import Command, Completed, Running, Transport
+from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.site import SITE_ENV, Group, HostProcess, Link, SiteRequest
 from weighbridge.process import RUN_VARIABLE, mounted_by
 
@@ -150,13 +151,18 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
     """
     cgroup, refused = _group(request)
     with ExitStack() as stack:
-        data = stack.enter_context(request.host.data_folder(request.run, request.name)) if request.data else ""
+        data = stack.enter_context(_data(request)).source if request.storage is not None else ""
         if cgroup:
             stack.callback(cgroup.remove)
             stack.callback(cgroup.kill)
-        holder = _hold(request, str(data), own_network=own_network)
+        holder = _hold(request, data, own_network=own_network)
         stack.callback(holder.stop)
         yield ChrootSite(request, holder, cgroup, refused, own_network=own_network)
+
+
+def _data(request: SiteRequest) -> AbstractContextManager[Mount]:
+    assert request.storage is not None
+    return request.storage.open(MountRequest(request.run, request.host, request.name))
 
 
 def _group(request: SiteRequest) -> tuple[Group | None, list[str]]:

@@ -10,6 +10,7 @@ from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.flag import Flag
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.mount import Way
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
 from weighbridge.model.userland import UserlandSpec
@@ -84,6 +85,11 @@ class Plugin(ABC):
 
 class Environment(Plugin):
     """One isolation layer: it opens sites."""
+
+    mounts: ClassVar[frozenset[Way]] = frozenset()
+    """The ways in which storage gets into its sites; its options are then `weighbridge.model.storage`'s."""
+    storage: ClassVar[str] = ""
+    """The kind of storage where a workload needs one and the study names none."""
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Why these options cannot work in a study that needs this of them, whatever the machine."""

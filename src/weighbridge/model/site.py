@@ -10,6 +10,7 @@ from weighbridge.model.command import Command, Completed, Running, Transport
 
 if TYPE_CHECKING:
     from weighbridge.model.host import SecludedHost
+    from weighbridge.model.mount import SiteStorage
 
 T = TypeVar("T")
 
@@ -249,8 +250,8 @@ class SiteRequest:
     ports: tuple[tuple[Transport, int], ...] = ()
     environment: str = ""
     """The name of the environment in the study; its server and its client are asked for with the same."""
-    data: bool = False
-    """Whether it needs a folder on a disk at DATA; without, an environment may still have one."""
+    storage: "SiteStorage | None" = None
+    """What it has at DATA; None: nothing."""
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
 

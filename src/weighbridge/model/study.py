@@ -1,17 +1,15 @@
 """A study as it is run: every sweep expanded, every quantity in its base unit."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationInfo, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
 
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.idle import CpuIdle
 from weighbridge.model.ladder import Rung, rungs_as_written
 from weighbridge.model.monitoring import Prometheus
-from weighbridge.model.options import Brings, Name, Options
+from weighbridge.model.options import Brings, Name, Options, by_kind
 from weighbridge.model.quantity import Duration, Share, Size
 
 __all__ = [
@@ -105,19 +103,6 @@ class Placement(Options):
 _Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
 
 
-def _of_its_kind(given: Any, info: ValidationInfo) -> Any:
-    """The options of a host, checked by its plug-in: the context's ``hosts`` are the models, by kind."""
-    if isinstance(given, HostOptions) or not isinstance(given, Mapping):
-        return given
-    models: Mapping[str, type[HostOptions]] = (info.context or {}).get("hosts", {})
-    kind, known = given.get("kind"), ", ".join(models)
-    if kind is None:
-        raise PydanticCustomError("host_without_kind", "a host needs a kind (known: {known})", {"known": known})
-    if kind not in models:
-        raise PydanticCustomError("unknown_kind", "known: {known}", {"tag": str(kind), "known": known})
-    return models[kind].model_validate(given)
-
-
 def _this_machine() -> dict[str, Any]:
     return {"local": {"kind": "local"}}
 
@@ -127,7 +112,7 @@ class StudyFile(Options):
 
     study: Annotated[Name, Field(description="The study's name")]
     question: Annotated[str, Field(min_length=1, description="What it asks, in one sentence")]
-    hosts: dict[Name, Annotated[SerializeAsAny[HostOptions], BeforeValidator(_of_its_kind)]] = Field(
+    hosts: dict[Name, Annotated[SerializeAsAny[HostOptions], by_kind("hosts", "a host")]] = Field(
         default_factory=_this_machine, min_length=1, validate_default=True
     )
     placement: Annotated[

@@ -12,16 +12,17 @@ from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
+from weighbridge.runner.readiness import ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 
 def environment_readiness(environment: Environment) -> Readiness:
     """An environment is ready where it can be opened and there is, or can be, a userland to put into it."""
-    ready = environment.readiness()
-    if not ready.ready or any((cache_folder() / "userlands").glob("*/about.json")):
-        return ready
+    state = ready(environment)
+    if not state.ready or any((cache_folder() / "userlands").glob("*/about.json")):
+        return state
     lacking = cannot_build(UserlandSpec())
-    return Readiness(False, *lacking) if lacking else ready
+    return Readiness(False, *lacking) if lacking else state
 
 
 def userland_problem(spec: UserlandSpec) -> Readiness | None:

@@ -23,8 +23,10 @@ from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
 from weighbridge.runner.pollers import Pollers, lacking, wanted
+from weighbridge.runner.readiness import ready
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
+from weighbridge.runner.storage import storage_readiness
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore, level_text
 from weighbridge.study.loader import check
@@ -64,7 +66,11 @@ def _about_workloads(study: Study) -> dict[str, str]:
 
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """For each environment of the study, by name, whether it can be opened here."""
-    return {arm.name: registry.environments()[arm.kind].readiness(arm.options) for arm in study.arms}
+    found = {}
+    for arm in study.arms:
+        states = ready(registry.environments()[arm.kind], arm.options), storage_readiness(arm)
+        found[arm.name] = next((each for each in states if not each.ready), states[0])
+    return found
 
 
 def require_ready(study: Study) -> list[str]:
@@ -76,9 +82,9 @@ def require_ready(study: Study) -> list[str]:
     if study.file.cpu_idle == "poll" and (why := lacking()):
         raise Unavailable(f"cpu_idle: idle CPUs cannot poll here: {why}")
     missing: dict[str, list[str]] = {}
-    for name, ready in readiness_of(study).items():
-        if not ready.ready:
-            missing.setdefault(f"{ready.detail}: {ready.remedy}", []).append(name)
+    for name, found in readiness_of(study).items():
+        if not found.ready:
+            missing.setdefault(f"{found.detail}: {found.remedy}", []).append(name)
     if missing:
         raise Unavailable("; ".join(f"{', '.join(names)}: {why}" for why, names in missing.items()))
     return Watched(study.file.prometheus).require() if study.file.prometheus else []

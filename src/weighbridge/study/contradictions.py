@@ -50,6 +50,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield (*place, "clients"), f"{arm.name}: it is measured with no client at all: leave 'clients' out"
     if arm.name == file.baseline and len(reached) < len(hosts):
         yield (*place, "clients"), f"{arm.name} is the baseline: it is measured with every client"
+    yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
     told: dict[str, list[str]] = {}
     for host in reached:
         for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs_of(file, cells, host)):
@@ -59,6 +60,18 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         way = f" (or measure it with other clients only: 'clients: [{', '.join(rest)}]')" if rest else ""
         where = f" with a client on {', '.join(concerned)}" if rest else ""
         yield place, f"{arm.name}{where}: {problem}{way}"
+
+
+def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
+    """Storage that the sites of an environment cannot have, and a lack of it."""
+    environment, chosen = registry.environments()[arm.kind], getattr(arm.options, "storage", None)
+    every = registry.storage()
+    if chosen is not None and every[chosen.kind].way not in environment.mounts:
+        fits = ", ".join(kind for kind, storage in every.items() if storage.way in environment.mounts)
+        yield f"storage: its sites cannot have a {chosen.kind}; they can have: {fits or 'none'}"
+    needing = [cell.workload for cell in cells if registry.workloads()[cell.kind].needs_data(cell.options)]
+    if chosen is None and needing and not environment.storage:
+        yield f"workload {needing[0]} keeps data, and its sites have no storage"
 
 
 def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:

@@ -47,7 +47,7 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
         case "unknown_kind":
             kind, kinds = plain(item["ctx"]["tag"], 60), item["ctx"]["known"]
             text = f"{start}unknown kind '{kind}'{nearest(kind, kinds.split(', ')) or f'; known: {kinds}'}"
-        case "host_without_kind":
+        case "without_kind":
             text = f"{start}{item['msg']}"
         case "literal_error":
             expected = item["ctx"]["expected"]
@@ -159,6 +159,9 @@ def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
     if place[:1] == ("hosts",):
         plugin = registry.hosts().get(str(kind))
         return list(plugin.options.model_fields) if plugin is not None else []
+    if place[-1:] == ("storage",):
+        storage = registry.storage().get(str(kind))
+        return list(storage.options.model_fields) if storage is not None else []
     for key in place:
         annotation = model.model_fields[str(key)].annotation if str(key) in model.model_fields else None
         candidates = [annotation, *getattr(annotation, "__args__", ())]

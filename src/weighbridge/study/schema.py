@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from weighbridge import registry
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.plugin import Plugin
+from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import StudyFile
 
 
@@ -21,12 +22,15 @@ def json_schema() -> dict[str, Any]:
     names = schema["properties"]["hosts"]["patternProperties"]
     schema["properties"]["hosts"]["patternProperties"] = dict.fromkeys(names, one)
     definitions.pop(HostOptions.__name__)  # the base of all, which is no kind
+    kept = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.storage().items()}
+    aliases = [alias for plugin in registry.storage().values() for alias in plugin.aliases]
     for section, plugins in (("environments", registry.environments()), ("workloads", registry.workloads())):
         own = _OWN[section]
         kinds = [_entry(kind, plugin, definitions, own) for kind, plugin in plugins.items()]
         entries = schema["properties"][section]
         entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
         entries["additionalProperties"] = False  # a name that is no name
+    definitions[StorageOptions.__name__] = {"anyOf": [{"enum": [*kept, *aliases]}, *kept.values()]}
     return schema
 
 
