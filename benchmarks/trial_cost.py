@@ -25,7 +25,7 @@ from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.process import Process, run
 from weighbridge.runner.precision import Standing
-from weighbridge.runner.run import packages_of, run_study
+from weighbridge.runner.run import run_study, userland_of
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -109,7 +109,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--blocks", type=int, default=10)
     study = check(parse(STUDY.format(blocks=parser.parse_args().blocks), "trial-cost"))
-    root = ensure(packages_of(study), cache_folder(), print).root
+    root = ensure(userland_of(study), cache_folder(), print).root
     clock = Clock(study, root)
     with tempfile.TemporaryDirectory() as folder:
         run_study(study, Path(folder) / "run", clock, lambda store: None)

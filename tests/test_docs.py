@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from weighbridge import errors, registry, workloads
-from weighbridge.model import study as models
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint
@@ -53,13 +52,19 @@ def keys_of(schema: dict) -> set[str]:
 def test_every_key_of_the_schema_is_in_the_page_about_studies():
     known = in_code(STUDY)
     assert keys_of(json_schema()) - known == set()
-    assert {*registry.workloads(), *registry.environments(), *bundled()} - known == set()
+    assert {
+        *registry.workloads(),
+        *registry.environments(),
+        *registry.hosts(),
+        *registry.storage(),
+        *bundled(),
+    } - known == set()
 
 
 def test_every_option_is_told_where_its_kind_is():
-    hosts = {"testbed": models.TestbedOptions, "ssh": models.SshOptions}
-    plugins = {**registry.environments(), **registry.workloads()}
-    for kind, options in {**{kind: plugin.options for kind, plugin in plugins.items()}, **hosts}.items():
+    hosts = {kind: plugin for kind, plugin in registry.hosts().items() if not plugin.options.traits.this_machine}
+    plugins = {**registry.environments(), **registry.workloads(), **registry.storage(), **hosts}
+    for kind, options in {kind: plugin.options for kind, plugin in plugins.items()}.items():
         own = re.search(rf"^(?:- `{kind}`.*?(?=^- |^\n|^#)|### `{kind}`.*?(?=^##))", STUDY, re.DOTALL | re.MULTILINE)
         assert own, kind
         assert set(options.model_fields) - {"kind"} - in_code(own[0]) == set(), kind

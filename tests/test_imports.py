@@ -34,7 +34,7 @@ ONLY: dict[str, set[str]] = {
 NEVER: dict[str, set[str]] = {
     "environments": {"workloads", "storage", "runner", "store", "report", "cli", "statistics"},
     "storage": {"environments", "workloads", "runner", "store", "report", "cli", "statistics"},
-    "engines": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
+    "engines": {"hosts", "facts", "environments", "workloads", "storage", "runner", "store", "report", "cli"},
     "userland": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
     "facts": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
     "runner": {"report", "live", "cli"},

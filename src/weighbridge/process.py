@@ -200,3 +200,8 @@ def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Pro
     ours, theirs = socket.socketpair()
     with theirs:
         return Process(command, env=env, talk=theirs.fileno()), SocketStream(ours)
+
+
+def link_prefix(run_id: str) -> str:
+    """How the names of the run's network links begin (at most 15 characters with what follows)."""
+    return f"wb-{run_id[-6:]}-"

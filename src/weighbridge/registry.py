@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import TypeVar, cast
 
 from weighbridge.errors import WeighbridgeError
+from weighbridge.model.host_kind import HostKind
 from weighbridge.model.plugin import Environment, Plugin, Workload
+from weighbridge.model.storage import Storage
 
 P = TypeVar("P", bound=Plugin)
 
@@ -31,14 +33,15 @@ def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[st
     return MappingProxyType(dict(sorted(found.items())))
 
 
-def _discover(package_name: str) -> Iterable[tuple[str, object]]:
+def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
+    """The objects of a package's modules, and of the entry points of ``group`` (default: the package's name)."""
     package = importlib.import_module(package_name)
     for module_info in pkgutil.iter_modules(package.__path__):
         if module_info.name.startswith("_"):
             continue  # code that plug-ins share
         name = f"{package_name}.{module_info.name}"
         yield name, getattr(importlib.import_module(name), "PLUGIN", None)
-    for entry in entry_points(group=package_name):
+    for entry in entry_points(group=group or package_name):
         yield f"entry point {entry.name} of {entry.dist.name if entry.dist else '?'}", cast(object, entry.load())
 
 
@@ -46,6 +49,18 @@ def _discover(package_name: str) -> Iterable[tuple[str, object]]:
 def environments() -> Mapping[str, Environment]:
     """Every environment by its kind."""
     return register(_discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
+
+
+@functools.cache
+def hosts() -> Mapping[str, HostKind]:
+    """Every kind of host."""
+    return register(_discover("weighbridge.hosts.kinds", "weighbridge.hosts"), HostKind)  # type: ignore[type-abstract]
+
+
+@functools.cache
+def storage() -> Mapping[str, Storage]:
+    """Every storage back end by its kind."""
+    return register(_discover("weighbridge.storage"), Storage)  # type: ignore[type-abstract]
 
 
 @functools.cache

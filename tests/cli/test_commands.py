@@ -22,6 +22,7 @@ from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner import machine
 from weighbridge.runner import run as running
@@ -285,7 +286,7 @@ def test_native_needs_a_userland_too(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     class Here(Environment):
         kind = "here"
 
-        def readiness(self) -> Readiness:
+        def readiness(self, options=None) -> Readiness:
             return Readiness(True)
 
         def open(self, options, request):
@@ -304,7 +305,7 @@ def test_a_failure_of_mmdebstrap_is_told_with_what_helps(monkeypatch: pytest.Mon
     stderr = b"E: unable to pick chroot mode automatically (use --mode for manual selection)\n"
     monkeypatch.setattr(build, "run", lambda command: Completed(command.argv, 1, b"", stderr, 1.0))
     with pytest.raises(Unavailable, match="usermod --add-subuids") as caught:
-        build.ensure(["hello"], tmp_path / "cache", lambda _: None)
+        build.ensure(UserlandSpec.of(["hello"]), tmp_path / "cache", lambda _: None)
     assert "--mode" not in str(caught.value)
 
 

@@ -5,7 +5,9 @@ import pytest
 from weighbridge.environments.docker import PLUGIN, DockerOptions
 from weighbridge.model.plugin import Needs
 
-APART = Needs(network=True, apart=True, host_kinds=frozenset({"local", "testbed"}), inside=frozenset({"server"}))
+from .kinds import traits
+
+APART = Needs(network=True, apart=True, hosts=traits("local", "testbed"), inside=frozenset({"server"}))
 
 
 @pytest.mark.parametrize(

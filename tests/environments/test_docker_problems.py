@@ -7,11 +7,13 @@ import pytest
 from weighbridge import registry
 from weighbridge.model.plugin import Needs
 
+from .kinds import traits
+
 DOCKER = registry.environments()["docker"]
 BOTH = frozenset({"server", "client"})
 HERE = Needs(network=True, inside=BOTH)
-BETWEEN = Needs(network=True, apart=True, host_kinds=frozenset({"testbed"}), inside=BOTH)
-SSH = Needs(network=True, apart=True, host_kinds=frozenset({"ssh"}), inside=BOTH)
+BETWEEN = Needs(network=True, apart=True, hosts=traits("testbed"), inside=BOTH)
+SSH = Needs(network=True, apart=True, hosts=traits("ssh"), inside=BOTH)
 SERVER = Needs(network=True)
 IN_SUBNET = {"subnet": "10.0.0.0/24", "addresses": {"server": "10.0.0.2", "client": "10.0.0.3"}}
 MACVLAN = {"network": "macvlan", "parent": "eth0"}

@@ -11,7 +11,7 @@ from weighbridge.model.site import ClockOffset
 
 
 def host(offset: ClockOffset | None = None, **facts: str) -> Any:
-    return SimpleNamespace(kind="ssh", facts=lambda: facts, clock=lambda: offset)
+    return SimpleNamespace(machine="host x", this_machine=False, facts=lambda: facts, clock=lambda: offset)
 
 
 def test_hosts_without_facts_have_none_and_no_differences():

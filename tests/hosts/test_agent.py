@@ -21,7 +21,7 @@ from weighbridge.hosts._connect import clock_offset
 from weighbridge.hosts.agent import addresses, engine, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Whose, marked
-from weighbridge.model.study import SshOptions
+from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.process import mounted_by
 
 WHOSE = Whose("0123456789ab", "far", False)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.switch import _mask, bucket, queue
-from weighbridge.model.study import TestbedOptions
 
 
 def options(**given: object) -> TestbedOptions:

@@ -1,6 +1,7 @@
 """The conversation with the sampler: a made-up host answers as the real one does, or breaks in every way."""
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,8 +68,8 @@ class SomeHost:
 
     name = "a"
 
-    def __init__(self, kind: str = "local", refuses: Exception | None = None) -> None:
-        self.kind, self.refuses = kind, refuses
+    def __init__(self, python: str = sys.executable, refuses: Exception | None = None) -> None:
+        self.python, self.refuses = python, refuses
         self.started: list[tuple[Command, Sampling]] = []
 
     def talk(self, command: Command) -> tuple[Sampling, Sampling]:
@@ -106,7 +107,7 @@ def test_a_trial(tmp_path: Path):
 
 
 def test_another_machine_has_a_python_of_its_own():
-    host = SomeHost("ssh")
+    host = SomeHost("python3")
     KernelMeter(host, 1.0).close()
     assert host.started[0][0].argv[0] == "python3"
 

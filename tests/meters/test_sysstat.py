@@ -78,7 +78,7 @@ class Sadc:
 class SomeHost:
     """Implements what of ``Host`` the meter uses."""
 
-    name, kind = "a", "local"
+    name = "a"
 
     def __init__(self, told: bytes = TEXT, code: int = 0, *, has: bool = True, sadc: Sadc | None = None) -> None:
         self.told, self.code, self.has, self.sadc = told, code, has, sadc or Sadc(b"binary")

@@ -13,6 +13,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import RunContext, Userland
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import clean, state
 from weighbridge.userland.build import cache_folder, ensure, key_of
 
@@ -57,8 +58,7 @@ def small_userland() -> Userland:
 
 
 def _kept(workloads: Iterable[Workload]) -> Userland:
-    some = list(workloads)
-    return ensure(_packages(some), Path.home() / ".cache/weighbridge", print, _maven(some), _golang(some))
+    return ensure(_spec(workloads), Path.home() / ".cache/weighbridge", print)
 
 
 def _light() -> list[Workload]:
@@ -69,16 +69,8 @@ def _small() -> list[Workload]:
     return [workload for workload in _light() if not any("mariadb" in package for package in workload.packages)]
 
 
-def _packages(workloads: Iterable[Workload]) -> set[str]:
-    return {package for workload in workloads for package in workload.packages}
-
-
-def _maven(workloads: Iterable[Workload]) -> set[str]:
-    return {workload.maven for workload in workloads} - {""}
-
-
-def _golang(workloads: Iterable[Workload]) -> set[str]:
-    return {workload.golang for workload in workloads} - {""}
+def _spec(workloads: Iterable[Workload]) -> UserlandSpec:
+    return UserlandSpec.union(workload.userland() for workload in workloads)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -88,14 +80,15 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     (folder / "userlands").mkdir()
     everything = list(registry.workloads().values())
     with_java = _kept(everything)
-    enough = _packages(_small())
+    enough = {*_spec(_small()).packages}
     few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]
     many = [[registry.workloads()[kind] for kind in kinds_in_every_environment(mutual)] for mutual in (False, True)]
     for some in (*few, *many, _small(), _light(), everything):
-        link = folder / "userlands" / key_of(_packages(some), _maven(some), _golang(some))
-        smallest = small_userland if _packages(some) <= enough else userland
+        spec = _spec(some)
+        link = folder / "userlands" / key_of(spec)
+        smallest = small_userland if {*spec.packages} <= enough else userland
         if not link.exists():
-            link.symlink_to((with_java if _maven(some) else smallest).root.parent)
+            link.symlink_to((with_java if spec.maven else smallest).root.parent)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then what was opened is closed
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEIGHBRIDGE_CACHE", str(folder))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge import process
+from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.testbed import TestbedHost, testbed_host
 from weighbridge.model.command import Command
-from weighbridge.model.study import TestbedOptions
 
 from .conftest import open_run
 

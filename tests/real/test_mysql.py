@@ -8,15 +8,19 @@ import pytest
 
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
+from weighbridge.model.mount import SiteStorage
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Limits, SiteRequest, Userland
 from weighbridge.process import run as run_command
 from weighbridge.registry import environments
+from weighbridge.storage import directory
 from weighbridge.workloads.mysql_oltp import PLUGIN
 
 from .conftest import open_run
 from .machine import Machine
 from .weighing import NATIVE, facts, trials, weighbridge, write_study
+
+DIRECTORY = SiteStorage("directory", lambda at: directory.PLUGIN.open(directory.DirectoryOptions(), at))
 
 PUBLISHED = "gateway: {kind: docker, network: bridge, publish: true}"
 SMALL = "tables: 2, table_size: 1000, duration: 1s, warm_up: 0s"
@@ -52,7 +56,7 @@ def _said_by_server(run: Path, row: dict[str, object]) -> bytes:
 def test_a_full_disk(machine: Machine, userland: Userland):
     """No data are made, and none are left: the next trial would try again."""
     with open_run("fulldisk") as run:
-        request = SiteRequest(run, LocalHost(run.id), "full", "server", userland, Limits(), data=True)
+        request = SiteRequest(run, LocalHost(run.id), "full", "server", userland, Limits(), storage=DIRECTORY)
         with environments()["native"].open(environments()["native"].options(), request) as site:
             small = ("mount", "-t", "tmpfs", "-o", "size=4m", "weighbridge", str(userland.root / "srv"))
             assert run_command(Command(("nsenter", "--target", str(site.pid), "--mount", *small))).returncode == 0

@@ -18,10 +18,10 @@ from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandE
 from weighbridge.hosts import _connect
 from weighbridge.hosts._bundle import program
 from weighbridge.hosts.agent.membership import Membership
+from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.ssh import SshHost, ssh_host
 from weighbridge.model.command import Command
 from weighbridge.model.site import Limits, Userland
-from weighbridge.model.study import SshOptions
 
 from .conftest import open_run
 from .far import Far, far_hosts, make_key

@@ -13,6 +13,7 @@ import pytest
 import weighbridge as package
 from weighbridge import registry
 from weighbridge.model.site import Userland
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.userland.build import key_of
 
 from .machine import Machine
@@ -35,7 +36,7 @@ def home(userland: Userland) -> Iterator[Path]:
     subprocess.run(["cp", how, userland.root.parent, target], check=True)
     workloads = registry.workloads()
     for kinds in (("iperf3", "sysbench-cpu"), ("sysbench-cpu",), ("redis-benchmark",)):
-        key = key_of(name for kind in kinds for name in workloads[kind].packages)
+        key = key_of(UserlandSpec.union(workloads[kind].userland() for kind in kinds))
         (userlands / key).symlink_to(target)
     for path in (folder, folder / ".cache", folder / ".cache/weighbridge", userlands, target):
         os.chown(path, USER, USER)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import UserlandError
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import clean
 from weighbridge.userland.build import ensure
 
@@ -18,7 +19,9 @@ PACKAGE = "netcat-openbsd"
 WRONG = "no-such-package-at-all"
 BUILD = (
     "import sys; from pathlib import Path; from weighbridge.userland.build import ensure;"
-    "print(ensure([sys.argv[2]], Path(sys.argv[1]), lambda text: print(text, file=sys.stderr, flush=True)).digest)"
+    "from weighbridge.model.userland import UserlandSpec;"
+    "spec = UserlandSpec.of([sys.argv[2]]);"
+    "print(ensure(spec, Path(sys.argv[1]), lambda text: print(text, file=sys.stderr, flush=True)).digest)"
 )
 
 
@@ -84,7 +87,7 @@ def test_killed_then_built_once_by_two(place: Path):
     assert any("waiting for another run" in err for _, err in told)
     assert not list(work.glob(".building-*"))
     assert half_built() == []
-    assert ensure([PACKAGE], place, print).digest == told[0][0].strip()
+    assert ensure(UserlandSpec.of([PACKAGE]), place, print).digest == told[0][0].strip()
     assert list(work.glob("*/root/usr/bin/nc.openbsd"))
     assert not list(work.glob("*/root/proc/*")), "nothing is mounted in it"
 
@@ -100,8 +103,8 @@ def test_wrong_package_is_one_sentence(wrong: subprocess.Popen[str]):
 def test_damaged_cache_is_one_sentence(place: Path):
     from weighbridge.userland.build import key_of
 
-    folder = place / "userlands" / key_of([PACKAGE])
+    folder = place / "userlands" / key_of(UserlandSpec.of([PACKAGE]))
     folder.mkdir(parents=True)
     (folder / "about.json").write_text("{")
     with pytest.raises(UserlandError, match=r"is damaged .*: delete it and run again"):
-        ensure([PACKAGE], place, print)
+        ensure(UserlandSpec.of([PACKAGE]), place, print)

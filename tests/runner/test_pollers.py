@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from weighbridge.errors import Unavailable
+from weighbridge.model.host import HostTraits
 from weighbridge.runner.pollers import _only_idle_time, lacking, wanted
 
 
 def asking(cpu_idle: str, *here: bool) -> Any:
     """A study file with hosts that are on this machine, or not."""
-    hosts = {f"host{number}": SimpleNamespace(here=each) for number, each in enumerate(here or (True,))}
+    traits = [HostTraits(here=each) for each in here or (True,)]
+    hosts = {f"host{number}": SimpleNamespace(traits=each) for number, each in enumerate(traits)}
     return SimpleNamespace(cpu_idle=cpu_idle, hosts=hosts)
 
 

@@ -1,20 +1,20 @@
 """A world without processes: sites, programs and workloads that do what a test says."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from weighbridge.errors import EnvironmentLost
-from weighbridge.model.command import Command, Completed, Usage
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import Command, Completed, Running, Transport, Usage
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
-from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.site import HERE, Link, RunContext, SiteRequest, Userland
-from weighbridge.model.study import Options, Study
+from weighbridge.model.plugin import Endpoint, Environment, Readiness, Workload
+from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest, Userland
+from weighbridge.model.study import Options, Role, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -80,8 +80,21 @@ class Program:
         return self.stopped
 
 
-def _no_file(path: str) -> bytes:
-    raise FileNotFoundError(path)
+class FakeHost(LocalHost):
+    """This machine with two CPUs, no files and a cable that is noted. Implements ``Host``."""
+
+    def __init__(self, world: "World") -> None:
+        super().__init__("0123456789ab")
+        self._world = world
+
+    def read(self, path: str) -> bytes:
+        raise FileNotFoundError(path)
+
+    def cpus_online(self) -> list[int]:
+        return [0, 1]
+
+    def set_link(self, *, limited: bool) -> None:
+        self._world.limited.append(limited)
 
 
 @dataclass
@@ -96,23 +109,12 @@ class FakeSite:
     closed: bool = False
     address: str = "198.51.100.1"
     listen: str = "0.0.0.0"
-    host: object = field(
-        default_factory=lambda: SimpleNamespace(
-            name="local",
-            machine=HERE,
-            network=(HERE, "/proc/self/net/dev"),
-            cpuset=None,
-            cpus_online=lambda: [0, 1],
-            read=_no_file,
-            link=lambda: None,
-        )
-    )
-
+    host: Host = field(init=False)
     links: tuple[Link, ...] = ()
     open_files: int = 1024
 
     def __post_init__(self) -> None:
-        self.host.set_link = lambda *, limited: self.world.limited.append(limited)  # type: ignore[attr-defined]
+        self.host = FakeHost(self.world)
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"
@@ -165,10 +167,10 @@ class Layer(Environment):
     options = Options
 
     def __init__(self, world: "World", kind: str) -> None:
-        self.kind = kind
+        self.kind = kind  # type: ignore[misc]  # two of one class
         self.world = world
 
-    def readiness(self) -> Readiness:
+    def readiness(self, options: Any | None = None) -> Readiness:
         return Readiness(True)
 
     @contextmanager
@@ -197,32 +199,32 @@ class FakeWorkload(Workload):
     summary = "prints a number"
     packages = ("fake",)
     options = Load
-    roles = ("server", "client")
-    transports = ("tcp",)
+    roles: ClassVar[tuple[Role, ...]] = ("server", "client")
+    transports: ClassVar[tuple[Transport, ...]] = ("tcp",)
     kind = "fake"
     deadline_s = 5.0
     wants: Command | None = None
 
-    def prepare(self, options: Load, at) -> Command | None:
+    def prepare(self, options: Load, at: Endpoint) -> Command | None:
         return self.wants
 
-    def files(self, options: Load, at) -> dict[str, bytes]:
+    def files(self, options: Load, at: Endpoint) -> dict[str, bytes]:
         return {"/tmp/served": b"page"} if self.wants else {}
 
     def metrics(self, options: Load) -> tuple[Metric, ...]:
         return (SPEED,)
 
-    def command(self, role, options, at) -> Command:
-        listens = (("tcp", at.port),) if role == "server" else ()
+    def command(self, role: Role, options: Load, at: Endpoint) -> Command:
+        listens: tuple[tuple[Transport, int], ...] = (("tcp", at.port),) if role == "server" else ()
         return Command((role, str(options.n)), deadline_s=self.deadline_s, listens=listens)
 
-    def warm_up(self, options, at) -> Command | None:
+    def warm_up(self, options: Load, at: Endpoint) -> Command | None:
         return Command(("warm-up",), deadline_s=self.deadline_s) if options.warm else None
 
     def expected_s(self, options: Load) -> float:
         return 0.0
 
-    def parse(self, options, completed) -> tuple[Measurement, ...]:
+    def parse(self, options: Load, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
         done = completed[self.roles[-1]]
         if done.returncode != 0:
             raise ProgramFailed(f"exit code {done.returncode}: {done.last_words}")
@@ -338,3 +340,10 @@ class Told:
 
     def looked(self, blocks: int, standings: Sequence[object]) -> None:
         self.lines.append(f"looked after {blocks}")
+
+
+if TYPE_CHECKING:
+    from weighbridge.runner.session import Progress
+
+    def _are_what_they_stand_for(site: FakeSite, program: Program, told: Told) -> tuple[Site, Running, Progress]:
+        return site, program, told

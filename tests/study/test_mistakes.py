@@ -175,7 +175,7 @@ MISTAKES = {
     "pin is a number": ("pin: spread", "pin: 3", "pin", 'pin: spread, or {server: "0", client: "1"}'),
     "a CPU that is a number": ("pin: spread", "pin: {server: 0}", "server", 'like "0" or "0-1"'),
     "a number of blocks": (REPETITIONS, "repetitions: 3", "repetitions", "write {blocks: 3}"),
-    "a host without a kind": ("inside: [server]", "hosts: {a: {}}", "kind", "local, testbed, ssh"),
+    "a host without a kind": ("inside: [server]", "hosts: {a: {}}", "kind", "local, ssh, testbed"),
     "another machine's idle CPUs": (
         "inside: [server]",
         "cpu_idle: poll\nhosts: {a: {kind: ssh, destination: b}}",

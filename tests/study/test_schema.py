@@ -42,6 +42,7 @@ GOOD = [
     ("seed: 7", "aa: false"),
     ("clients: 20", "tests: 'set,get'"),
     ("clients: 20", "tests: [set, get]"),
+    ("network: bridge", "network: bridge, storage: [layer, {kind: volume}]"),
 ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.userland import build, golang
 from weighbridge.userland.once import half_built
 
@@ -34,11 +35,11 @@ def test_every_change_of_a_source_or_of_a_module_is_another_key(projects: Path):
         (projects / "one" / file).write_text(text)
         keys.add(golang.key_of("one"))
     assert len(keys) == 4
-    assert len({build.key_of(["a"]), build.key_of(["a"], golang=["one"])}) == 2
+    assert len({build.key_of(UserlandSpec.of(["a"])), build.key_of(UserlandSpec.of(["a"], golang=["one"]))}) == 2
 
 
 def test_a_userland_without_programs_keeps_its_key(projects: Path):
-    assert build.key_of(["a"]) == build.key_of(["a"], golang=[])
+    assert build.key_of(UserlandSpec.of(["a"])) == build.key_of(UserlandSpec.of(["a"], golang=[""]))
 
 
 def test_a_project_that_is_not_there(projects: Path):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import Unavailable, UserlandError
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.userland import build, maven
 from weighbridge.userland.once import half_built
 
@@ -33,7 +34,11 @@ def test_a_project_that_is_not_there(projects: Path):
 
 
 def test_a_userland_without_jars_keeps_its_key(projects: Path):
-    assert build.key_of(["a"]) == build.key_of(["a"], []) != build.key_of(["a"], ["one"])
+    assert (
+        build.key_of(UserlandSpec.of(["a"]))
+        == build.key_of(UserlandSpec.of(["a"], [""]))
+        != build.key_of(UserlandSpec.of(["a"], ["one"]))
+    )
 
 
 def test_without_maven_one_sentence_says_what_helps(projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

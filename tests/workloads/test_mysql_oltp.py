@@ -13,7 +13,8 @@ from weighbridge.errors import StudyError, UserlandError
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
-from weighbridge.runner.run import packages_of
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.runner.run import userland_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study
 from weighbridge.userland.build import key_of, suite_of
@@ -286,8 +287,8 @@ def test_no_study_mixes_servers(written: dict[str, str], line: int):
 
 
 def test_a_study_of_mysql_has_a_userland_of_sid():
-    assert packages_of(_study()) == sorted(PLUGIN.packages)
-    packages = packages_of(_study(a=", server: mysql", b=", server: mysql"))
+    assert userland_of(_study()).packages == tuple(sorted(PLUGIN.packages))
+    packages = userland_of(_study(a=", server: mysql", b=", server: mysql")).packages
     assert suite_of(packages) == ("sid", ["mysql-client-core", "mysql-common", "mysql-server-core", "sysbench"])
     argv = PLUGIN.command("server", _options(server="mysql"), AT).argv
     assert argv[0] == "mysqld"
@@ -298,7 +299,7 @@ def test_a_study_of_mysql_has_a_userland_of_sid():
 def test_a_userland_is_of_one_suite():
     assert suite_of(["iperf3", "sysbench"]) == ("bookworm", ["iperf3", "sysbench"])
     assert suite_of(["iperf3", "mysql-server-core/sid"]) == ("sid", ["iperf3", "mysql-server-core"])
-    assert key_of(["sysbench"]) != key_of(["sysbench/sid"])
+    assert key_of(UserlandSpec.of(["sysbench"])) != key_of(UserlandSpec.of(["sysbench/sid"]))
     with pytest.raises(UserlandError, match="of one Debian suite, but the study's workloads want sid, trixie"):
         suite_of(["a/sid", "b/trixie", "c"])
 

@@ -22,14 +22,14 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
     """
     from weighbridge.runner.estimate import clock, seconds
     from weighbridge.runner.machine import require_userland, warnings
-    from weighbridge.runner.run import golang_of, maven_of, packages_of, require_ready
+    from weighbridge.runner.run import require_ready, userland_of
     from weighbridge.study.brings import brought_by
     from weighbridge.study.source import is_bundled
 
     if not (yes or is_bundled(named) or _person_there()):
         _needs_yes(f"{named} is not a bundled study", f"read 'weighbridge plan {named}'")
     require_ready(study)
-    require_userland(packages_of(study), maven_of(study), golang_of(study))
+    require_userland(userland_of(study))
     least, most = seconds(study)
     arms, cells = len(study.arms), len(study.cells)
     err().print(

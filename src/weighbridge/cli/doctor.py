@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
             return
         from rich.table import Table
 
-        for section in ("environments", "workloads", "machine"):
+        for section in ("environments", "storage", "hosts", "workloads", "machine"):
             table = Table(section, "", "", box=None, pad_edge=False, show_header=True)
             for row in found[section]:
                 state = "ready" if row["ready"] else "not ready"
@@ -29,16 +29,25 @@ def register(app: typer.Typer) -> None:
 
 
 def examine() -> dict[str, Any]:
-    """Readiness of every environment, every workload and what the machine itself must have."""
+    """Readiness of every plug-in, and what the machine itself must have."""
     from weighbridge import registry
     from weighbridge.runner.machine import checks, environment_readiness, workload_readiness
+    from weighbridge.runner.readiness import missing_programs, ready
 
     environments = {}
     for kind, plugin in registry.environments().items():
         environments[kind] = environment_readiness(plugin)
-        environments |= {name: plugin.readiness(options) for name, options in plugin.variants().items()}
+        environments |= {name: ready(plugin, options) for name, options in plugin.variants().items()}
     workloads = {kind: workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
-    sections = {"environments": environments, "workloads": workloads, "machine": checks()}
+    storage = {kind: ready(plugin) for kind, plugin in registry.storage().items()}
+    hosts = {kind: missing_programs(plugin) or plugin.readiness() for kind, plugin in registry.hosts().items()}
+    sections = {
+        "environments": environments,
+        "storage": storage,
+        "hosts": hosts,
+        "workloads": workloads,
+        "machine": checks(),
+    }
     return {
         section: [
             {"name": name, "ready": state.ready, "detail": state.detail, "remedy": state.remedy}

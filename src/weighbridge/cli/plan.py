@@ -32,26 +32,27 @@ def register(app: typer.Typer) -> None:
         from weighbridge.study.profiles import load
 
         loaded = load(study, profile)
-        planned = describe(loaded if blocks is None else with_blocks(loaded, blocks))
+        chosen = loaded if blocks is None else with_blocks(loaded, blocks)
+        planned = describe(chosen)
         if as_json:
             print_json(planned)
         else:
-            _print(planned, trials)
+            _print(planned, hosts_line(chosen), trials)
 
 
 def describe(study: Study) -> dict[str, Any]:
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.machine import userland_problem, warnings
-    from weighbridge.runner.run import golang_of, maven_of, packages_of, readiness_of
+    from weighbridge.runner.run import readiness_of, userland_of
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
     ready = readiness_of(study)
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
-    packages = packages_of(study)
-    problem = userland_problem(packages, maven_of(study), golang_of(study))
+    spec = userland_of(study)
+    problem = userland_problem(spec)
     lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
     least, most = seconds(study)
     return {
@@ -68,7 +69,7 @@ def describe(study: Study) -> dict[str, Any]:
             {"label": cell.label, "kind": cell.kind, "level": dict(cell.level), "link": cell.link}
             for cell in study.cells
         ],
-        "packages": packages,
+        "packages": list(spec.packages),
         "blocks": blocks,
         "most_blocks": most_blocks,
         "target": repetitions.target,
@@ -97,31 +98,23 @@ def hosts_of(study: Study) -> dict[str, Any]:
     }
 
 
-def hosts_line(told: dict[str, Any]) -> str:
+def hosts_line(study: Study) -> str:
     """The same as one line; empty where everything is on this machine, which goes without saying."""
-    if all(host["kind"] == "local" for host in told["hosts"].values()):
+    hosts, told = study.file.hosts, hosts_of(study)
+    if all(host.traits.this_machine for host in hosts.values()):
         return ""
-
-    def described(host: dict[str, Any]) -> str:
-        if host["kind"] == "local":
-            return "this machine"
-        link = f", {host['link'] / 1e6:g} Mbit/s" if host.get("link") else ", no rate limit" * (host["kind"] != "ssh")
-        where = host["destination"] if host["kind"] == "ssh" else "made on this machine"
-        return f"{host['kind']}, {where}{link}"
-
-    hosts = told["hosts"]
     places = ", ".join(
-        f"{role} on {' and '.join(f'{name} ({described(hosts[name])})' for name in names)}"
+        f"{role} on {' and '.join(f'{name} ({hosts[name].description})' for name in names)}"
         for role, names in told["placement"].items()
     )
     inside = " and ".join(told["inside"])
-    unknown = any(host["kind"] == "ssh" for host in hosts.values())
+    unknown = not all(host.traits.here for host in hosts.values())
     return f"hosts: {places}; inside the environments: {inside}" + (
         "; what the hosts lack is found when they are reached, at the run" if unknown else ""
     )
 
 
-def _print(planned: dict[str, Any], with_trials: bool) -> None:
+def _print(planned: dict[str, Any], hosts: str, with_trials: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -136,8 +129,8 @@ def _print(planned: dict[str, Any], with_trials: bool) -> None:
         state = "yes" if arm["ready"] else f"no: {arm['why']}; {arm['remedy']}"
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
     out().print(table)
-    if line := hosts_line(planned["hosts"]):
-        out().print(f"\n{escape(line)}")
+    if hosts:
+        out().print(f"\n{escape(hosts)}")
     names = ", ".join(
         cell["label"] + " (no rate limit on the cables)" * (cell["link"] == "none") for cell in planned["workloads"]
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.command import HostProcess
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import HostProcess
 
 LABEL = "weighbridge.run"
 START_S = 40.0
@@ -128,11 +128,6 @@ def await_answer(socket: Path, daemon: HostProcess) -> Any:
                 return client
         daemon.wait(0.05)
     raise Unavailable(f"dockerd did not start: {daemon.stop().last_words}")
-
-
-def bridge_prefix(run_id: str) -> str:
-    """How the names of the run's Linux bridges begin (at most 15 characters with what follows)."""
-    return f"wb-{run_id[-6:]}-"
 
 
 def quietly(action: Any, *arguments: Any, **named: Any) -> None:

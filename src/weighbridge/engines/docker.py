@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from weighbridge.engines.client import LABEL, client_from_environment, client_of, readiness, remove_labelled
+from weighbridge.engines.client import LABEL, client_from_environment, client_of, quietly, readiness, remove_labelled
 from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.launcher import build
 from weighbridge.model.site import Host, RunContext, Userland
 
@@ -34,7 +33,7 @@ class Engine:
         self.settings = settings
         self.private = private
         self.cgroup_parent = f"/weighbridge/{run.id}" if private else None
-        self.disposable = private and isinstance(host, TestbedHost)
+        self.disposable = private and host.secluded is not None
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
         self._images: dict[str, str] = {}
@@ -62,6 +61,15 @@ class Engine:
             self._images[userland.digest] = self.client.images.get(f"{repository}:{tag}").id
         return self._images[userland.digest]
 
+    @contextmanager
+    def volume(self, name: str) -> Iterator[str]:
+        """A new, empty volume for the site ``name``, removed at the end."""
+        made = self.client.volumes.create(f"weighbridge-{self._run.id}-{name}", labels=self.labels)
+        try:
+            yield str(made.name)
+        finally:
+            quietly(made.remove, force=True)
+
     def remove_all(self) -> None:
         """Remove every container, network and image of this run."""
         remove_labelled(self.client, f"{LABEL}={self._run.id}")
@@ -88,12 +96,12 @@ def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine
 @contextmanager
 def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[Engine]:
     """An engine on a host. What the run made in it is removed at the end; one of our own is stopped."""
-    if isinstance(host, TestbedHost):
-        with hosted_engine(run, host, settings) as client:
+    if host.secluded is not None:
+        with hosted_engine(run, host.secluded, settings) as client:
             yield from _using(Engine(client, run, host, settings, private=True))
         return
-    url = getattr(host, "engine_url", None)
-    client = client_from_environment() if url is None else client_of(url())
+    url = host.engine_url()
+    client = client_from_environment() if url is None else client_of(url)
     if client is not None:
         if settings != USUAL:
             raise Unavailable(

@@ -1,4 +1,4 @@
-"""A Docker engine in a testbed host: packet filter, /run, /etc, /var/lib are its own, nothing has to be protected."""
+"""A Docker engine in a secluded host: packet filter, /run, /etc, /var/lib are its own; nothing needs protection."""
 
 import contextlib
 import time
@@ -9,8 +9,8 @@ from typing import Any
 from weighbridge.engines.client import INSTALL, await_answer
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.model.command import Command
+from weighbridge.model.host import SecludedHost
 from weighbridge.model.site import SITE_ENV, RunContext
 from weighbridge.process import RUN_VARIABLE, output
 
@@ -18,7 +18,7 @@ _SOCKET = "run/docker.sock"
 
 
 @contextmanager
-def hosted_engine(run: RunContext, host: TestbedHost, settings: Settings) -> Iterator[Any]:
+def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> Iterator[Any]:
     """The client of an engine that runs in the host as long as the context lasts."""
     if output(("dockerd", "--version")) is None:
         raise Unavailable(f"no Docker engine is installed: {INSTALL}")
@@ -51,7 +51,7 @@ def _has_containers(client: Any) -> bool:
     return False
 
 
-def _discard(run: RunContext, host: TestbedHost) -> None:
+def _discard(run: RunContext, host: SecludedHost) -> None:
     """Remove its folder. Where the host itself has gone, its mounts are taken apart a moment later."""
     data = run.cache / "engines" / run.id / host.name
     for _ in range(50):

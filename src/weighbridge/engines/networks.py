@@ -6,13 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from weighbridge.engines.client import bridge_prefix, engine_errors, quietly
+from weighbridge.engines.client import engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.switch import NOWHERE, SUBNET
-from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.model.command import Command
 from weighbridge.model.site import Host, RunContext
+from weighbridge.process import link_prefix
 
 Driver = Literal["macvlan", "ipvlan"]
 _LOCAL_SUBNET = "198.19.201.0/24"
@@ -34,7 +33,7 @@ class Attachment:
 @contextmanager
 def bridge(made: Engine, run: RunContext, name: str) -> Iterator[Any]:
     """A bridge network of its own, of the size of the host's packets; containers outside reach it by ports only."""
-    options = {"com.docker.network.bridge.name": f"{bridge_prefix(run.id)}{next(_numbers) % 1000}"}
+    options = {"com.docker.network.bridge.name": f"{link_prefix(run.id)}{next(_numbers) % 1000}"}
     if made.host.interface:
         options["com.docker.network.driver.mtu"] = mtu_of(made.host, made.host.interface)
     with _made(made, run, name, f"making the network of {name}", driver="bridge", options=options) as network:
@@ -60,23 +59,25 @@ def attached_bridge(made: Engine, run: RunContext, parent: str) -> Iterator[Any]
 
     The host's address moves from the interface to the bridge for good: it is a host that nothing else uses.
     """
-    host = made.host
-    if not isinstance(host, TestbedHost):
-        raise Unavailable(f"attach: interface would take the address of {parent} on {host.name}: use testbed hosts")
-    name, mtu = f"{bridge_prefix(run.id)}b", mtu_of(host, parent)
+    host = made.host.secluded
+    if host is None:
+        told = f"attach: interface would take the address of {parent} on {made.host.name}: use testbed hosts"
+        raise Unavailable(told)
+    hardware = host.read(f"/sys/class/net/{parent}/address").decode().strip()
+    name, mtu = f"{link_prefix(run.id)}b", mtu_of(host, parent)
     address = f"{host.address}/24"
     for argv in (
         ("link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
         ("link", "set", parent, "master", name),
         ("address", "delete", address, "dev", parent),
-        ("link", "set", name, "address", host.mac, "mtu", mtu, "up"),
+        ("link", "set", name, "address", hardware, "mtu", mtu, "up"),
         ("address", "add", address, "broadcast", "+", "dev", name),
-        ("route", "replace", "default", "via", NOWHERE, "dev", name),
+        ("route", "replace", "default", "via", host.gateway, "dev", name),
     ):
         _must(host, "ip", *argv)
     options = {"com.docker.network.bridge.name": name, "com.docker.network.driver.mtu": mtu}
     # its gateway is the address that the bridge has already, else Docker would change it
-    with _in_subnet(made, run, "bridge", SUBNET, host.address, options) as network:
+    with _in_subnet(made, run, "bridge", host.subnet, host.address, options) as network:
         yield network
 
 
@@ -86,9 +87,9 @@ def on_parent(
 ) -> Iterator[Any]:
     """A macvlan or ipvlan network on a host's interface. Unavailable where kernel or engine cannot make it."""
     mtu_of(made.host, parent)
-    testbed = isinstance(made.host, TestbedHost)
     if subnet is None:
-        subnet, gateway_ = (SUBNET, NOWHERE) if testbed else (_LOCAL_SUBNET, None)
+        own = made.host.secluded
+        subnet, gateway_ = (own.subnet, own.gateway) if own is not None else (_LOCAL_SUBNET, None)
     option = {"macvlan": "macvlan_mode", "ipvlan": "ipvlan_mode"}[driver]
     with _in_subnet(made, run, driver, subnet, gateway_, {"parent": parent, option: mode}) as network:
         yield network

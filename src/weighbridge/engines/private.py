@@ -12,11 +12,12 @@ from typing import Any
 from weighbridge import process
 from weighbridge.cgroups import TOPS, Cgroup
 from weighbridge.engines import firewall
-from weighbridge.engines.client import await_answer, bridge_prefix
+from weighbridge.engines.client import await_answer
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command
 from weighbridge.model.site import SITE_ENV, RunContext
+from weighbridge.process import link_prefix
 
 HOST_FOLDERS = {
     "etc": Path("/etc/docker"),
@@ -110,7 +111,7 @@ def discard_private(run_id: str, state: Path, cache: Path) -> None:
             group = Cgroup(run_id, top=top)
             group.kill()
             group.remove()
-    for link in sorted(Path("/sys/class/net").glob(f"{bridge_prefix(run_id)}*")):
+    for link in sorted(Path("/sys/class/net").glob(f"{link_prefix(run_id)}*")):
         process.output(("ip", "link", "delete", link.name))
     _restore_host(state.parent)
     shutil.rmtree(cache / "engines" / run_id, ignore_errors=True)

@@ -11,8 +11,7 @@ from weighbridge.engines.client import LABEL, engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.agent.membership import BRIDGE, Membership
-from weighbridge.hosts.ssh import SshHost
+from weighbridge.model.host import SWARM_BRIDGE
 from weighbridge.model.site import RunContext
 
 _ETHERNET = 1500
@@ -47,7 +46,7 @@ class Swarm:
             return
         with engine_errors(f"asking the engine of host {engine.host.name} for its swarm"):
             state = engine.client.info().get("Swarm", {}).get("LocalNodeState", "inactive")
-            had_bridge = bool(engine.client.networks.list(names=[f"^{BRIDGE}$"]))
+            had_bridge = bool(engine.client.networks.list(names=[f"^{SWARM_BRIDGE}$"]))
         if state != "inactive":
             raise Unavailable(
                 f"the Docker engine of host {engine.host.name} is in a swarm already ({state}), which Weighbridge "
@@ -121,7 +120,7 @@ class Swarm:
 
 
 class _Member:
-    """An engine that becomes a member. An ssh host is told, so that its agent undoes it when we are killed."""
+    """An engine that becomes a member. Its host is told, so that it is undone when we are killed."""
 
     def __init__(self, engine: Engine, *, made_bridge: bool) -> None:
         self._engine = engine
@@ -145,8 +144,7 @@ class _Member:
     def _is(self, node: str | None) -> None:
         """Its number in the swarm: None while it is no member, "" while it becomes one."""
         self._node = node
-        if isinstance(self._engine.host, SshHost):
-            self._engine.host.in_swarm(None if node is None else Membership(node, self._made_bridge))
+        self._engine.host.in_swarm(node, made_bridge=self._made_bridge)
 
     def leave(self) -> None:
         """Leave, and take away the bridge that the engine made for it."""
@@ -165,7 +163,7 @@ def _node(client: Any) -> str:
 
 def _remove_bridge(client: Any) -> None:
     with contextlib.suppress(Exception):
-        for network in client.networks.list(names=[f"^{BRIDGE}$"]):
+        for network in client.networks.list(names=[f"^{SWARM_BRIDGE}$"]):
             network.remove()
 
 

@@ -18,15 +18,21 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         yield from _out_of_reach(options, needs)
     if options.network not in ON_PARENT:
         return
-    if "local" in needs.host_kinds and not options.parent:
+    without_addresses = [kind for kind, host in needs.hosts.items() if not host.gives_addresses]
+    if not _attachable(needs) and not options.parent:
         yield f"network: {options.network} needs a parent interface of this machine (for example parent: eth0)"
-    if "ssh" in needs.host_kinds and not (options.subnet and options.addresses):
+    if without_addresses and not (options.subnet and options.addresses):
         yield (
-            f"network: {options.network} on ssh hosts needs a subnet and the addresses of both roles in it "
+            f"network: {options.network} on {' and '.join(without_addresses)} hosts needs a subnet "
+            "and the addresses of both roles in it "
             "(addresses: {server: 10.0.0.101, client: 10.0.0.102})"
         )
     elif needs.apart and options.subnet and len(options.addresses) < len(needs.inside):
         yield "'subnet' needs the addresses of both roles in it: the engines of two hosts would give out the same"
+
+
+def _attachable(needs: Needs) -> bool:
+    return all(host.attachable for host in needs.hosts.values())
 
 
 def _contradictions(options: Any) -> Iterator[str]:
@@ -89,7 +95,7 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield f"{text}, or the client on another host"
     if needs.apart and network == "bridge" and not (options.publish or options.attach):
         yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
-    if needs.apart and "local" in needs.host_kinds and (options.attach or network in ON_PARENT):
+    if needs.apart and not _attachable(needs) and (options.attach or network in ON_PARENT):
         what = "attach: interface" if options.attach else f"network: {network}"
         yield f"{what} would join a network that other hosts are not on: put both roles on testbed hosts"
     if needs.apart and options.publish_on == "loopback":

@@ -4,7 +4,7 @@ import contextlib
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -20,18 +20,18 @@ from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.launcher.launch import Launcher
+from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import DATA, SITE_ENV, Host, Site, SiteRequest
-from weighbridge.model.study import Options
+from weighbridge.model.storage import EnvironmentOptions
 from weighbridge.process import RUN_VARIABLE
 
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
 Subnet = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$", examples=["10.0.0.0/24"])]
 
 
-class DockerOptions(Options):
+class DockerOptions(EnvironmentOptions):
     """Which network, how clients reach the server, and what else may cost something.
 
     ``bridge`` is a bridge network made for the run; with ``attach: interface`` the host's interface is a port of it,
@@ -59,10 +59,6 @@ class DockerOptions(Options):
     publish_by: Literal["nat", "proxy"] = "nat"
     userland_proxy: Annotated[bool, Field(description="The engine's own setting")] = True
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
-    storage: Annotated[
-        Literal["overlay", "volume"] | None,
-        Field(description=f"What {DATA} is on; a volume where a workload needs it, else there is none"),
-    ] = None
 
 
 class Docker(Environment):
@@ -71,6 +67,8 @@ class Docker(Environment):
     kind = "docker"
     summary = "a Docker container with network none, host, bridge, macvlan, ipvlan or overlay; published ports"
     options = DockerOptions
+    mounts = frozenset({"folder", "volume", "layer"})
+    storage = "volume"
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
@@ -120,12 +118,13 @@ _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "sw
 def _host_for(options: DockerOptions, request: SiteRequest) -> tuple[Host, Settings]:
     """The host to open on: one of its own where the network or the engine's settings change it.
 
-    On a testbed that is always so: translation of addresses for one environment costs each connection of its host.
+    On a secluded host that is always so: translation of addresses for one environment costs each connection of its
+    host.
     """
     server = request.role == "server"
     settings = Settings(options.userland_proxy, nat=not (options.publish_by == "proxy" and server))
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
-    if not changes and isinstance(request.host, TestbedHost):
+    if not changes and request.host.secluded is not None:
         changes = [_PURPOSES[options.network]]
     purpose = "-".join(part for part in (*changes, settings.purpose) if part)
     return (request.host.variant(purpose) if purpose else request.host), settings
@@ -141,8 +140,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
         return Attachment(swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet))
     parent = options.parent or host.interface
     fixed = options.addresses.get("client" if request.role == "client" else "server")
-    if isinstance(host, TestbedHost) and options.subnet is None:
-        fixed = host.switch.next_site()
+    if host.secluded is not None and options.subnet is None:
+        fixed = host.secluded.next_address()
     if options.network in ON_PARENT:
         driver: networks.Driver = "macvlan" if options.network == "macvlan" else "ipvlan"
         mode = "bridge" if driver == "macvlan" else options.ipvlan_mode
@@ -173,8 +172,8 @@ def _container(
     stack: ExitStack, made: Engine, options: DockerOptions, request: SiteRequest, attachment: Attachment
 ) -> Any:
     limits = request.limits
-    storage = _storage(options, request)
-    volumes = {_volume(stack, made, request): {"bind": DATA, "mode": "rw"}} if storage == "volume" else None
+    mount = stack.enter_context(_storage(made, request)) if request.storage is not None else None
+    volumes = {mount.source: {"bind": DATA, "mode": "rw"}} if mount is not None and mount.source else None
     container = made.client.containers.create(
         made.image(request.userland),
         [],
@@ -188,7 +187,7 @@ def _container(
         network=attachment.network,
         networking_config=_fixed(made, attachment),
         ports=attachment.ports,
-        read_only=storage != "overlay",
+        read_only=mount is None or mount.way != "layer",
         volumes=volumes,
         security_opt=["seccomp=unconfined"] if options.seccomp == "unconfined" else None,
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
@@ -210,8 +209,8 @@ def _start(made: Engine, container: Any, options: DockerOptions) -> None:
     container.start()
     container.reload()
     _must_be_there(made, container)
-    if isinstance(made.host, TestbedHost) and options.network not in ("none", "host"):
-        made.host.keep_offloads(int(container.attrs["State"]["Pid"]))
+    if made.host.secluded is not None and options.network not in ("none", "host"):
+        made.host.secluded.keep_offloads(int(container.attrs["State"]["Pid"]))
 
 
 def _why(made: Engine, container: Any, attached: Attached) -> Callable[[], str]:
@@ -226,19 +225,9 @@ def _why(made: Engine, container: Any, attached: Attached) -> Callable[[], str]:
     return why
 
 
-def _storage(options: DockerOptions, request: SiteRequest) -> str | None:
-    """What DATA is on: a volume, as images of databases ask for, is on the engine's disk itself.
-
-    Through overlay a database works otherwise than natively: MariaDB does not find the disk's block size, and buffers
-    its log.
-    """
-    return options.storage or ("volume" if request.data else None)
-
-
-def _volume(stack: ExitStack, made: Engine, request: SiteRequest) -> str:
-    volume = made.client.volumes.create(f"weighbridge-{request.run.id}-{request.name}", labels=made.labels)
-    stack.callback(quietly, volume.remove, force=True)
-    return str(volume.name)
+def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
+    assert request.storage is not None
+    return request.storage.open(MountRequest(request.run, made.host, request.name, made))
 
 
 def _open_files() -> Any:
@@ -287,8 +276,8 @@ def _notes(options: DockerOptions, request: SiteRequest) -> dict[str, str]:
     if options.publish and (options.publish_by == "proxy" or proxied):
         what = "limits of docker-proxy"
         notes[f"not honoured: {what}"] = f"{what}: it carries this environment's traffic outside of all limits"
-    if storage := _storage(options, request):
-        notes["storage"] = f"{DATA} on {storage}"
+    if request.storage is not None:
+        notes["storage"] = f"{DATA} on {request.storage.kind}"
     return notes
 
 

@@ -15,12 +15,12 @@ from weighbridge.launcher import build
 from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
-from weighbridge.model.study import Options
-from weighbridge.process import output
+from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.process import link_prefix, output
 from weighbridge.userland.build import cache_folder
 
 
-class NativeOptions(Options):
+class NativeOptions(EnvironmentOptions):
     """``cpu_share`` gives the site less of the study's CPU limit: a known cost, for calibration.
 
     ``engine: idle`` has a Docker engine run on the host during its trials, with a network but without containers,
@@ -39,6 +39,8 @@ class Native(Environment):
     kind = "native"
     summary = "the host itself: a chroot into the userland, limits by control group; optionally beside an idle engine"
     options = NativeOptions
+    mounts = frozenset({"folder"})
+    storage = "directory"
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""
@@ -71,7 +73,7 @@ class IdleEngine:
     @classmethod
     def of(cls, request: SiteRequest) -> "IdleEngine":
         """The one of the request's host, which its sites share."""
-        if request.host.kind == "local" and client.client_from_environment() is not None:
+        if request.host.this_machine and client.client_from_environment() is not None:
             raise Unavailable(
                 "'engine: idle' needs a host on which no Docker engine runs yet: stop it, or use testbed hosts"
             )
@@ -97,7 +99,7 @@ class IdleEngine:
         network = made.client.networks.create(
             f"weighbridge-{self._run.id}-idle",
             labels=made.labels,
-            options={"com.docker.network.bridge.name": f"{client.bridge_prefix(self._run.id)}900"},
+            options={"com.docker.network.bridge.name": f"{link_prefix(self._run.id)}900"},
         )
         self._stack.callback(network.remove)
 

@@ -4,11 +4,10 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from weighbridge.engines.client import bridge_prefix
 from weighbridge.errors import Unavailable
 from weighbridge.hosts._wire import carried_bits, rate_words, show
 from weighbridge.hosts.chroot import chroot_site
@@ -16,8 +15,8 @@ from weighbridge.model.command import Command
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Rate
 from weighbridge.model.site import Host, Link, Site, SiteRequest
-from weighbridge.model.study import Options
-from weighbridge.process import output
+from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.process import link_prefix, output
 
 NETWORK = (198, 18)
 """198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
@@ -29,7 +28,7 @@ _numbers = itertools.count()
 _networks = itertools.count()
 
 
-class NetnsOptions(Options):
+class NetnsOptions(EnvironmentOptions):
     """``rate`` is the rate of the link in each direction, in bits per second of Ethernet; without it none is set."""
 
     rate: Annotated[Rate, Field(ge=1e6, le=1e10, description="Link rate in each direction")] | None = None
@@ -41,6 +40,9 @@ class Netns(Environment):
     kind = "netns"
     summary = "native in a network namespace of its own, joined by a veth pair, with an optional link rate"
     options = NetnsOptions
+    mounts = frozenset({"folder"})
+    storage = "directory"
+    programs: ClassVar = {"ip": "iproute2", "tc": "iproute2"}
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Its addresses are known on its own host only."""
@@ -48,17 +50,15 @@ class Netns(Environment):
         return [text] if needs.apart and needs.network else []
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready for root with iproute2: links can only be made by root."""
+        """Ready for root: links can only be made by root."""
         if output(("unshare", "--net", "true")) is None:
             return Readiness(False, "only root may make network namespaces and links", "run as root")
-        if output(("tc", "-V")) is None:
-            return Readiness(False, "iproute2 is not installed", "apt-get install iproute2")
         return Readiness(True)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A chroot behind a veth pair; the link goes away with the namespace."""
-        name = f"{bridge_prefix(request.run.id)}v{next(_numbers) % 1000}"
+        name = f"{link_prefix(request.run.id)}v{next(_numbers) % 1000}"
         with chroot_site(request, own_network=True) as site, _link(request.host, name, site.pid) as address:
             site.address = site.listen = address
             if options.rate is not None:

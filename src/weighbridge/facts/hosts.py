@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from weighbridge.model.site import ClockOffset, Host
+from weighbridge.model.site import HERE, ClockOffset, Host
 
 COMPARED = ("kernel", "architecture", "CPU", "operating system", "version of dockerd", "clock source", "mitigations")
 """Facts that two hosts should have in common."""
@@ -20,7 +20,7 @@ def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
         facts[name]["clock"] = str(offset)
     scopes = {f"host {name}": found for name, found in facts.items() if found}
     differences = found_differences(facts, clocks)
-    if {"local", "testbed"} <= {host.kind for host in hosts.values()}:
+    if {host.this_machine for host in hosts.values() if host.machine == HERE} == {True, False}:
         differences["CPUs"] = SHARED_CPUS
     return scopes | ({"host differences": differences} if differences else {})
 

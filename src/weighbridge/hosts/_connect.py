@@ -13,9 +13,9 @@ from weighbridge.hosts import _failures
 from weighbridge.hosts._bundle import program
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts.agent import frames
+from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.model.command import Command
 from weighbridge.model.site import ClockOffset
-from weighbridge.model.study import SshOptions
 from weighbridge.process import Process, run
 
 CONNECT_S = 10

@@ -1,15 +1,13 @@
 """A site that is a chroot into the userland on a host, with its own control group: what native environments open."""
 
-import contextlib
-import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import Command, Transport
+from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.site import SITE_ENV, Group, Link, SiteRequest
 from weighbridge.process import RUN_VARIABLE, mounted_by
 
@@ -92,28 +90,17 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
     """
     cgroup, refused = _group(request)
     with ExitStack() as stack:
-        data = stack.enter_context(_data(request)) if request.data else ""
+        data = stack.enter_context(_data(request)).source if request.storage is not None else ""
         if cgroup:
             stack.callback(cgroup.remove)
             stack.callback(cgroup.kill)
-        launcher = stack.enter_context(_launcher(request, cgroup, str(data), own_network=own_network))
+        launcher = stack.enter_context(_launcher(request, cgroup, data, own_network=own_network))
         yield ChrootSite(request, launcher, cgroup, refused, own_network=own_network)
 
 
-@contextmanager
-def _data(request: SiteRequest) -> Iterator[Path]:
-    """A folder on this machine's disk, beside the data of engines, where ``weighbridge clean`` looks too."""
-    if request.host.kind == "ssh":
-        raise Unavailable(f"{request.name} needs a folder on a disk, which native sites of ssh hosts do not have yet")
-    folder = request.run.cache / "engines" / request.run.id / f"data-{request.name}"
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for above in (folder.parent, folder.parent.parent):
-            with contextlib.suppress(OSError):
-                above.rmdir()
+def _data(request: SiteRequest) -> AbstractContextManager[Mount]:
+    assert request.storage is not None
+    return request.storage.open(MountRequest(request.run, request.host, request.name))
 
 
 def _group(request: SiteRequest) -> tuple[Group | None, list[str]]:

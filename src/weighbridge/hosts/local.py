@@ -2,21 +2,26 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from weighbridge import cgroups, process
 from weighbridge.cgroups import Cgroup
 from weighbridge.hosts import kernel
 from weighbridge.hosts._claim import Claim
+from weighbridge.hosts._data import data_folder_here
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import HERE, Group, Host, Link, Userland
+from weighbridge.model.site import HERE, Group, Host, Link, RunContext, Userland
 
 
 class LocalHost:
     """This machine. Every process that it starts carries the run's id in its environment. Implements ``Host``."""
 
-    kind = "local"
+    this_machine = True
+    python = sys.executable
+    secluded = None
     interface = ""
     cpuset: str | None = None
 
@@ -83,10 +88,20 @@ class LocalHost:
         """Its root folder, as it was built."""
         return userland.root
 
+    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
+        """An empty folder on this machine's disk."""
+        return data_folder_here(run, name)
+
     def variant(self, purpose: str) -> Host:
         """This machine itself; Unavailable once it is changed for another purpose."""
         self._claim.take(purpose)
         return self
+
+    def engine_url(self) -> None:
+        """None: whatever answers here."""
+
+    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
+        """Nothing: `weighbridge clean` finds the swarm by its label."""
 
     def link(self) -> Link | None:
         """None: what is measured on one machine uses no cable."""

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from weighbridge.errors import Unavailable
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._channel import Channel, Reply
 from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._connect import Connection, clock_offset
@@ -20,9 +20,9 @@ from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
 from weighbridge.hosts._wire import card
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
+from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.site import ClockOffset, Group, Host, Link, RunContext, Userland
-from weighbridge.model.study import SshOptions
 
 _PIECE = 2**20
 _IPV4 = re.compile(r"[0-9.]{7,15}")
@@ -37,7 +37,9 @@ class SshHost:
     run there ends too. Nothing is kept there but userlands.
     """
 
-    kind = "ssh"
+    this_machine = False
+    python = "python3"
+    secluded = None
     cpuset: str | None = None
 
     def __init__(
@@ -160,6 +162,16 @@ class SshHost:
         self._run.say(f"unpacking the userland on host {self.name}")
         return Path(self._channel.call("userland_finish", timeout_s=_UNPACK_S).fields["root"])
 
+    @contextmanager
+    def data_folder(self, run: RunContext, name: str) -> Iterator[Path]:
+        """An empty folder on the host's disk; the agent removes it, however we end."""
+        folder = Path(self._channel.call("data_folder", name=name).fields["path"])
+        try:
+            yield folder
+        finally:
+            with contextlib.suppress(EnvironmentLost):
+                self._channel.call("discard_data", name=name)
+
     def variant(self, purpose: str) -> Host:
         """The host itself; Unavailable once it is changed for another purpose."""
         self._claim.take(purpose)
@@ -202,8 +214,9 @@ class SshHost:
         """
         return f"unix://{self.forward('')}"
 
-    def in_swarm(self, membership: Membership | None) -> None:
+    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
         """Have the host's engine leave a swarm when the connection ends, however it ends; None: it has left it."""
+        membership = None if node is None else Membership(node, made_bridge)
         self._channel.call("swarm", membership=membership and asdict(membership))
 
 

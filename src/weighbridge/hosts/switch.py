@@ -14,11 +14,11 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import hold
 from weighbridge.hosts._wire import carried_bits, show
+from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.site import RunContext
-from weighbridge.model.study import TestbedOptions
 from weighbridge.process import Process
 
 SUBNET = "198.19.200.0/24"

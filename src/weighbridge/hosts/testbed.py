@@ -7,8 +7,9 @@ the folder of its engine and paused containers (which cannot die frozen) are lef
 
 import contextlib
 import shutil
+import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from weighbridge import cgroups
@@ -17,12 +18,13 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.hosts._wire import rate_words
+from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.switch import OFF, Switch
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.hosts.switch import NOWHERE, OFF, SUBNET, Switch
+from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.site import HERE, Group, HostProcess, Limits, Link, RunContext, Stream, Userland
-from weighbridge.model.study import TestbedOptions
+from weighbridge.model.host import SecludedHost
+from weighbridge.model.site import HERE, Group, Limits, Link, RunContext, Userland
 from weighbridge.process import Process
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
@@ -74,8 +76,10 @@ class TestbedHost:
     """One such host. Implements ``Host``."""
 
     __test__ = False  # no test, whatever its name begins with
-    kind = "testbed"
     machine = HERE
+    this_machine = False
+    python = sys.executable
+    subnet, gateway = SUBNET, NOWHERE
     root = True
     interface = "eth0"
 
@@ -86,7 +90,7 @@ class TestbedHost:
         self.network = (name, "/proc/1/net/dev")
         self.options = options
         self.cpuset = options.cpus
-        self.address, self.mac = switch.next_host()
+        self.address, self._mac = switch.next_host()
         self.switch = switch
         self.limited = options.link is not None
         """Whether its cable's rate limit is in force."""
@@ -98,6 +102,11 @@ class TestbedHost:
         self.folder = Path(f"/proc/{self.pid}/root")
         """The host's files, as seen from this machine."""
         self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", *_AS_USUAL)
+
+    @property
+    def secluded(self) -> SecludedHost:
+        """Itself."""
+        return self
 
     def _alive(self) -> None:
         if self._holder.poll() is not None:
@@ -168,12 +177,26 @@ class TestbedHost:
         """As on this machine, whose files the host sees."""
         return userland.root
 
+    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
+        """As on this machine, whose files the host sees."""
+        return self._local.data_folder(run, name)
+
     def variant(self, purpose: str) -> "TestbedHost":
         """One more host, with the same cable and CPUs."""
         return self._run.share(
             f"host {self.name} {purpose}",
             lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run),
         )
+
+    def engine_url(self) -> None:
+        """None: it has none but ours."""
+
+    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
+        """Nothing: its engine ends with it."""
+
+    def next_address(self) -> str:
+        """An address for a container on the switch itself."""
+        return self.switch.next_site()
 
     def link(self) -> Link | None:
         """Its cable while its rate limit is in force."""
@@ -244,7 +267,7 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
         holder = _hold(run, init, name, group)
         host = TestbedHost(name, options, run, switch, holder, group)
         stack.callback(host.switch_off)
-        switch.connect(host.pid, host.address, host.mac, options)
+        switch.connect(host.pid, host.address, host._mac, options)
         yield host
 
 

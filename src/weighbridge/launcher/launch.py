@@ -12,8 +12,7 @@ from typing import Self
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher import frames
 from weighbridge.launcher.frames import Frame, Kind
-from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import Stream
+from weighbridge.model.command import Command, Completed, Stream, Transport
 from weighbridge.process import GRACE_S
 
 READY_S = 20.0
@@ -106,10 +105,9 @@ class Launcher:
         return frames.errno_of(self.ask(Frame(Kind.ALONE, next(self._numbers)), Kind.DATA)) == 1
 
     def close(self) -> None:
-        """End everything in the site, and the launcher."""
+        """Have it end everything in the site, and itself; whoever opened the site waits for that."""
         with contextlib.suppress(OSError, EnvironmentLost):
             self._stream.end()
-        self.closed.wait(GRACE_S)
 
     def ask(self, request: Frame, answer: Kind) -> Frame:
         """Send a request and wait for its answer."""

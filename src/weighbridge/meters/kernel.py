@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +12,8 @@ from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.meters.readings import unpack
 from weighbridge.meters.scopes import order
 from weighbridge.meters.series import series
-from weighbridge.model.command import Command
-from weighbridge.model.site import Host, HostProcess, Stream
+from weighbridge.model.command import Command, HostProcess, Stream
+from weighbridge.model.site import Host
 
 ANSWER_S = 10.0
 """How long the sampler may take to answer."""
@@ -32,10 +31,9 @@ class KernelMeter:
 
     def _start(self) -> tuple[HostProcess, Stream]:
         self.close()
-        python = "python3" if self._host.kind == "ssh" else sys.executable
         source = Path(sampler.__file__).read_text()
         try:
-            self._talk = self._host.talk(Command((python, "-I", "-S", "-c", source)))
+            self._talk = self._host.talk(Command((self._host.python, "-I", "-S", "-c", source)))
         except (Unavailable, EnvironmentLost, OSError) as error:
             raise MeterFailed(str(error)) from error
         return self._talk

@@ -89,3 +89,29 @@ class Running(Protocol):
 
     def stop(self, *, timed_out: bool = False) -> Completed:
         """End it (its stop signal, then KILL after a grace period) and give what it left."""
+
+
+class HostProcess(Running, Protocol):
+    """A process of a host itself."""
+
+    pid: int
+    """As this machine or, by ssh, the other one numbers it; a testbed host has numbers of its own."""
+
+    def output_so_far(self, start: int = 0) -> bytes:
+        """What it has written to standard output, from the byte ``start`` on."""
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
+
+
+class Stream(Protocol):
+    """Both ways between us and a program."""
+
+    def send(self, data: bytes) -> None:
+        """Send all of it. Raises OSError once the other end is closed."""
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
+
+    def end(self) -> None:
+        """Send no more."""

@@ -4,8 +4,17 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)  # fmt: skip
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
 
@@ -38,3 +47,24 @@ class Options(BaseModel):
         if wrong:
             raise ValidationError.from_exception_data(cls.__name__, wrong)
         return made
+
+
+def by_kind(section: str, what: str) -> BeforeValidator:
+    """Check options by the model of their ``kind``: the validation context has the models, by section and kind.
+
+    A name alone is a kind whose options are all left out.
+    """
+
+    def check(given: Any, info: ValidationInfo) -> Any:
+        if given is None or isinstance(given, Options):
+            return given
+        models: Mapping[str, type[Options]] = (info.context or {}).get(section, {})
+        written: Mapping[str, Any] = given if isinstance(given, Mapping) else {"kind": given}
+        known = {"what": what, "known": ", ".join(models)}
+        if "kind" not in written:
+            raise PydanticCustomError("without_kind", "{what} needs a kind (known: {known})", known)
+        if not isinstance(kind := written["kind"], str) or kind not in models:
+            raise PydanticCustomError("unknown_kind", "known: {known}", {**known, "tag": str(kind)})
+        return models[kind].model_validate(given if isinstance(given, Mapping) else {})
+
+    return BeforeValidator(check)

@@ -3,14 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.flag import Flag
+from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.mount import Way
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
+from weighbridge.model.userland import UserlandSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,13 @@ class Needs:
     """What a study asks of each of its environments.
 
     ``network``: a workload needs one. ``mutual``: its server also connects to its client. ``apart``: the roles are on
-    two hosts. ``host_kinds``: the kinds of those hosts. ``inside``: the roles that are in the environment.
+    two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles that are in the environment.
     """
 
     network: bool = False
     mutual: bool = False
     apart: bool = False
-    host_kinds: frozenset[str] = frozenset({"local"})
+    hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
     inside: frozenset[str] = frozenset({"server"})
 
 
@@ -76,10 +79,17 @@ class Plugin(ABC):
     kind: ClassVar[str]
     summary: ClassVar[str]
     options: ClassVar[type[Options]]
+    programs: ClassVar[Mapping[str, str]] = {}
+    """The programs that it starts on this machine itself, each with the Debian package that has it."""
 
 
 class Environment(Plugin):
     """One isolation layer: it opens sites."""
+
+    mounts: ClassVar[frozenset[Way]] = frozenset()
+    """The ways in which storage gets into its sites; its options are then `weighbridge.model.storage`'s."""
+    storage: ClassVar[str] = ""
+    """The kind of storage where a workload needs one and the study names none."""
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Why these options cannot work in a study that needs this of them, whatever the machine."""
@@ -138,6 +148,11 @@ class Workload(Plugin):
     def packages_for(self, options: Any) -> tuple[str, ...]:
         """The Debian packages under these options; ``NAME/SUITE`` wants the whole userland to be of that suite."""
         return self.packages
+
+    def userland(self, options: Any | None = None) -> UserlandSpec:
+        """What the userland must hold for it: under these options, or by its class attributes alone."""
+        packages = self.packages if options is None else self.packages_for(options)
+        return UserlandSpec.of(packages, [self.maven], [self.golang])
 
     def files(self, options: Any, at: Endpoint) -> Mapping[str, bytes]:
         """Files of the server's site, all below /tmp or /run, by path: written before each start of the server."""

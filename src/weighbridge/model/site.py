@@ -4,9 +4,13 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from weighbridge.model.command import Command, Completed, Running, Transport
+from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
+
+if TYPE_CHECKING:
+    from weighbridge.model.host import SecludedHost
+    from weighbridge.model.mount import SiteStorage
 
 T = TypeVar("T")
 
@@ -102,32 +106,6 @@ HERE = "host"
 """This machine, which local and testbed hosts share."""
 
 
-class HostProcess(Running, Protocol):
-    """A process of a host itself."""
-
-    pid: int
-    """As this machine or, by ssh, the other one numbers it; a testbed host has numbers of its own."""
-
-    def output_so_far(self, start: int = 0) -> bytes:
-        """What it has written to standard output, from the byte ``start`` on."""
-
-    def send(self, data: bytes) -> None:
-        """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
-
-
-class Stream(Protocol):
-    """Both ways between us and a program."""
-
-    def send(self, data: bytes) -> None:
-        """Send all of it. Raises OSError once the other end is closed."""
-
-    def receive(self, timeout_s: float | None = None) -> bytes:
-        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
-
-    def end(self) -> None:
-        """Send no more."""
-
-
 class Group(Protocol):
     """One control group on a host, in every hierarchy; `weighbridge.cgroups.Cgroup` is the one of this machine."""
 
@@ -161,10 +139,12 @@ class Host(Protocol):
     """A machine on which sites are opened and commands run. Raises EnvironmentLost once it has gone."""
 
     name: str
-    kind: str
-    """``local``, ``testbed`` or ``ssh``."""
     machine: str
     """The machine that it is on: `HERE`, or "host NAME"."""
+    this_machine: bool
+    """Whether it is this machine itself, with whatever else runs there."""
+    python: str
+    """The Python interpreter that its commands find."""
     network: tuple[str, str]
     """Its network namespace: a name for it, and the path of its interfaces' counters for `read`."""
     root: bool
@@ -175,6 +155,10 @@ class Host(Protocol):
     """The interface that has the address and that networks are attached to; empty where none is known."""
     cpuset: str | None
     """The CPUs that belong to it, where it does not have all of its machine's."""
+
+    @property
+    def secluded(self) -> "SecludedHost | None":
+        """The host itself, where it was made for the run and nothing else uses it."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -215,10 +199,22 @@ class Host(Protocol):
     def userland(self, userland: Userland) -> Path:
         """The root folder of the userland on the host, brought there at first use."""
 
+    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
+        """An empty folder on the host's disk, as the host names it; gone when the context ends."""
+
     def variant(self, purpose: str) -> "Host":
         """A host like this one that is only used for ``purpose`` (a changed network, an engine's settings).
 
         A testbed makes one more host; elsewhere it is the host itself, and Unavailable where it has another already.
+        """
+
+    def engine_url(self) -> str | None:
+        """The address of the Docker engine that it has; None: whatever answers on this machine, or one of ours."""
+
+    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
+        """Have its engine leave the swarm in which it is ``node`` when we end, however we end, if we cannot do so.
+
+        "" while it becomes a member, None once it has left. ``made_bridge``: it had no docker_gwbridge before.
         """
 
     def link(self) -> Link | None:
@@ -247,8 +243,8 @@ class SiteRequest:
     ports: tuple[tuple[Transport, int], ...] = ()
     environment: str = ""
     """The name of the environment in the study; its server and its client are asked for with the same."""
-    data: bool = False
-    """Whether it needs a folder on a disk at DATA; without, an environment may still have one."""
+    storage: "SiteStorage | None" = None
+    """What it has at DATA; None: nothing."""
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
 

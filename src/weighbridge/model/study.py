@@ -1,15 +1,16 @@
 """A study as it is run: every sweep expanded, every quantity in its base unit."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
 
 from weighbridge.model.cpus import CpuList
+from weighbridge.model.host_options import HostOptions
 from weighbridge.model.idle import CpuIdle
 from weighbridge.model.ladder import Rung, rungs_as_written
 from weighbridge.model.monitoring import Prometheus
-from weighbridge.model.options import Brings, Name, Options
-from weighbridge.model.quantity import Duration, Rate, Share, Size
+from weighbridge.model.options import Brings, Name, Options, by_kind
+from weighbridge.model.quantity import Duration, Share, Size
 
 __all__ = [
     "CLIENT",
@@ -17,9 +18,7 @@ __all__ = [
     "Brings",
     "Cell",
     "CpuList",
-    "HostOptions",
     "Level",
-    "LocalOptions",
     "Meters",
     "Name",
     "Options",
@@ -28,10 +27,8 @@ __all__ = [
     "Repetitions",
     "Resources",
     "Role",
-    "SshOptions",
     "Study",
     "StudyFile",
-    "TestbedOptions",
 ]
 
 Role = Literal["server", "client", "solo"]
@@ -39,74 +36,6 @@ Role = Literal["server", "client", "solo"]
 
 Level = tuple[tuple[str, str], ...]
 """The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
-
-
-class LocalOptions(Options):
-    """This machine."""
-
-    here: ClassVar[bool] = True
-    kind: Literal["local"] = "local"
-
-
-class TestbedOptions(Options):
-    """A host that is made on this machine for the length of the run, joined to the others by a switch of their own.
-
-    ``link`` is the rate of its cable in each direction in bits per second of Ethernet (preamble, FCS and gap count);
-    without it none is set. Without ``offloads`` no frame is larger than the ``mtu`` (bytes) anywhere; a link above
-    150 Mbit/s has none. ``cpus`` are the CPUs of this machine that belong to it.
-    """
-
-    __test__: ClassVar[bool] = False  # no test, whatever its name begins with
-
-    here: ClassVar[bool] = True
-    kind: Literal["testbed"]
-    link: Annotated[Rate, Field(ge=1e6, le=1e10, description="Rate of its cable in each direction")] | None = None
-    mtu: Annotated[int, Field(ge=576, le=9000, description="Bytes of its cable's largest packet")] = 1500
-    offloads: Annotated[
-        bool | None, Field(description="Whether packets larger than the cable's go to it (not above 150 Mbit/s)")
-    ] = None
-    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
-
-    @property
-    def fast(self) -> bool:
-        """Whether the link's rate is too high for a token bucket that splits packets."""
-        return self.link is not None and self.link > 150e6
-
-    @property
-    def has_offloads(self) -> bool:
-        """What was asked for, or what the link allows."""
-        return not self.fast if self.offloads is None else self.offloads
-
-    @model_validator(mode="after")
-    def _what_the_link_takes(self) -> "TestbedOptions":
-        if self.fast and self.offloads:
-            raise ValueError("a link above 150 Mbit/s cannot split large packets: leave offloads out")
-        return self
-
-
-class SshOptions(Options):
-    """A machine that OpenSSH reaches with the user's own configuration and keys.
-
-    ``address`` is where the other hosts reach it (default: what ``destination`` resolves to); ``interface`` is the
-    interface to which macvlan, ipvlan and bridged networks are attached.
-    """
-
-    here: ClassVar[bool] = False
-    """Whether it is on this machine."""
-    kind: Literal["ssh"]
-    destination: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh"), Brings.MACHINE
-    ]
-    address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
-    interface: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")] = None
-    sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
-    config: Annotated[
-        str | None, Field(description="An OpenSSH configuration file other than the user's"), Brings.SSH_CONFIGURATION
-    ] = None
-
-
-HostOptions = Annotated[LocalOptions | TestbedOptions | SshOptions, Field(discriminator="kind")]
-"""A machine on which sites are opened."""
 
 
 class Meters(Options):
@@ -174,8 +103,8 @@ class Placement(Options):
 _Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
 
 
-def _this_machine() -> dict[str, HostOptions]:
-    return {"local": LocalOptions()}
+def _this_machine() -> dict[str, Any]:
+    return {"local": {"kind": "local"}}
 
 
 class StudyFile(Options):
@@ -183,7 +112,9 @@ class StudyFile(Options):
 
     study: Annotated[Name, Field(description="The study's name")]
     question: Annotated[str, Field(min_length=1, description="What it asks, in one sentence")]
-    hosts: dict[Name, HostOptions] = Field(default_factory=_this_machine, min_length=1)
+    hosts: dict[Name, Annotated[SerializeAsAny[HostOptions], by_kind("hosts", "a host")]] = Field(
+        default_factory=_this_machine, min_length=1, validate_default=True
+    )
     placement: Annotated[
         Placement, Field(description="Which host each role is on; a list of hosts for the client sweeps them")
     ] = Placement()

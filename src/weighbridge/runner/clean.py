@@ -14,7 +14,7 @@ from weighbridge import cgroups
 from weighbridge.engines import client as docker
 from weighbridge.engines import swarm
 from weighbridge.engines.private import discard_private
-from weighbridge.process import run_of
+from weighbridge.process import link_prefix, run_of
 from weighbridge.runner import living, state
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
@@ -130,6 +130,6 @@ def _links() -> list[str]:
 def _run_of_link(link: str, known: set[str]) -> str:
     """The run whose id ends as the link says; where nothing else of it is left, an id that ends so."""
     for run in known:
-        if link.startswith(docker.bridge_prefix(run)):
+        if link.startswith(link_prefix(run)):
             return run
     return link.split("-")[1].zfill(12)

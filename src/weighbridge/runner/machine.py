@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge import cgroups
@@ -10,35 +10,32 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.kernel import cpus_online
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.study import SshOptions, Study, TestbedOptions
+from weighbridge.model.study import Study
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.runner.readiness import ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 
 def environment_readiness(environment: Environment) -> Readiness:
     """An environment is ready where it can be opened and there is, or can be, a userland to put into it."""
-    ready = environment.readiness()
-    if not ready.ready or any((cache_folder() / "userlands").glob("*/about.json")):
-        return ready
-    lacking = cannot_build()
-    return Readiness(False, *lacking) if lacking else ready
+    state = ready(environment)
+    if not state.ready or any((cache_folder() / "userlands").glob("*/about.json")):
+        return state
+    lacking = cannot_build(UserlandSpec())
+    return Readiness(False, *lacking) if lacking else state
 
 
-def userland_problem(
-    packages: Iterable[str], maven: Iterable[str] = (), golang: Iterable[str] = ()
-) -> Readiness | None:
-    """Why the userland with these packages, Maven and Go projects is neither there nor can be built by this user.
-
-    None where all is well.
-    """
-    if cached(packages, cache_folder(), maven, golang) is not None:
+def userland_problem(spec: UserlandSpec) -> Readiness | None:
+    """Why the userland is neither there nor can be built by this user; None where all is well."""
+    if cached(spec, cache_folder()) is not None:
         return None
-    lacking = cannot_build(maven, golang)
+    lacking = cannot_build(spec)
     return Readiness(False, *lacking) if lacking else None
 
 
-def require_userland(packages: Iterable[str], maven: Iterable[str] = (), golang: Iterable[str] = ()) -> None:
+def require_userland(spec: UserlandSpec) -> None:
     """Raise Unavailable where the userland is not there and cannot be built by this user."""
-    if (problem := userland_problem(packages, maven, golang)) is not None:
+    if (problem := userland_problem(spec)) is not None:
         raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
 
@@ -61,21 +58,20 @@ def _pinned(study: Study) -> Iterator[tuple[str, str]]:
     """The lists of CPUs of this machine in a study, each with its key."""
     hosts, pin = study.file.hosts, study.file.resources.pin
     for name, host in hosts.items():
-        if isinstance(host, TestbedOptions) and host.cpus is not None:
-            yield f"hosts: {name}: cpus", host.cpus
+        if host.own_cpus is not None:
+            yield f"hosts: {name}: cpus", host.own_cpus
     for role, cpus in pin.items() if isinstance(pin, dict) else ():
         placed = study.client_hosts if role == "client" else (study.server_host,)
-        if not all(isinstance(hosts[host], SshOptions) for host in placed):
+        if any(hosts[host].traits.here for host in placed):
             yield f"resources: pin: {role}", cpus
 
 
 def workload_readiness(workload: Workload) -> Readiness:
     """A workload is ready where its userland is built or can be."""
-    maven, golang = [workload.maven] if workload.maven else [], [workload.golang] if workload.golang else []
-    if cached(workload.packages, cache_folder(), maven, golang) is not None:
+    spec = workload.userland()
+    if cached(spec, cache_folder()) is not None:
         return Readiness(True, "its userland is built")
-    lacking = cannot_build(maven, golang)
-    return Readiness(False, *lacking) if lacking else Readiness(True, "its userland is built at its first run")
+    return userland_problem(spec) or Readiness(True, "its userland is built at its first run")
 
 
 def checks() -> dict[str, Readiness]:

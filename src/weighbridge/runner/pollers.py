@@ -43,7 +43,7 @@ def wanted(file: StudyFile, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """
     if file.cpu_idle != "auto":
         return file.cpu_idle == "poll"
-    return virtual(cpuinfo) and all(host.here for host in file.hosts.values())
+    return virtual(cpuinfo) and all(host.traits.here for host in file.hosts.values())
 
 
 def lacking(release: str = "", mount: Path = cgroups.MOUNT) -> str:

@@ -18,12 +18,15 @@ from weighbridge.meters.prometheus import Watched
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
-from weighbridge.model.study import Cell, Study, StudyFile
+from weighbridge.model.study import Study, StudyFile
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import require_same
 from weighbridge.runner.pollers import Pollers, lacking, wanted
+from weighbridge.runner.readiness import ready
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
+from weighbridge.runner.storage import storage_readiness
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore, level_text
 from weighbridge.study.loader import check
@@ -31,23 +34,9 @@ from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure
 
 
-def packages_of(study: Study) -> list[str]:
-    """The Debian packages that the study's workloads declare."""
-    return sorted({package for cell in study.cells for package in _packages(cell)})
-
-
-def _packages(cell: Cell) -> tuple[str, ...]:
-    return registry.workloads()[cell.kind].packages_for(cell.options)
-
-
-def maven_of(study: Study) -> list[str]:
-    """The Maven projects whose jars the study's workloads need."""
-    return sorted({registry.workloads()[cell.kind].maven for cell in study.cells} - {""})
-
-
-def golang_of(study: Study) -> list[str]:
-    """The Go projects whose programs the study's workloads need."""
-    return sorted({registry.workloads()[cell.kind].golang for cell in study.cells} - {""})
+def userland_of(study: Study) -> UserlandSpec:
+    """What the userland must hold for the study's workloads."""
+    return UserlandSpec.union(registry.workloads()[cell.kind].userland(cell.options) for cell in study.cells)
 
 
 def loads_of(study: Study) -> dict[str, str]:
@@ -70,14 +59,18 @@ def _about_workloads(study: Study) -> dict[str, str]:
         "loads": json.dumps(loads_of(study)),
         "networked": json.dumps(list(networked)),
         "server_host": study.server_host,
-        "local_host": next((name for name, host in study.file.hosts.items() if host.kind == "local"), ""),
+        "local_host": next((name for name, host in study.file.hosts.items() if host.traits.this_machine), ""),
         "absent": json.dumps(absent),
     }
 
 
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """For each environment of the study, by name, whether it can be opened here."""
-    return {arm.name: registry.environments()[arm.kind].readiness(arm.options) for arm in study.arms}
+    found = {}
+    for arm in study.arms:
+        states = ready(registry.environments()[arm.kind], arm.options), storage_readiness(arm)
+        found[arm.name] = next((each for each in states if not each.ready), states[0])
+    return found
 
 
 def require_ready(study: Study) -> list[str]:
@@ -89,9 +82,9 @@ def require_ready(study: Study) -> list[str]:
     if study.file.cpu_idle == "poll" and (why := lacking()):
         raise Unavailable(f"cpu_idle: idle CPUs cannot poll here: {why}")
     missing: dict[str, list[str]] = {}
-    for name, ready in readiness_of(study).items():
-        if not ready.ready:
-            missing.setdefault(f"{ready.detail}: {ready.remedy}", []).append(name)
+    for name, found in readiness_of(study).items():
+        if not found.ready:
+            missing.setdefault(f"{found.detail}: {found.remedy}", []).append(name)
     if missing:
         raise Unavailable("; ".join(f"{', '.join(names)}: {why}" for why, names in missing.items()))
     return Watched(study.file.prometheus).require() if study.file.prometheus else []
@@ -186,7 +179,7 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
 
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
     _raise_open_files()
-    userland = ensure(packages_of(study), cache, progress.say, maven_of(study), golang_of(study))
+    userland = ensure(userland_of(study), cache, progress.say)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
         before = momentary()

@@ -25,6 +25,7 @@ from weighbridge.runner.hosts import open_hosts
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.stage import Machine, Stage
+from weighbridge.runner.storage import site_storage
 
 OUTSIDE = "outside"
 """Where the roles are that the study does not put inside the environments: natively on the host."""
@@ -131,7 +132,7 @@ class Sites:
             ports=self._published(arm, client) if inside and role == "server" else (),
             environment=place,
             apart=self._apart(client),
-            data=role != "client" and any(_needs_data(cell) for cell in self.study.cells),
+            storage=site_storage(environment, arm.options if inside else None, self.study, role),
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.say(f"starting {place} ({role}{apart})")
@@ -266,10 +267,6 @@ def _links(sites: Mapping[Role, Site]) -> tuple[Link, ...]:
     hosts = {site.host.name: site.host for site in sites.values()}
     of_hosts = [link for host in hosts.values() if (link := host.link()) is not None]
     return (*of_hosts, *(link for site in sites.values() for link in site.links))
-
-
-def _needs_data(cell: Cell) -> bool:
-    return registry.workloads()[cell.kind].needs_data(cell.options)
 
 
 def _first_of_each_client(study: Study, transport: Transport) -> list[Cell]:

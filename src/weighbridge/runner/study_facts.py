@@ -1,12 +1,12 @@
 """What a study says of its workloads that a reader has to know beside their numbers."""
 
-from weighbridge import registry
 from weighbridge.model.study import Study
+from weighbridge.runner.storage import durability_of
 
 
 def unlimited_links(study: Study) -> dict[str, str]:
     """Workloads that are measured without the rate limit which the hosts' cables have."""
-    limited = any(getattr(options, "link", None) is not None for options in study.file.hosts.values())
+    limited = any(options.cable_rate is not None for options in study.file.hosts.values())
     without = [cell.workload for cell in study.cells if limited and cell.link == "none"]
     return {f"link of {name}": "no rate limit while it is measured" for name in without}
 
@@ -14,8 +14,5 @@ def unlimited_links(study: Study) -> dict[str, str]:
 def durabilities(study: Study) -> dict[str, str]:
     """What a power cut leaves of each workload's data in each environment, by "ENVIRONMENT/WORKLOAD"."""
     pairs = [(arm, cell) for cell in study.cells for arm in study.arms_of(cell)]
-    found = {
-        f"{arm.name}/{cell.label}": registry.workloads()[cell.kind].durability(study.options(arm, cell))
-        for arm, cell in pairs
-    }
+    found = {f"{arm.name}/{cell.label}": durability_of(study, arm, cell) for arm, cell in pairs}
     return {place: durability for place, durability in found.items() if durability is not None}

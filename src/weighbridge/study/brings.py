@@ -49,6 +49,8 @@ def _brought(place: str, options: Options | None) -> Iterator[Brought]:
         value = getattr(options, key)
         if value is None:
             continue
+        if isinstance(value, Options):
+            yield from _brought(f"{place}.{key}", value)
         for what in (each for each in field.metadata if isinstance(each, Brings)):
             is_file = what is not Brings.MACHINE and what is not Brings.SERVER
             shown = str(Path(value).absolute()) if is_file else str(value)

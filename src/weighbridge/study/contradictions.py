@@ -32,7 +32,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
             yield from _cannot_be(arm, file, cells)
     if file.meters.source == "sysstat" and file.meters.hz != "auto" and file.meters.hz > 1:
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
-    away = [name for name, host in file.hosts.items() if not host.here]
+    away = [name for name, host in file.hosts.items() if not host.traits.here]
     if file.cpu_idle == "poll" and away:
         why = f"host '{away[0]}' is another machine, whose CPUs halt"
         yield ("cpu_idle",), f"cpu_idle: the idle CPUs of this machine alone can poll, and {why}: leave it out"
@@ -50,6 +50,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield (*place, "clients"), f"{arm.name}: it is measured with no client at all: leave 'clients' out"
     if arm.name == file.baseline and len(reached) < len(hosts):
         yield (*place, "clients"), f"{arm.name} is the baseline: it is measured with every client"
+    yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
     told: dict[str, list[str]] = {}
     for host in reached:
         for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs_of(file, cells, host)):
@@ -59,6 +60,18 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         way = f" (or measure it with other clients only: 'clients: [{', '.join(rest)}]')" if rest else ""
         where = f" with a client on {', '.join(concerned)}" if rest else ""
         yield place, f"{arm.name}{where}: {problem}{way}"
+
+
+def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
+    """Storage that the sites of an environment cannot have, and a lack of it."""
+    environment, chosen = registry.environments()[arm.kind], getattr(arm.options, "storage", None)
+    every = registry.storage()
+    if chosen is not None and every[chosen.kind].way not in environment.mounts:
+        fits = ", ".join(kind for kind, storage in every.items() if storage.way in environment.mounts)
+        yield f"storage: its sites cannot have a {chosen.kind}; they can have: {fits or 'none'}"
+    needing = [cell.workload for cell in cells if registry.workloads()[cell.kind].needs_data(cell.options)]
+    if chosen is None and needing and not environment.storage:
+        yield f"workload {needing[0]} keeps data, and its sites have no storage"
 
 
 def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
@@ -109,11 +122,13 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
     first = next(iter(file.hosts))
     server = file.placement.server or first
     for client in file.placement.clients or (first,):
-        kinds = {file.hosts[name].kind for name in (server, client) if name in file.hosts}
-        if server != client and kinds - {"ssh"} and "ssh" in kinds:
+        if server == client or not {server, client} <= {*file.hosts}:
+            continue
+        one, other = file.hosts[client], file.hosts[server]
+        if not one.traits.reaches(other.traits):
             text = f"placement: {client} and {server} do not reach one another"
-            yield ("placement",), f"{text}: a host of kind ssh is joined to hosts of kind ssh only"
-        elif server != client and server in file.hosts and client in file.hosts and kinds == {"local"}:
+            yield ("placement",), f"{text}: hosts of kind {one.kind} and of kind {other.kind} share no network"
+        elif one.traits.this_machine and other.traits.this_machine:
             yield ("placement",), f"placement: {client} and {server} are both this machine: give them one name"
 
 
@@ -141,7 +156,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
         network=any(workload.transports for workload in kinds),
         mutual=any(workload.mutual for workload in kinds),
         apart=server != client,
-        host_kinds=frozenset(file.hosts[host].kind for host in (server, client) if host in file.hosts),
+        hosts={file.hosts[host].kind: file.hosts[host].traits for host in (server, client) if host in file.hosts},
         inside=frozenset(file.inside),
     )
 

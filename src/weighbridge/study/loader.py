@@ -229,9 +229,16 @@ def _as_written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _models() -> Mapping[str, Mapping[str, type[Options]]]:
+    """The options of everything that a study names by a kind inside of other options."""
+    hosts = {kind: plugin.options for kind, plugin in registry.hosts().items()}
+    names = [(name, plugin) for kind, plugin in registry.storage().items() for name in (kind, *plugin.aliases)]
+    return {"hosts": hosts, "storage": {name: plugin.options for name, plugin in names}}
+
+
 def _validate(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context=_models())
     except ValidationError as error:
         told: dict[Place, tuple[Place, str]] = {}
         for item in error.errors():

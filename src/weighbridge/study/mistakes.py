@@ -5,11 +5,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from weighbridge import registry
 from weighbridge.model.quantity import RATE_UNITS, SHARE_UNITS, SIZE_UNITS, TIME_UNITS
-from weighbridge.model.study import LocalOptions, Resources, SshOptions, TestbedOptions
+from weighbridge.model.study import Resources
 from weighbridge.study.source import Place, nearest, plain
 
-_HOSTS: tuple[type[BaseModel], ...] = (LocalOptions, TestbedOptions, SshOptions)
 _NAME_RULE = "a name starts with a letter and has at most 40 letters, digits, '-', '_' and '.'"
 
 
@@ -44,11 +44,11 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
             text, location = f"'{key}' is missing", location[:-1]
         case kind if _is_cpu_list(location) and item["loc"][-1] != "[key]":
             text = _told_of_cpus(kind, key, written, quoted)
-        case "union_tag_invalid":
-            kind, kinds = plain(item["ctx"]["tag"], 60), item["ctx"]["expected_tags"].replace("'", "")
+        case "unknown_kind":
+            kind, kinds = plain(item["ctx"]["tag"], 60), item["ctx"]["known"]
             text = f"{start}unknown kind '{kind}'{nearest(kind, kinds.split(', ')) or f'; known: {kinds}'}"
-        case "union_tag_not_found":
-            text = f"{start}a host needs a kind (known: local, testbed, ssh)"
+        case "without_kind":
+            text = f"{start}{item['msg']}"
         case "literal_error":
             expected = item["ctx"]["expected"]
             words = [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
@@ -157,8 +157,11 @@ def _value_at(data: Any, location: Place) -> Any:
 def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
     """The keys that are known there; ``kind`` chooses among the models of a union."""
     if place[:1] == ("hosts",):
-        kinds = {each.model_fields["kind"].annotation.__args__[0]: each for each in _HOSTS}  # type: ignore[union-attr]
-        return list(kinds[kind].model_fields) if kind in kinds else []
+        plugin = registry.hosts().get(str(kind))
+        return list(plugin.options.model_fields) if plugin is not None else []
+    if place[-1:] == ("storage",):
+        storage = registry.storage().get(str(kind))
+        return list(storage.options.model_fields) if storage is not None else []
     for key in place:
         annotation = model.model_fields[str(key)].annotation if str(key) in model.model_fields else None
         candidates = [annotation, *getattr(annotation, "__args__", ())]

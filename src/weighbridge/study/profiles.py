@@ -6,6 +6,7 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import replace
 from typing import Any
 
+from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.quantity import RATE_UNITS, parse_quantity
 from weighbridge.model.study import Study
@@ -95,7 +96,7 @@ def _linked(source: Source, link: str) -> Source:
     except ValueError as error:
         raise StudyError(f"--link: {plain(error)}") from None
     data = copy.deepcopy(source.data)
-    hosts = list(_testbed_hosts(data))
+    hosts = list(_linkable_hosts(data))
     if not hosts:
         told = f"--link: {plain(data.get('study'), 60)} has no testbed hosts, whose link it sets"
         raise StudyError(told)
@@ -104,10 +105,12 @@ def _linked(source: Source, link: str) -> Source:
     return _written(source, data, f"{source.text.splitlines()[0].removeprefix('# ')}, link {link}")
 
 
-def _testbed_hosts(data: Any) -> Iterator[Any]:
-    hosts = data.get("hosts")
+def _linkable_hosts(data: Any) -> Iterator[Any]:
+    """The hosts that have an option ``link``."""
+    hosts, kinds = data.get("hosts"), registry.hosts()
     for host in hosts.values() if isinstance(hosts, MutableMapping) else ():
-        if isinstance(host, MutableMapping) and host.get("kind") == "testbed":
+        kind = kinds.get(str(host.get("kind"))) if isinstance(host, MutableMapping) else None
+        if kind is not None and "link" in kind.options.model_fields:
             yield host
 
 

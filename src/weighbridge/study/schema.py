@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from weighbridge import registry
+from weighbridge.model.host_options import HostOptions
 from weighbridge.model.plugin import Plugin
+from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import StudyFile
 
 
@@ -12,12 +16,21 @@ def json_schema() -> dict[str, Any]:
     schema = StudyFile.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     definitions = schema.setdefault("$defs", {})
+    hosts = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.hosts().items()}
+    mapping = {kind: reference["$ref"] for kind, reference in hosts.items()}
+    one = {"discriminator": {"mapping": mapping, "propertyName": "kind"}, "oneOf": list(hosts.values())}
+    names = schema["properties"]["hosts"]["patternProperties"]
+    schema["properties"]["hosts"]["patternProperties"] = dict.fromkeys(names, one)
+    definitions.pop(HostOptions.__name__)  # the base of all, which is no kind
+    kept = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.storage().items()}
+    aliases = [alias for plugin in registry.storage().values() for alias in plugin.aliases]
     for section, plugins in (("environments", registry.environments()), ("workloads", registry.workloads())):
         own = _OWN[section]
         kinds = [_entry(kind, plugin, definitions, own) for kind, plugin in plugins.items()]
         entries = schema["properties"][section]
         entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
         entries["additionalProperties"] = False  # a name that is no name
+    definitions[StorageOptions.__name__] = {"anyOf": [{"enum": [*kept, *aliases]}, *kept.values()]}
     return schema
 
 
@@ -40,6 +53,14 @@ _OWN: dict[str, dict[str, Any]] = {
     },
 }
 """What an entry may say beside the options of its plug-in."""
+
+
+def _definition(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str, str]:
+    """Add a model to the definitions, and return a reference to it."""
+    own = model.model_json_schema(ref_template="#/$defs/{model}")
+    definitions.update(own.pop("$defs", {}))
+    definitions[model.__name__] = own
+    return {"$ref": f"#/$defs/{model.__name__}"}
 
 
 def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
 from weighbridge.model.command import Command
 from weighbridge.model.site import Userland
+from weighbridge.model.userland import UserlandSpec
 from weighbridge.process import run
 from weighbridge.user_cache import user_cache_folder
 from weighbridge.userland import golang as programs
@@ -37,23 +38,25 @@ def cache_folder() -> Path:
     return user_cache_folder()
 
 
-def key_of(packages: Iterable[str], maven: Iterable[str] = (), golang: Iterable[str] = ()) -> str:
-    """The name under which packages and Maven and Go projects are cached: what is asked for, not what came of it."""
+def key_of(spec: UserlandSpec) -> str:
+    """The name under which a userland is cached: what is asked for, not what came of it."""
     asked: dict[str, object] = {
-        "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": sorted({*packages, *BASE}),
+        "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": _packages(spec),
     }  # fmt: skip
-    if projects := sorted(set(maven)):
-        asked["maven"] = {project: jars.key_of(project) for project in projects}
-    if projects := sorted(set(golang)):
-        asked["golang"] = {project: programs.key_of(project) for project in projects}
+    if spec.maven:
+        asked["maven"] = {project: jars.key_of(project) for project in spec.maven}
+    if spec.golang:
+        asked["golang"] = {project: programs.key_of(project) for project in spec.golang}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def cached(
-    packages: Iterable[str], cache: Path, maven: Iterable[str] = (), golang: Iterable[str] = ()
-) -> Userland | None:
-    """The built userland with these packages and what these Maven and Go projects give, or None."""
-    folder = cache / "userlands" / key_of(packages, maven, golang)
+def _packages(spec: UserlandSpec) -> list[str]:
+    return sorted({*spec.packages, *BASE})
+
+
+def cached(spec: UserlandSpec, cache: Path) -> Userland | None:
+    """The built userland, or None."""
+    folder = cache / "userlands" / key_of(spec)
     try:
         about = json.loads((folder / "about.json").read_text())
         return Userland(about["digest"], folder / "root", folder / "root.tar", about["versions"])
@@ -63,13 +66,13 @@ def cached(
         raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error
 
 
-def cannot_build(maven: Iterable[str] = (), golang: Iterable[str] = ()) -> tuple[str, str] | None:
-    """Why this user cannot build userlands with these Maven and Go projects, and what helps; None: it can."""
+def cannot_build(spec: UserlandSpec) -> tuple[str, str] | None:
+    """Why this user cannot build a userland, and what helps; None: it can."""
     if _which("mmdebstrap") is None:
         return "mmdebstrap, which builds userlands, is not installed", "apt-get install mmdebstrap"
     if not _has_ids():
         return _NO_RANGE, _range_remedy()
-    return jars.cannot_build(maven, cache_folder()) or programs.cannot_build(golang, cache_folder())
+    return jars.cannot_build(spec.maven, cache_folder()) or programs.cannot_build(spec.golang, cache_folder())
 
 
 def _has_ids() -> bool:
@@ -111,34 +114,27 @@ def _which(program: str) -> str | None:
     return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
 
 
-def ensure(
-    packages: Iterable[str],
-    cache: Path,
-    say: Callable[[str], None],
-    maven: Iterable[str] = (),
-    golang: Iterable[str] = (),
-) -> Userland:
-    """The userland with these packages, built if need be.
+def ensure(spec: UserlandSpec, cache: Path, say: Callable[[str], None]) -> Userland:
+    """The userland, built if need be.
 
-    In its /opt/NAME are the jars of these Maven projects, in /usr/local/bin the programs of these Go projects.
+    In its /opt/NAME are the jars of its Maven projects, in /usr/local/bin the programs of its Go projects.
     Safe when several runs want it at the same time. Raises Unavailable where this user cannot build one,
     UserlandError where it fails, DiskFull.
     """
-    packages, maven, golang = sorted({*packages, *BASE}), sorted(set(maven)), sorted(set(golang))
-    key = key_of(packages, maven, golang)
 
     def build(work: Path) -> None:
-        folders = [jars.ensure(project, cache, say) for project in maven]
-        files = [programs.ensure(project, cache, say) for project in golang]
+        folders = [jars.ensure(project, cache, say) for project in spec.maven]
+        files = [programs.ensure(project, cache, say) for project in spec.golang]
         say("installing its packages takes a few minutes")
-        _build(packages, folders, files, work)
+        _build(_packages(spec), folders, files, work)
 
     return once.ensure(
         cache / "userlands",
-        key,
+        key_of(spec),
         "the userland",
-        lambda: cached(packages, cache, maven, golang),
-        cannot_build,
+        lambda: cached(spec, cache),
+        # what Maven and Go lack is told where they are built
+        lambda: cannot_build(UserlandSpec()),
         say,
         build,
     )

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import engine
+from weighbridge.model.host import SWARM_BRIDGE
 
-BRIDGE = "docker_gwbridge"
-"""The network that an engine makes when it becomes a member of a swarm, and keeps when it leaves."""
 _REMOVE_S = 5.0
 _OTHERS_S = 6.0
 
@@ -61,9 +60,9 @@ def _let_others_leave(path: str) -> None:
 def _remove_bridge(path: str) -> None:
     """Its last endpoint is the swarm's own, which goes a moment after the swarm."""
     deadline = time.monotonic() + _REMOVE_S
-    while any(network["Name"] == BRIDGE for network in engine.ask(path, "GET", "/networks")):
+    while any(network["Name"] == SWARM_BRIDGE for network in engine.ask(path, "GET", "/networks")):
         with contextlib.suppress(OSError):
-            engine.ask(path, "DELETE", f"/networks/{BRIDGE}")
+            engine.ask(path, "DELETE", f"/networks/{SWARM_BRIDGE}")
             return
         if time.monotonic() > deadline:
             return

@@ -14,6 +14,7 @@ from weighbridge.cgroups import Cgroup
 from weighbridge.facts.host import fingerprint, momentary
 from weighbridge.hosts import kernel
 from weighbridge.hosts.agent import addresses, engine
+from weighbridge.hosts.agent import data as folders
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Whose, tell
 from weighbridge.hosts.agent.userlands import Receiver, keep_program, root_of
@@ -182,7 +183,7 @@ class Operations:
         if root.is_dir():
             return {"root": str(root)}, b""
         self._received += 1
-        self._receiver = Receiver(digest, f"{self._whose.run}-{self._whose.host}", self._received)
+        self._receiver = Receiver(digest, self._whose.folder_name, self._received)
         return {"root": ""}, b""
 
     def userland_piece(self, data: bytes) -> Answer:
@@ -199,6 +200,15 @@ class Operations:
     def program(self, data: bytes, *, name: str, digest: str) -> Answer:
         """Keep a program under its digest; its place."""
         return {"path": str(keep_program(name, digest, zlib.decompress(data)))}, b""
+
+    def data_folder(self, data: bytes, *, name: str) -> Answer:
+        """Make a folder on the disk for a site's data."""
+        return {"path": str(folders.make(self._whose.folder_name, name))}, b""
+
+    def discard_data(self, data: bytes, *, name: str) -> Answer:
+        """Remove it."""
+        folders.remove(self._whose.folder_name, name)
+        return {}, b""
 
     def engine(self, data: bytes, *, path: str) -> Answer:
         """The socket of an engine that the user who logged in may use; ``path`` names one, else it is looked for."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weighbridge import cgroups
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.agent import containers
+from weighbridge.hosts.agent import containers, data
 from weighbridge.hosts.agent.membership import Membership, end
 from weighbridge.hosts.agent.userlands import remove_parts
 from weighbridge.process import run_of
@@ -39,9 +39,14 @@ class Whose:
         return f"{self.run}/ssh-{self.host}"
 
     @property
+    def folder_name(self) -> str:
+        """What the names of its folders have in them."""
+        return f"{self.run}-{self.host}"
+
+    @property
     def socket_folder(self) -> Path:
         """The folder of the socket by which root's agent lends the engine to the user."""
-        return Path(f"/run/weighbridge-{self.run}-{self.host}")
+        return Path(f"/run/weighbridge-{self.folder_name}")
 
 
 def sweep(whose: Whose, member: Membership | None) -> None:
@@ -63,7 +68,8 @@ def sweep(whose: Whose, member: Membership | None) -> None:
         containers.discard(whose.run)
     if member is not None:
         end(member)
-    remove_parts(f"{whose.run}-{whose.host}")
+    remove_parts(whose.folder_name)
+    data.remove_all(whose.folder_name)
     shutil.rmtree(whose.socket_folder, ignore_errors=True)
 
 

@@ -1,0 +1,1 @@
+"""Kinds of hosts: one per module, each with an object PLUGIN."""

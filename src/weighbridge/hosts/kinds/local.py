@@ -1,0 +1,51 @@
+"""This machine itself."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Literal
+
+from weighbridge.model.host import THIS_MACHINE, HostTraits
+from weighbridge.model.host_kind import HostKind
+from weighbridge.model.host_options import HostOptions
+from weighbridge.model.site import Host, RunContext
+from weighbridge.process import link_prefix
+
+
+class LocalOptions(HostOptions):
+    """This machine."""
+
+    traits: ClassVar[HostTraits] = THIS_MACHINE
+    kind: Literal["local"] = "local"
+
+    @property
+    def description(self) -> str:
+        """Words for the plan."""
+        return "this machine"
+
+
+class Local(HostKind):
+    """This machine; with a cable to the switch where other hosts of the run are on that."""
+
+    kind = "local"
+    summary = "this machine itself"
+    options = LocalOptions
+
+    @contextmanager
+    def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:
+        """Nothing has to be made but the cable."""
+        from weighbridge.hosts.local import LocalHost
+        from weighbridge.hosts.switch import Switch
+
+        if not any(self._is_joined_to(peer) for peer in peers):
+            yield LocalHost(run.id, name)
+            return
+        switch: Switch = run.share("switch", lambda: Switch.made(run))
+        with switch.uplink(f"{link_prefix(run.id)}v1000") as address:
+            yield LocalHost(run.id, name, address)
+
+    @staticmethod
+    def _is_joined_to(peer: HostOptions) -> bool:
+        return not peer.traits.this_machine and peer.traits.reaches(THIS_MACHINE)
+
+
+PLUGIN = Local()

@@ -1,0 +1,59 @@
+"""A machine that OpenSSH reaches with the user's own configuration and keys."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.model.host import HostTraits
+from weighbridge.model.host_kind import HostKind
+from weighbridge.model.host_options import HostOptions
+from weighbridge.model.options import Brings
+from weighbridge.model.site import Host, RunContext
+
+
+class SshOptions(HostOptions):
+    """A machine that OpenSSH reaches with the user's own configuration and keys.
+
+    ``address`` is where the other hosts reach it (default: what ``destination`` resolves to); ``interface`` is the
+    interface to which macvlan, ipvlan and bridged networks are attached.
+    """
+
+    traits: ClassVar[HostTraits] = HostTraits(networks=frozenset({"ssh"}))
+    kind: Literal["ssh"]
+    destination: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh"), Brings.MACHINE
+    ]
+    address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
+    interface: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")] = None
+    sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
+    config: Annotated[
+        str | None, Field(description="An OpenSSH configuration file other than the user's"), Brings.SSH_CONFIGURATION
+    ] = None
+
+    @property
+    def description(self) -> str:
+        """Words for the plan."""
+        return f"{self.kind}, {self.destination}"
+
+
+class Ssh(HostKind):
+    """An agent of ours runs there for as long as the run lasts."""
+
+    kind = "ssh"
+    summary = "a machine that OpenSSH reaches, with the user's own configuration and keys"
+    options = SshOptions
+    programs: ClassVar = {"ssh": "openssh-client"}
+
+    def open(
+        self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]
+    ) -> AbstractContextManager[Host]:
+        """Connect to it, and leave it as it was."""
+        from weighbridge.hosts.ssh import ssh_host
+
+        run.say(f"connecting to host {name} ({options.destination})")
+        return ssh_host(name, options, run)
+
+
+PLUGIN = Ssh()

@@ -1,0 +1,61 @@
+"""What others may ask of a host: before it is open, and where it has been made for the run alone."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from weighbridge.model.site import Host
+
+SWARM_BRIDGE = "docker_gwbridge"
+"""The network that an engine makes when it becomes a member of a swarm, and keeps when it leaves."""
+
+
+@dataclass(frozen=True)
+class HostTraits:
+    """What has to be known of a kind of host before one is open.
+
+    ``here``: it is on this physical machine, whose CPUs and memory it uses. ``this_machine``: it is that machine
+    itself, of which there is one. ``networks``: hosts reach one another where they are on a common one.
+    ``attachable``: its interface is known, and container networks that are attached to it are on its network.
+    ``gives_addresses``: containers on such networks get addresses without being given them in the study.
+    """
+
+    here: bool = False
+    this_machine: bool = False
+    networks: AbstractSet[str] = frozenset()
+    attachable: bool = True
+    gives_addresses: bool = False
+
+    def reaches(self, other: "HostTraits") -> bool:
+        """Whether hosts of the two kinds reach one another."""
+        return bool(self.networks & other.networks)
+
+
+THIS_MACHINE = HostTraits(
+    here=True, this_machine=True, networks=frozenset({"switch"}), attachable=False, gives_addresses=True
+)
+"""Of the host that a study has which names none."""
+
+
+class SecludedHost(Host, Protocol):
+    """A host that was made for the run, whose packet filter, folders and networks nothing else uses.
+
+    An engine is started inside it, everything in it may be changed, and ends with it.
+    """
+
+    folder: Path
+    """Its files, as seen from this machine."""
+    subnet: str
+    """The network that its cable leads to; containers may be on it."""
+    gateway: str
+    """The default gateway of that network."""
+
+    def next_address(self) -> str:
+        """Give an address on that network that no host and no other container has. Raises Unavailable."""
+
+    def keep_offloads(self, pid: int) -> None:
+        """Where its cable has no offloads, switch them off on the interfaces of the container of ``pid`` too."""
+
+    def switch_off(self) -> None:
+        """End everything in it at once."""

@@ -1,0 +1,28 @@
+"""What a study file may say about a host, whatever its kind."""
+
+from typing import ClassVar
+
+from weighbridge.model.host import HostTraits
+from weighbridge.model.options import Options
+
+
+class HostOptions(Options):
+    """Base of what a study file may say about a host, and of what can be asked of it before it is open."""
+
+    traits: ClassVar[HostTraits]
+    kind: str
+
+    @property
+    def own_cpus(self) -> str | None:
+        """The CPUs of this machine that belong to it, where the study names them."""
+        return None
+
+    @property
+    def cable_rate(self) -> float | None:
+        """The rate limit that the study puts on its cable, in bits per second."""
+        return None
+
+    @property
+    def description(self) -> str:
+        """A few words for the plan: which machine it is, and its cable."""
+        return self.kind

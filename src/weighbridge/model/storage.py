@@ -1,0 +1,56 @@
+"""What a storage back end has to be. One object per module of ``storage``; the registry finds it."""
+
+from abc import abstractmethod
+from contextlib import AbstractContextManager
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, SerializeAsAny
+
+from weighbridge.model.mount import Mount, MountRequest, Way
+from weighbridge.model.options import Options, by_kind
+from weighbridge.model.plugin import Durability, Plugin, Readiness
+
+_STRENGTH: tuple[Durability, ...] = ("none", "asynchronous", "synchronous")
+
+
+class StorageOptions(Options):
+    """Base of what a study file may say about a storage back end."""
+
+    kind: str
+
+
+class EnvironmentOptions(Options):
+    """Base of the options of environments whose sites can have storage."""
+
+    storage: Annotated[
+        SerializeAsAny[StorageOptions] | None,
+        by_kind("storage", "a storage"),
+        Field(description="What /srv of its sites is on: a kind, or a kind with its options"),
+    ] = None
+
+
+class Storage(Plugin):
+    """What a site keeps its data on."""
+
+    options: ClassVar[type[StorageOptions]]
+    way: ClassVar[Way]
+    """How it gets into a site; an environment says which ways its sites take."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Other names that studies have for it."""
+
+    @abstractmethod
+    def durability(self, options: Any) -> Durability:
+        """What a power cut leaves of what was written and synced to it."""
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether it can be had on this machine."""
+        return Readiness(True)
+
+    @abstractmethod
+    def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
+        """Make it, empty; gone when the context ends. Unavailable, in one sentence, where it cannot be had."""
+
+
+def weaker(one: Durability, other: Durability) -> Durability:
+    """Return the durability of a program on a storage: the weaker of both."""
+    return min(one, other, key=_STRENGTH.index)

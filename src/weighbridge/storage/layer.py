@@ -1,0 +1,35 @@
+"""The writable layer of a container."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Literal
+
+from weighbridge.model.mount import Mount, MountRequest
+from weighbridge.model.plugin import Durability
+from weighbridge.model.storage import Storage, StorageOptions
+
+
+class LayerOptions(StorageOptions):
+    """It has no options: it is what the engine's storage driver makes of the image."""
+
+    kind: Literal["layer"] = "layer"
+
+
+class Layer(Storage):
+    """The container's whole root can then be written to, through the engine's storage driver."""
+
+    kind = "layer"
+    summary = "the container's own writable layer, through the engine's storage driver"
+    options = LayerOptions
+    way = "layer"
+    aliases: ClassVar = ("overlay",)
+
+    def durability(self, options: Any) -> Durability:
+        """What was synced is on the disk."""
+        return "synchronous"
+
+    def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
+        """The layer comes and goes with its container."""
+        return nullcontext(Mount(self.way))
+
+
+PLUGIN = Layer()

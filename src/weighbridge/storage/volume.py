@@ -1,0 +1,49 @@
+"""A volume of the container engine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from weighbridge.engines.client import readiness
+from weighbridge.errors import Unavailable
+from weighbridge.model.mount import Mount, MountRequest
+from weighbridge.model.plugin import Durability, Readiness
+from weighbridge.model.storage import Storage, StorageOptions
+
+
+class VolumeOptions(StorageOptions):
+    """It has no options: it is a volume of the engine's default driver."""
+
+    kind: Literal["volume"] = "volume"
+
+
+class Volume(Storage):
+    """The default of containers, as images of databases ask for: it is on the engine's disk itself.
+
+    Through a container's layer a database works otherwise than natively: MariaDB does not find the disk's block size,
+    and buffers its log.
+    """
+
+    kind = "volume"
+    summary = "a volume of the container engine, on its disk"
+    options = VolumeOptions
+    way = "volume"
+
+    def durability(self, options: Any) -> Durability:
+        """What was synced is on the disk."""
+        return "synchronous"
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether there is, or can be, an engine."""
+        return readiness()
+
+    @contextmanager
+    def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
+        """A new, empty one."""
+        if request.volumes is None:
+            raise Unavailable(f"{request.name} is in no engine that could make a volume: use storage: directory")
+        with request.volumes.volume(request.name) as volume:
+            yield Mount(self.way, volume)
+
+
+PLUGIN = Volume()

@@ -1,0 +1,51 @@
+"""A sample: storage in memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.mount import Mount, MountRequest
+from weighbridge.model.plugin import Durability
+from weighbridge.model.quantity import Size
+from weighbridge.model.storage import Storage, StorageOptions
+
+
+class TmpfsOptions(StorageOptions):
+    """``size`` is how much it holds, in bytes."""
+
+    kind: Literal["tmpfs"] = "tmpfs"
+    size: Annotated[Size, Field(ge=2**20, description="How much it holds")] = 2**28
+
+
+class Tmpfs(Storage):
+    """What disks cost is what is missing in it."""
+
+    kind = "tmpfs"
+    summary = "memory of the site's host"
+    options = TmpfsOptions
+    way = "folder"
+    programs: ClassVar = {"mount": "mount"}
+
+    def durability(self, options: Any) -> Durability:
+        return "none"
+
+    @contextmanager
+    def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
+        host = request.host
+        with host.data_folder(request.run, request.name) as folder:
+            mounted = host.run(
+                Command(("mount", "-t", "tmpfs", "-o", f"size={options.size}", "tmpfs", str(folder)), 10)
+            )
+            if mounted.returncode != 0:
+                raise Unavailable(f"{request.name}: {mounted.last_words}")
+            try:
+                yield Mount(self.way, str(folder))
+            finally:
+                host.run(Command(("umount", "--lazy", str(folder)), 10))
+
+
+PLUGIN = Tmpfs()

@@ -1,0 +1,65 @@
+"""Every plug-in of every kind keeps its contract."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.model.host_kind import HostKind
+from weighbridge.model.plugin import Environment, Plugin
+from weighbridge.model.storage import Storage, weaker
+
+from . import held
+
+NEEDED: Mapping[str, Mapping[str, Any]] = {
+    "host ssh": {"kind": "ssh", "destination": "far"},
+    "host testbed": {"kind": "testbed"},
+}
+"""Options that have no default."""
+EVERY = held.every_plugin()
+
+
+@pytest.fixture(autouse=True)
+def _no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_plug_in(name: str) -> None:
+    plugin: Plugin = EVERY[name]
+    held.describes_itself(plugin)
+    held.names_its_programs(plugin)
+    held.has_strict_options(plugin, NEEDED.get(name, {}))
+
+
+@pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())
+def test_an_environment(environment: Environment) -> None:
+    held.environment_and_storage_fit(environment)
+
+
+@pytest.mark.parametrize("storage", registry.storage().values(), ids=registry.storage())
+def test_a_storage(storage: Storage, tmp_path: Path) -> None:
+    held.holds_as_storage(storage, {}, tmp_path)
+
+
+@pytest.mark.parametrize("host", registry.hosts().values(), ids=registry.hosts())
+def test_a_kind_of_host(host: HostKind, tmp_path: Path) -> None:
+    held.holds_as_host(host, NEEDED.get(f"host {host.kind}", {}), tmp_path)
+
+
+def test_data_is_as_durable_as_the_weaker_of_program_and_storage() -> None:
+    assert weaker("synchronous", "none") == weaker("none", "asynchronous") == "none"
+    assert weaker("asynchronous", "synchronous") == "asynchronous"
+
+
+if TYPE_CHECKING:
+    from weighbridge.hosts.local import LocalHost
+    from weighbridge.hosts.ssh import SshHost
+    from weighbridge.hosts.testbed import TestbedHost
+    from weighbridge.model.host import SecludedHost
+    from weighbridge.model.site import Host
+
+    def _are_hosts(local: LocalHost, far: SshHost, made: TestbedHost) -> tuple[Host, Host, SecludedHost]:
+        return local, far, made

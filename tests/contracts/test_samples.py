@@ -1,0 +1,131 @@
+"""A new environment, storage or kind of host is one file: samples are found, held and used, no other file touched."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
+
+from weighbridge import process, registry
+from weighbridge.cli import plan
+from weighbridge.cli.doctor import examine
+from weighbridge.errors import Unavailable
+from weighbridge.model.site import RunContext
+from weighbridge.model.study import Study
+from weighbridge.runner.hosts import open_hosts
+from weighbridge.runner.storage import site_storage
+from weighbridge.runner.study_facts import durabilities
+from weighbridge.study.loader import check
+from weighbridge.study.schema import json_schema
+from weighbridge.study.source import parse
+
+from . import held
+
+SAMPLES = Path(__file__).parent / "samples"
+PACKAGES = {
+    "environments": "weighbridge.environments", "hosts": "weighbridge.hosts.kinds", "storage": "weighbridge.storage",
+}  # fmt: skip
+STUDY = """\
+study: of-samples
+question: Does a new plug-in need more than its file?
+hosts: {here: {kind: nice, level: 5}}
+baseline: native
+environments:
+  native: {kind: native, storage: {kind: tmpfs, size: 64MiB}}
+  disk: {kind: native}
+  alone: {kind: unshare, storage: tmpfs}
+inside: [server, client]
+workloads:
+  redis: {kind: redis-benchmark, appendonly: always}
+repetitions: {blocks: 1}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _samples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Their folders are searched too, as if each sample were in its package."""
+    known: list[Any] = [registry.environments, registry.hosts, registry.storage]
+    before = {*sys.modules}
+    for folder, name in PACKAGES.items():
+        package = import_module(name)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(SAMPLES / folder)])
+    for find in known:
+        find.cache_clear()
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("no program can be started here")
+
+    monkeypatch.setattr(process, "Process", refuse)
+    yield
+    for find in known:
+        find.cache_clear()
+    for name in {*sys.modules} - before:
+        if name.startswith("weighbridge.") and (SAMPLES in Path(str(sys.modules[name].__file__)).parents):
+            del sys.modules[name]
+
+
+def study() -> Study:
+    return check(parse(STUDY, "of-samples.yaml"))
+
+
+def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
+    every = held.every_plugin()
+    for name in ("environment unshare", "host nice", "storage tmpfs"):
+        held.describes_itself(every[name])
+        held.names_its_programs(every[name])
+        held.has_strict_options(every[name], {})
+    held.environment_and_storage_fit(registry.environments()["unshare"])
+    held.holds_as_storage(registry.storage()["tmpfs"], {}, tmp_path)
+    held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
+
+
+def test_a_study_and_its_schema_know_them() -> None:
+    data: Any = YAML(typ="safe", pure=True).load(STUDY)
+    assert [error.message for error in Draft202012Validator(json_schema()).iter_errors(data)] == []
+    arms = {arm.name: arm for arm in study().arms}
+    assert arms["native"].options.storage.size == 64 * 2**20
+    assert arms["alone"].options.storage.size == 2**28
+    assert study().file.hosts["here"].traits.this_machine
+
+
+def test_plan_and_doctor_know_them() -> None:
+    assert plan.hosts_of(study())["hosts"] == {"here": {"kind": "nice", "level": 5}}
+    found = examine()
+    assert {"nice", "testbed"} <= {row["name"] for row in found["hosts"]}
+    assert "tmpfs" in {row["name"] for row in found["storage"]}
+    assert "unshare" in {row["name"] for row in found["environments"]}
+
+
+def test_doctor_tells_how_to_get_their_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent: Callable[..., None] = lambda *_, **__: None  # noqa: E731
+    monkeypatch.setattr("weighbridge.runner.readiness.shutil.which", absent)
+    (row,) = [row for row in examine()["storage"] if row["name"] == "tmpfs"]
+    assert (row["ready"], row["detail"], row["remedy"]) == (False, "mount is not installed", "apt-get install mount")
+
+
+def test_data_in_memory_is_not_durable_whatever_the_program_does() -> None:
+    found = durabilities(study())
+    assert found["disk/redis"] == "synchronous"
+    assert found["native/redis"] == found["alone/redis"] == "none"
+
+
+def test_sites_get_the_storage_that_was_named(tmp_path: Path) -> None:
+    native = registry.environments()["native"]
+    by_name = {arm.name: arm.options for arm in study().arms}
+    kinds = [
+        getattr(site_storage(native, by_name[name], study(), "server"), "kind", "") for name in ("native", "disk")
+    ]
+    assert kinds == ["tmpfs", "directory"]
+    assert site_storage(native, by_name["disk"], study(), "client") is None
+
+
+def test_the_host_is_opened(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        (host,) = open_hosts(study(), RunContext("0123456789ab", tmp_path, tmp_path, stack)).values()
+        assert (host.name, host.secluded, host.engine_url()) == ("here", None, None)
