@@ -11,7 +11,8 @@ from weighbridge import cgroups, registry
 from weighbridge.hosts.kernel import free_port
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Limits, Site, SiteRequest, Userland
+from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.userland import Userland
 
 from .conftest import open_run
 

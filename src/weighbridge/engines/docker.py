@@ -10,7 +10,8 @@ from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
-from weighbridge.model.site import Host, RunContext, Userland
+from weighbridge.model.site import Host, RunContext
+from weighbridge.model.userland import Userland
 
 _CHUNK = 2**20
 
@@ -44,7 +45,7 @@ class Engine:
         if userland.digest not in self._images:
             self._run.say(f"importing the userland into Docker on host {self.host.name}")
             repository, tag = "weighbridge", f"{self._run.id}-{userland.digest[:12]}"
-            with userland.tar.open("rb") as data:
+            with userland.archive().open("rb") as data:
                 self.client.api.import_image_from_stream(
                     iter(lambda: data.read(_CHUNK), b""),  # a file object would get two contradicting headers
                     repository=repository,

@@ -4,6 +4,7 @@ import base64
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._hold import JOIN, hold
@@ -15,7 +16,7 @@ from weighbridge.process import RUN_VARIABLE, mounted_by
 # The programs see the same bits everywhere, so the root is read-only. The mounts live in a namespace of their own
 # and end with its last process; `cat` holds it until our end of its pipe closes, however we end.
 _HOLD = """set -e
-mount --bind "$1" "$1"
+mount --rbind "$4" "$1"
 mount -o remount,bind,ro "$1"
 for d in proc sys dev; do mount --rbind "/$d" "$1/$d"; done
 for d in tmp run; do mount -t tmpfs -o mode=1777 "$3" "$1/$d"; done
@@ -24,6 +25,7 @@ echo ready $$
 exec cat
 """
 _TOGETHER_S = 0.2
+_WHOLE_HOST = Path("/mnt")
 
 
 class ChrootSite:
@@ -53,7 +55,7 @@ class ChrootSite:
         join = [str(path) for path in cgroup.procs] if cgroup else []
         user = () if request.host.root else ("--user", "--preserve-credentials")
         network = ("--net",) if own_network else ()
-        root = request.host.userland(request.userland)
+        root = _place(request.host.userland(request.userland))
         self._prefix = (
             "sh", "-c", JOIN, "join", *join, "--",
             "nsenter", "--target", str(self.pid), *user, "--mount", *network, "--",
@@ -175,11 +177,17 @@ def _group(request: SiteRequest) -> tuple[Group | None, list[str]]:
     return group, group.limit(limits)
 
 
+def _place(root: Path) -> Path:
+    """Where the site's root is mounted: on the userland itself, unless that is the whole of its host."""
+    return _WHOLE_HOST if root == Path("/") else root
+
+
 def _hold(request: SiteRequest, data: str, *, own_network: bool) -> HostProcess:
     user = () if request.host.root else ("--map-root-user",)
     network = ("--net",) if own_network else ()
+    root = request.host.userland(request.userland)
+    own = (str(_place(root)), data, mounted_by(request.run.id), str(root))
     argv = (
-        "unshare", *user, "--mount", *network, "--propagation", "private",
-        "sh", "-c", _HOLD, "hold", str(request.host.userland(request.userland)), data, mounted_by(request.run.id),
+        "unshare", *user, "--mount", *network, "--propagation", "private", "sh", "-c", _HOLD, "hold", *own,
     )  # fmt: skip
     return hold(request.host.start(Command(argv), hold=True), f"cannot enter the userland for {request.name}")
