@@ -12,6 +12,7 @@ from weighbridge.errors import WeighbridgeError
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.plugin import Environment, Plugin, Workload
 from weighbridge.model.storage import Storage
+from weighbridge.model.userland_source import UserlandSource
 
 P = TypeVar("P", bound=Plugin)
 
@@ -61,6 +62,12 @@ def hosts() -> Mapping[str, HostKind]:
 def storage() -> Mapping[str, Storage]:
     """Every storage back end by its kind."""
     return register(_discover("weighbridge.storage"), Storage)  # type: ignore[type-abstract]
+
+
+@functools.cache
+def userlands() -> Mapping[str, UserlandSource]:
+    """Every source of userlands by its kind."""
+    return register(_discover("weighbridge.userland.sources", "weighbridge.userlands"), UserlandSource)  # type: ignore[type-abstract]
 
 
 @functools.cache

@@ -33,7 +33,8 @@ from weighbridge.study.loader import check, load
 from weighbridge.study.profiles import load as load_profile
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
-from weighbridge.userland import build
+from weighbridge.userland import build, commands
+from weighbridge.userland.sources import packages
 
 COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands)
 
@@ -250,8 +251,8 @@ def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.M
 def users_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, programs: set[str], ids: str) -> None:
     """A user's machine with these programs, these subordinate ids and no userland."""
     usual = Path.read_text
-    monkeypatch.setattr(build.os, "geteuid", lambda: 4321)
-    monkeypatch.setattr(build, "_which", lambda program: f"/usr/bin/{program}" if program in programs else None)
+    monkeypatch.setattr(packages.os, "geteuid", lambda: 4321)
+    monkeypatch.setattr(packages, "_which", lambda program: f"/usr/bin/{program}" if program in programs else None)
     monkeypatch.setattr(
         Path, "read_text", lambda path, *a, **k: ids if path.name in {"subuid", "subgid"} else usual(path, *a, **k)
     )
@@ -303,7 +304,7 @@ def test_native_needs_a_userland_too(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_failure_of_mmdebstrap_is_told_with_what_helps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     users_machine(monkeypatch, tmp_path, programs={"mmdebstrap", "newuidmap"}, ids="4321:1:2\n")
     stderr = b"E: unable to pick chroot mode automatically (use --mode for manual selection)\n"
-    monkeypatch.setattr(build, "run", lambda command: Completed(command.argv, 1, b"", stderr, 1.0))
+    monkeypatch.setattr(commands, "run", lambda command: Completed(command.argv, 1, b"", stderr, 1.0))
     with pytest.raises(Unavailable, match="usermod --add-subuids") as caught:
         build.ensure(UserlandSpec.of(["hello"]), tmp_path / "cache", lambda _: None)
     assert "--mode" not in str(caught.value)
@@ -452,7 +453,7 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     """A machine on which everything is ready and a run does nothing; what was asked for."""
     asked: list[tuple] = []
     monkeypatch.setattr(running, "require_ready", lambda _: None)
-    monkeypatch.setattr(build, "_which", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(packages, "_which", lambda program: f"/usr/bin/{program}")
     monkeypatch.setattr(
         running, "run_study", lambda study, directory, progress, after, blocks=None: asked.append((study, directory))
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from weighbridge import registry
+from weighbridge.errors import Unavailable
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
@@ -15,7 +16,10 @@ from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Durability, Environment, Plugin, Readiness
 from weighbridge.model.site import RunContext
+from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.model.userland_source import UserlandSource
 
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 
@@ -27,6 +31,7 @@ def every_plugin() -> dict[str, Plugin]:
         "workload": registry.workloads(),
         "host": registry.hosts(),
         "storage": registry.storage(),
+        "userland": registry.userlands(),
     }
     return {f"{section} {kind}": plugin for section, known in sections.items() for kind, plugin in known.items()}
 
@@ -98,6 +103,22 @@ def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -
             opened = storage.open(options, MountRequest(run, host, "site"))
             assert isinstance(opened, AbstractContextManager)
     assert not list(folder.iterdir()), "it has done something before it was entered"
+
+
+def holds_as_source(source: UserlandSource, given: Mapping[str, Any], cache: Path) -> None:
+    assert issubclass(source.options, SourceOptions)
+    _is_of_its_kind(source)
+    options, spec = source.options.model_validate(given), UserlandSpec.of(["iperf3"])
+    lacking = source.cannot_build(options, spec, cache)
+    assert lacking is None or all(lacking)
+    try:
+        key = source.key(options, spec)
+    except Unavailable as why:
+        assert "\n" not in str(why)
+    else:
+        assert re.fullmatch(r"[0-9a-f]{16}", key)
+        assert key == source.key(options, spec)
+    assert not list(cache.iterdir()), "asking has built something"
 
 
 def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> None:

@@ -10,12 +10,15 @@ from weighbridge import registry
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.plugin import Environment, Plugin
 from weighbridge.model.storage import Storage, weaker
+from weighbridge.model.userland_source import UserlandSource
 
 from . import held
 
 NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host ssh": {"kind": "ssh", "destination": "far"},
     "host testbed": {"kind": "testbed"},
+    "userland directory": {"path": "/nonexistent"},
+    "userland image": {"image": "nginx:1.27"},
 }
 """Options that have no default."""
 EVERY = held.every_plugin()
@@ -47,6 +50,11 @@ def test_a_storage(storage: Storage, tmp_path: Path) -> None:
 @pytest.mark.parametrize("host", registry.hosts().values(), ids=registry.hosts())
 def test_a_kind_of_host(host: HostKind, tmp_path: Path) -> None:
     held.holds_as_host(host, NEEDED.get(f"host {host.kind}", {}), tmp_path)
+
+
+@pytest.mark.parametrize("source", registry.userlands().values(), ids=registry.userlands())
+def test_a_source_of_userlands(source: UserlandSource, tmp_path: Path) -> None:
+    held.holds_as_source(source, NEEDED.get(f"userland {source.kind}", {}), tmp_path)
 
 
 def test_data_is_as_durable_as_the_weaker_of_program_and_storage() -> None:

@@ -1,4 +1,4 @@
-"""A new environment, storage or kind of host is one file: samples are found, held and used, no other file touched."""
+"""Every new plug-in is one file: samples of each kind are found, held and used, no other file touched."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -28,12 +28,16 @@ from . import held
 
 SAMPLES = Path(__file__).parent / "samples"
 PACKAGES = {
-    "environments": "weighbridge.environments", "hosts": "weighbridge.hosts.kinds", "storage": "weighbridge.storage",
-}  # fmt: skip
+    "environments": "weighbridge.environments",
+    "hosts": "weighbridge.hosts.kinds",
+    "storage": "weighbridge.storage",
+    "userland": "weighbridge.userland.sources",
+}
 STUDY = """\
 study: of-samples
 question: Does a new plug-in need more than its file?
 hosts: {here: {kind: nice, level: 5}}
+userland: {kind: archive, file: /nonexistent.tar}
 baseline: native
 environments:
   native: {kind: native, storage: {kind: tmpfs, size: 64MiB}}
@@ -49,7 +53,7 @@ repetitions: {blocks: 1}
 @pytest.fixture(autouse=True)
 def _samples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Their folders are searched too, as if each sample were in its package."""
-    known: list[Any] = [registry.environments, registry.hosts, registry.storage]
+    known: list[Any] = [registry.environments, registry.hosts, registry.storage, registry.userlands]
     before = {*sys.modules}
     for folder, name in PACKAGES.items():
         package = import_module(name)
@@ -82,6 +86,7 @@ def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
         held.has_strict_options(every[name], {})
     held.environment_and_storage_fit(registry.environments()["unshare"])
     held.holds_as_storage(registry.storage()["tmpfs"], {}, tmp_path)
+    held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
     held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
 
 

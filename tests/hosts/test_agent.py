@@ -18,7 +18,7 @@ from weighbridge.facts.hosts import about_hosts
 from weighbridge.hosts import _channel, ssh
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts._connect import clock_offset
-from weighbridge.hosts.agent import addresses, engine, operations, userlands
+from weighbridge.hosts.agent import addresses, data, engine, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Whose, marked
 from weighbridge.hosts.kinds.ssh import SshOptions
@@ -74,6 +74,22 @@ def test_a_clock_that_is_wrong_over_there_is_a_difference_of_the_hosts(
     assert "clock" in found["host far"]
     told = found.get("host differences", {})
     assert set(told) == ({"clock of far"} if ahead_s else set())
+
+
+def test_a_folder_for_data_is_made_there_and_is_gone_afterwards(
+    far: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(userlands, "folder", lambda: tmp_path / "userlands")
+    hello = {"root": True, "pid": 1, "cpus": [0], "server": "10.0.0.2", "interfaces": {}, "python": "3.11"}
+    unused: Any = None
+    host = ssh.SshHost("far", SshOptions(kind="ssh", destination="far"), unused, unused, hello, far[0])
+    with host.data_folder(unused, "0-native-server") as folder:
+        assert folder.is_dir() and folder.parent.name == WHOSE.folder_name
+        (folder / "file").touch()
+    assert not folder.exists()
+    with host.data_folder(unused, "1-native-server"):
+        data.remove_all(WHOSE.folder_name)  # as at the agent's end
+        assert not (tmp_path / "data").exists()
 
 
 def test_many_threads_get_their_own_answers(far: tuple[Channel, socket.socket], tmp_path: Path):

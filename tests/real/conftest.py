@@ -12,8 +12,8 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.model.plugin import Workload
-from weighbridge.model.site import RunContext, Userland
-from weighbridge.model.userland import UserlandSpec
+from weighbridge.model.site import RunContext
+from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner import clean, state
 from weighbridge.userland.build import cache_folder, ensure, key_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from weighbridge.model.site import Userland
+from weighbridge.model.userland import Userland
 
 from .machine import Machine
 from .weighing import facts, trials, weighbridge

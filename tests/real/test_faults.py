@@ -19,9 +19,8 @@ from weighbridge.launcher.build import NAME
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Workload
-from weighbridge.model.site import Userland
 from weighbridge.model.study import Options
-from weighbridge.model.userland import UserlandSpec
+from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load

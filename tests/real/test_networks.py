@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from weighbridge.model.command import Command
-from weighbridge.model.site import DATA, Site, Userland
+from weighbridge.model.site import DATA, Site
 from weighbridge.model.trial import TrialRecord
+from weighbridge.model.userland import Userland
 from weighbridge.runner.run import run_study
 from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load

@@ -17,7 +17,8 @@ from weighbridge.hosts import kernel
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Limits, Site, SiteRequest, Userland
+from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.userland import Userland
 
 from .conftest import open_run
 

@@ -11,8 +11,8 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import TrialsFailed
 from weighbridge.model.command import Command
-from weighbridge.model.site import Userland
 from weighbridge.model.trial import TrialRecord
+from weighbridge.model.userland import Userland
 from weighbridge.report.durability import MEANING, durabilities, durability_lines
 from weighbridge.runner import session
 from weighbridge.runner.run import run_study

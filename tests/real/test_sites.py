@@ -12,7 +12,8 @@ from weighbridge.hosts.kernel import free_port
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.build import NAME
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Limits, Site, SiteRequest, Userland
+from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.userland import Userland
 
 from .conftest import open_run
 

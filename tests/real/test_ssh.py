@@ -21,7 +21,8 @@ from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.ssh import SshHost, ssh_host
 from weighbridge.model.command import Command
-from weighbridge.model.site import Limits, Userland
+from weighbridge.model.site import Limits
+from weighbridge.model.userland import Userland
 
 from .conftest import open_run
 from .far import Far, far_hosts, make_key

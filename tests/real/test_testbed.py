@@ -17,7 +17,8 @@ from weighbridge.hosts import kernel, testbed
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.launcher.build import NAME
 from weighbridge.model.command import Command
-from weighbridge.model.site import Limits, RunContext, SiteRequest, Userland
+from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.userland import Userland
 from weighbridge.userland.build import cache_folder
 
 from .between import CONTAINER, NATIVE, on_host, write

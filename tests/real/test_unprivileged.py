@@ -12,8 +12,7 @@ import pytest
 
 import weighbridge as package
 from weighbridge import registry
-from weighbridge.model.site import Userland
-from weighbridge.model.userland import UserlandSpec
+from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.userland.build import key_of
 
 from .machine import Machine

@@ -9,7 +9,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from weighbridge.model.site import Userland
+from weighbridge.model.userland import Userland
 
 from .machine import Machine
 from .users_engine import own_engine, socket_of

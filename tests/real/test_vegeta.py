@@ -15,7 +15,8 @@ from weighbridge.model.command import Completed
 from weighbridge.model.flag import FlagCode
 from weighbridge.model.measurement import Broke, Measurement
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Limits, Site, SiteRequest, Userland
+from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.userland import Userland
 from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
 
 from .conftest import open_run

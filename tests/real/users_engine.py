@@ -14,7 +14,7 @@ import docker
 from weighbridge.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.engines import firewall
 from weighbridge.engines.private import HOST_FOLDERS, _alone, secluded
-from weighbridge.model.site import Userland
+from weighbridge.model.userland import Userland
 from weighbridge.runner import state
 
 from .machine import Machine
@@ -33,7 +33,7 @@ def own_engine(userland: Userland, folder: Path, *inside: str) -> Iterator[docke
         _prepare(stack, folder)
         _start(stack, folder, *inside)
         client = stack.enter_context(contextlib.closing(_await(f"unix://{folder}/d.sock")))
-        with userland.tar.open("rb") as data:
+        with userland.archive().open("rb") as data:
             chunks = iter(lambda: data.read(2**20), b"")
             client.api.import_image_from_stream(chunks, repository="foreign", tag="1")
         network = client.networks.create("foreign", driver="bridge")

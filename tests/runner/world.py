@@ -13,9 +13,10 @@ from weighbridge.model.command import Command, Completed, Running, Transport, Us
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint, Environment, Readiness, Workload
-from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest, Userland
+from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest
 from weighbridge.model.study import Options, Role, Study
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.model.userland import Userland
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 

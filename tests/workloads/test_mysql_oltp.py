@@ -17,7 +17,8 @@ from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner.run import userland_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study
-from weighbridge.userland.build import key_of, suite_of
+from weighbridge.userland.build import key_of
+from weighbridge.userland.sources.packages import suite_of
 from weighbridge.workloads import _mysql
 from weighbridge.workloads._sysbench_latency import latencies
 from weighbridge.workloads.mysql_oltp import PLUGIN, MysqlOltpOptions, figures

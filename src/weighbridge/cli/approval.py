@@ -29,7 +29,7 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
     if not (yes or is_bundled(named) or _person_there()):
         _needs_yes(f"{named} is not a bundled study", f"read 'weighbridge plan {named}'")
     require_ready(study)
-    require_userland(userland_of(study))
+    require_userland(userland_of(study), study.file.userland)
     least, most = seconds(study)
     arms, cells = len(study.arms), len(study.cells)
     err().print(

@@ -52,7 +52,7 @@ def describe(study: Study) -> dict[str, Any]:
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     spec = userland_of(study)
-    problem = userland_problem(spec)
+    problem = userland_problem(spec, study.file.userland)
     lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
     least, most = seconds(study)
     return {

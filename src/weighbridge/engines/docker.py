@@ -13,7 +13,8 @@ from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
-from weighbridge.model.site import Host, RunContext, Userland
+from weighbridge.model.site import Host, RunContext
+from weighbridge.model.userland import Userland
 
 _CHUNK = 2**20
 LAUNCHER = "/weighbridge-launcher"
@@ -50,7 +51,7 @@ class Engine:
             self._run.say(f"importing the userland into Docker on host {self.host.name}")
             repository, tag = "weighbridge", f"{self._run.id}-{userland.digest[:12]}"
             program = build.ensure(self._run.cache, self._run.say).read_bytes()
-            with userland.tar.open("rb") as data:
+            with userland.archive().open("rb") as data:
                 pieces = iter(lambda: data.read(_CHUNK), b"")  # a file object would get two contradicting headers
                 self.client.api.import_image_from_stream(
                     itertools.chain([_member(LAUNCHER, program)], pieces),

@@ -13,7 +13,8 @@ from weighbridge.hosts import kernel
 from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._data import data_folder_here
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import HERE, Group, Host, Link, RunContext, Userland
+from weighbridge.model.site import HERE, Group, Host, Link, RunContext
+from weighbridge.model.userland import Userland
 
 
 class LocalHost:

@@ -22,7 +22,8 @@ from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.site import ClockOffset, Group, Host, Link, RunContext, Userland
+from weighbridge.model.site import ClockOffset, Group, Host, Link, RunContext
+from weighbridge.model.userland import Userland
 
 _PIECE = 2**20
 _IPV4 = re.compile(r"[0-9.]{7,15}")
@@ -144,10 +145,10 @@ class SshHost:
         return self._roots[userland.digest]
 
     def _bring(self, userland: Userland) -> Path:
-        size = userland.tar.stat().st_size
+        size = userland.archive().stat().st_size
         underway: deque[Reply] = deque()
         deflate, sent, told = zlib.compressobj(1), 0, -1
-        with userland.tar.open("rb") as tar:
+        with userland.archive().open("rb") as tar:
             while piece := tar.read(_PIECE):
                 underway.append(self._channel.ask("userland_piece", deflate.compress(piece)))
                 if len(underway) > _UNDERWAY:

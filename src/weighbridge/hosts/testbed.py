@@ -24,7 +24,8 @@ from weighbridge.hosts.switch import NOWHERE, OFF, SUBNET, Switch
 from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.host import SecludedHost
-from weighbridge.model.site import HERE, Group, Limits, Link, RunContext, Userland
+from weighbridge.model.site import HERE, Group, Limits, Link, RunContext
+from weighbridge.model.userland import Userland
 from weighbridge.process import Process
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
+from weighbridge.model.userland import Userland
 
 if TYPE_CHECKING:
     from weighbridge.model.host import SecludedHost
@@ -41,19 +42,6 @@ class Limits:
     def cpu_quota_us(self) -> int | None:
         """Microseconds of CPU time per period."""
         return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
-
-
-@dataclass(frozen=True, slots=True)
-class Userland:
-    """A built root file system: ``root`` is its folder, ``tar`` the same as an archive.
-
-    ``digest`` is the SHA-256 of its contents; ``versions`` maps each Debian package to its version.
-    """
-
-    digest: str
-    root: Path
-    tar: Path
-    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from weighbridge.model.ladder import Rung, rungs_as_written
 from weighbridge.model.monitoring import Prometheus
 from weighbridge.model.options import Brings, Name, Options, by_kind
 from weighbridge.model.quantity import Duration, Share, Size
+from weighbridge.model.source_options import SourceOptions
 
 __all__ = [
     "CLIENT",
@@ -103,6 +104,10 @@ class Placement(Options):
 _Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
 
 
+def _packages() -> Any:
+    return {"kind": "packages"}
+
+
 def _this_machine() -> dict[str, Any]:
     return {"local": {"kind": "local"}}
 
@@ -119,6 +124,9 @@ class StudyFile(Options):
         Placement, Field(description="Which host each role is on; a list of hosts for the client sweeps them")
     ] = Placement()
     inside: list[Literal["client", "server"]] = Field(default_factory=lambda: ["server"], min_length=1)  # type: ignore[arg-type]
+    userland: Annotated[SerializeAsAny[SourceOptions], by_kind("userland", "a userland")] = Field(
+        default_factory=_packages, validate_default=True, description="Where the programs come from"
+    )
     resources: Resources = Resources()
     baseline: Name
     aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True

@@ -1,7 +1,10 @@
-"""What a userland has to hold."""
+"""A root file system with the programs that are measured, and what it has to hold."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +34,25 @@ class UserlandSpec:
             (name for spec in every for name in spec.maven),
             (name for spec in every for name in spec.golang),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Userland:
+    """A built root file system: ``root`` is its folder, ``tar`` the same as an archive; None where it is not packed.
+
+    ``digest`` is the SHA-256 of its contents; ``versions`` maps each Debian package to its version.
+    """
+
+    digest: str
+    root: Path
+    tar: Path | None
+    versions: Mapping[str, str]
+
+    def archive(self) -> Path:
+        """The archive. Raises Unavailable where there is none."""
+        if self.tar is None:
+            raise Unavailable(
+                "the userland is this machine's own root file system, which engines and other machines cannot have: "
+                "use another source, or native environments of this machine only"
+            )
+        return self.tar

@@ -10,6 +10,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.kernel import cpus_online
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
+from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner.readiness import ready
@@ -25,17 +26,20 @@ def environment_readiness(environment: Environment) -> Readiness:
     return Readiness(False, *lacking) if lacking else state
 
 
-def userland_problem(spec: UserlandSpec) -> Readiness | None:
+def userland_problem(spec: UserlandSpec, source: SourceOptions | None = None) -> Readiness | None:
     """Why the userland is neither there nor can be built by this user; None where all is well."""
-    if cached(spec, cache_folder()) is not None:
-        return None
-    lacking = cannot_build(spec)
+    try:
+        if cached(spec, cache_folder(), source) is not None:
+            return None
+    except Unavailable as why:
+        return Readiness(False, str(why), "see 'userland' in the study")
+    lacking = cannot_build(spec, source)
     return Readiness(False, *lacking) if lacking else None
 
 
-def require_userland(spec: UserlandSpec) -> None:
+def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) -> None:
     """Raise Unavailable where the userland is not there and cannot be built by this user."""
-    if (problem := userland_problem(spec)) is not None:
+    if (problem := userland_problem(spec, source)) is not None:
         raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
 

@@ -179,7 +179,7 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
 
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
     _raise_open_files()
-    userland = ensure(userland_of(study), cache, progress.say)
+    userland = ensure(userland_of(study), cache, progress.say, study.file.userland)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
         before = momentary()

@@ -13,9 +13,10 @@ from weighbridge.facts.hosts import about_hosts
 from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.site import RunContext, Userland
+from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.model.userland import Userland
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.pollers import Pollers

@@ -19,8 +19,9 @@ from weighbridge.model.command import Transport
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest, Userland
+from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest
 from weighbridge.model.study import Arm, Cell, Role, Study
+from weighbridge.model.userland import Userland
 from weighbridge.runner.hosts import open_hosts
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of

@@ -233,7 +233,11 @@ def _models() -> Mapping[str, Mapping[str, type[Options]]]:
     """The options of everything that a study names by a kind inside of other options."""
     hosts = {kind: plugin.options for kind, plugin in registry.hosts().items()}
     names = [(name, plugin) for kind, plugin in registry.storage().items() for name in (kind, *plugin.aliases)]
-    return {"hosts": hosts, "storage": {name: plugin.options for name, plugin in names}}
+    return {
+        "hosts": hosts,
+        "storage": {name: plugin.options for name, plugin in names},
+        "userland": {kind: plugin.options for kind, plugin in registry.userlands().items()},
+    }
 
 
 def _validate(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from weighbridge import registry
+from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import RATE_UNITS, SHARE_UNITS, SIZE_UNITS, TIME_UNITS
 from weighbridge.model.study import Resources
 from weighbridge.study.source import Place, nearest, plain
@@ -159,9 +160,10 @@ def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
     if place[:1] == ("hosts",):
         plugin = registry.hosts().get(str(kind))
         return list(plugin.options.model_fields) if plugin is not None else []
-    if place[-1:] == ("storage",):
-        storage = registry.storage().get(str(kind))
-        return list(storage.options.model_fields) if storage is not None else []
+    sections: Mapping[Any, Mapping[str, Plugin]] = {"storage": registry.storage(), "userland": registry.userlands()}
+    if place and place[-1] in sections:
+        named = sections[place[-1]].get(str(kind))
+        return list(named.options.model_fields) if named is not None else []
     for key in place:
         annotation = model.model_fields[str(key)].annotation if str(key) in model.model_fields else None
         candidates = [annotation, *getattr(annotation, "__args__", ())]

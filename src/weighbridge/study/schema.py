@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from weighbridge import registry
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.plugin import Plugin
+from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import StudyFile
 
@@ -31,6 +32,8 @@ def json_schema() -> dict[str, Any]:
         entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
         entries["additionalProperties"] = False  # a name that is no name
     definitions[StorageOptions.__name__] = {"anyOf": [{"enum": [*kept, *aliases]}, *kept.values()]}
+    sources = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.userlands().items()}
+    definitions[SourceOptions.__name__] = {"anyOf": [{"enum": [*sources]}, *sources.values()]}
     return schema
 
 

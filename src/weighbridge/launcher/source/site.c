@@ -51,26 +51,33 @@ static unsigned long kept_flags(const char *path)
 	       (has.f_flag & ST_NODIRATIME ? MS_NODIRATIME : 0) | (has.f_flag & ST_RELATIME ? MS_RELATIME : 0);
 }
 
+/* Where the root is mounted: on the folder itself, unless that is the whole of its host. */
+static const char *place_of(const struct site *site)
+{
+	return strcmp(site->root, "/") == 0 ? "/mnt" : site->root;
+}
+
 static const char *mount_all(const struct site *site)
 {
 	static char path[4096];
 	static const char *const from_host[] = {"/proc", "/sys", "/dev"}, *const in_memory[] = {"/tmp", "/run"};
+	const char *place = place_of(site);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return "/";
-	if (mount(site->root, site->root, NULL, MS_BIND, NULL) != 0 ||
-	    mount(NULL, site->root, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(site->root), NULL) != 0)
-		return site->root;
+	if (mount(site->root, place, NULL, MS_BIND | MS_REC, NULL) != 0 ||
+	    mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(place), NULL) != 0)
+		return place;
 	for (size_t each = 0; each < sizeof from_host / sizeof *from_host; each++) {
-		snprintf(path, sizeof path, "%s%s", site->root, from_host[each]);
+		snprintf(path, sizeof path, "%s%s", place, from_host[each]);
 		if (mount(from_host[each], path, NULL, MS_BIND | MS_REC, NULL) != 0)
 			return path;
 	}
 	for (size_t each = 0; each < sizeof in_memory / sizeof *in_memory; each++) {
-		snprintf(path, sizeof path, "%s%s", site->root, in_memory[each]);
+		snprintf(path, sizeof path, "%s%s", place, in_memory[each]);
 		if (mount(site->source, path, "tmpfs", 0, "mode=1777") != 0)
 			return path;
 	}
-	snprintf(path, sizeof path, "%s/srv", site->root);
+	snprintf(path, sizeof path, "%s/srv", place);
 	return site->data && mount(site->data, path, NULL, MS_BIND, NULL) != 0 ? path : NULL;
 }
 
@@ -84,7 +91,7 @@ const char *enter(const struct site *site)
 	const char *failed = site->own_user ? map_root(user, group) : NULL;
 	if (failed == NULL && site->root)
 		failed = mount_all(site);
-	if (failed == NULL && site->root && (chroot(site->root) != 0 || chdir("/") != 0))
+	if (failed == NULL && site->root && (chroot(place_of(site)) != 0 || chdir("/") != 0))
 		failed = site->root;
 	return failed;
 }

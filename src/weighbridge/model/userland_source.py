@@ -1,0 +1,40 @@
+"""What a source of userlands has to be. One object per module of ``userland/sources``; the registry finds it."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from weighbridge.model.plugin import Plugin
+from weighbridge.model.source_options import SourceOptions
+from weighbridge.model.userland import Userland, UserlandSpec
+
+
+class UserlandSource(Plugin):
+    """Gives the root file system with the programs that are measured. Its archive is built once under its key."""
+
+    options: ClassVar[type[SourceOptions]]
+
+    def existing(self, options: Any) -> Userland | None:
+        """The userland, where it needs not be built; None where it must be."""
+        return None
+
+    @abstractmethod
+    def key(self, options: Any, spec: UserlandSpec) -> str:
+        """The name under which it is cached: sixteen hexadecimal digits of what is asked for.
+
+        Raises Unavailable where what is asked for is not there, UserlandError where it is wrong.
+        """
+
+    def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
+        """Why this user cannot build it, and what helps; None: it can."""
+        return None
+
+    @abstractmethod
+    def build(
+        self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
+    ) -> Mapping[str, str]:
+        """Make ``work/root.tar``; gives the versions of what Debian's package database does not know.
+
+        Raises Unavailable, UserlandError, DiskFull.
+        """

@@ -1,0 +1,34 @@
+"""The programs that build userlands."""
+
+from collections.abc import Mapping
+
+from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.model.command import Command
+from weighbridge.process import run
+
+BUILD_DEADLINE_S = 1800.0
+
+
+def must(
+    *argv: str,
+    program: str = "",
+    env: Mapping[str, str] | None = None,
+    unavailable: Mapping[str, str] | None = None,
+) -> None:
+    """Run a program that a build needs. Raises UserlandError with what it complained of, DiskFull.
+
+    ``unavailable``: words of a complaint that mean that this user cannot build, and what is then told.
+    """
+    completed = run(Command(argv, BUILD_DEADLINE_S, env or {}))
+    program = program or argv[0]
+    if completed.timed_out:
+        raise UserlandError(f"{program} did not end within {BUILD_DEADLINE_S / 60:.0f} minutes")
+    if completed.returncode != 0:
+        lines = completed.stderr.decode(errors="replace").splitlines()
+        told = [line for line in lines if line.startswith("E:")] or lines[-1:] or ["no message"]
+        for words, why in (unavailable or {}).items():
+            if words in " ".join(lines):
+                raise Unavailable(why)
+        if "No space left" in " ".join(lines):
+            raise DiskFull(f"{program} ran out of disk space: {told[0]}")
+        raise UserlandError(f"{program} failed: {told[0]}")

@@ -1,0 +1,1 @@
+"""What is made of a userland: its archive and its root folder."""

@@ -1,0 +1,39 @@
+"""The root folder of a userland: what native sites enter."""
+
+import os
+from pathlib import Path
+
+from weighbridge.userland.commands import must
+
+NAME = "root"
+_MOUNT_POINTS = ("proc", "sys", "dev", "tmp", "run", "srv")
+"""Where sites mount something; images and folders of users may lack them."""
+
+
+def unpack(tar: Path, root: Path) -> None:
+    """Extract an archive into a new folder. Raises UserlandError, DiskFull."""
+    root.mkdir()
+    keep = (
+        ("--numeric-owner", "--same-permissions") if os.geteuid() == 0 else ("--no-same-owner", "--exclude=./dev/*")
+    )
+    must("tar", "--extract", "--file", str(tar), "--directory", str(root), *keep)
+    for name in _MOUNT_POINTS:
+        (root / name).mkdir(exist_ok=True)
+
+
+def packages_in(root: Path) -> dict[str, str]:
+    """Package -> version, from Debian's database; empty where there is none."""
+    try:
+        return versions_in((root / "var/lib/dpkg/status").read_text(errors="replace"))
+    except OSError:
+        return {}
+
+
+def versions_in(dpkg_status: str) -> dict[str, str]:
+    """Package -> version of every installed package, from the text of /var/lib/dpkg/status."""
+    versions = {}
+    for paragraph in dpkg_status.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in paragraph.splitlines() if ": " in line and line[0] != " ")
+        if fields.get("Status") == "install ok installed":
+            versions[fields["Package"]] = fields["Version"]
+    return versions

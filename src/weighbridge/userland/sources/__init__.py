@@ -1,0 +1,1 @@
+"""Where a userland comes from: one source per module, each with an object PLUGIN."""

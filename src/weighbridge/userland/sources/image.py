@@ -1,0 +1,71 @@
+"""A Docker image of the user's, by the digest that the engine has."""
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weighbridge.engines.client import client_from_environment, engine_errors, quietly
+from weighbridge.errors import Unavailable
+from weighbridge.model.source_options import SourceOptions
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.model.userland_source import UserlandSource
+from weighbridge.userland.products import archive
+
+
+class ImageOptions(SourceOptions):
+    """``image`` is a name or an id that the engine knows; it is not pulled."""
+
+    kind: Literal["image"] = "image"
+    image: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,254}$", description="Its name or its id")]
+
+
+class Image(UserlandSource):
+    """Its files are exported once from a container that never runs."""
+
+    kind = "image"
+    summary = "an image that the user's Docker engine has"
+    options = ImageOptions
+
+    def key(self, options: Any, spec: UserlandSpec) -> str:
+        """The engine's digest of the image: another image under the same name is another userland."""
+        with _image(options.image) as (_, image):
+            return hashlib.sha256(f"image {image.id}".encode()).hexdigest()[:16]
+
+    def build(
+        self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
+    ) -> Mapping[str, str]:
+        """Export it."""
+        say(f"exporting the image {options.image}")
+        with _image(options.image) as (client, image):
+            container = client.containers.create(image.id, ["true"], network="none")
+            try:
+                with (work / archive.NAME).open("wb") as tar:
+                    for piece in container.export():
+                        tar.write(piece)
+            finally:
+                quietly(container.remove, force=True)
+        return {}
+
+
+@contextmanager
+def _image(name: str) -> Iterator[tuple[Any, Any]]:
+    """The client of the engine that answers, and the image."""
+    from docker.errors import ImageNotFound
+
+    client = client_from_environment()
+    if client is None:
+        raise Unavailable(f"userland: no Docker engine answers that could have the image {name}: start it")
+    with contextlib.closing(client), engine_errors(f"the image {name}"):
+        try:
+            image = client.images.get(name)
+        except ImageNotFound as error:
+            raise Unavailable(f"userland: the Docker engine has no image {name}: docker pull {name}") from error
+        yield client, image
+
+
+PLUGIN = Image()

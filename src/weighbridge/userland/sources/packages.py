@@ -1,0 +1,162 @@
+"""Debian packages, with what Maven and Go projects of ours give: the same bits for every environment."""
+
+import contextlib
+import hashlib
+import json
+import os
+import pwd
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from weighbridge.errors import UserlandError
+from weighbridge.model.source_options import SourceOptions
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.model.userland_source import UserlandSource
+from weighbridge.userland import golang as programs
+from weighbridge.userland import maven as jars
+from weighbridge.userland.commands import must
+from weighbridge.userland.products import archive
+
+SUITE = "bookworm"
+COMPONENTS = "main contrib non-free"  # netperf is in non-free
+BASE = ("iproute2",)
+BUILDER = 1
+"""Raised when what is built from the same packages changes."""
+
+
+class PackagesOptions(SourceOptions):
+    """It has no options: the study's workloads say which packages they need."""
+
+    kind: Literal["packages"] = "packages"
+
+
+class Packages(UserlandSource):
+    """Built by mmdebstrap."""
+
+    kind = "packages"
+    summary = "the Debian packages that the study's workloads need, with nothing else"
+    options = PackagesOptions
+
+    def key(self, options: Any, spec: UserlandSpec) -> str:
+        """What is asked for, not what came of it."""
+        asked: dict[str, object] = {
+            "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": _packages(spec),
+        }  # fmt: skip
+        if spec.maven:
+            asked["maven"] = {project: jars.key_of(project) for project in spec.maven}
+        if spec.golang:
+            asked["golang"] = {project: programs.key_of(project) for project in spec.golang}
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+    def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
+        """Programs, or subordinate ids, that this user lacks."""
+        if _which("mmdebstrap") is None:
+            return "mmdebstrap, which builds userlands, is not installed", "apt-get install mmdebstrap"
+        if not _has_ids():
+            return _NO_RANGE, _range_remedy()
+        return jars.cannot_build(spec.maven, cache) or programs.cannot_build(spec.golang, cache)
+
+    def build(
+        self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
+    ) -> Mapping[str, str]:
+        """Jars are in its /opt/NAME, the programs of Go projects in its /usr/local/bin."""
+        folders = [jars.ensure(project, cache, say) for project in spec.maven]
+        files = [programs.ensure(project, cache, say) for project in spec.golang]
+        say("installing its packages takes a few minutes")
+        _build(_packages(spec), folders, files, work / archive.NAME)
+        versions: dict[str, str] = {}
+        for folder in folders:
+            versions |= jars.versions(folder)
+        for file in files:
+            versions |= programs.versions(file)
+        return versions
+
+
+def _packages(spec: UserlandSpec) -> list[str]:
+    return sorted({*spec.packages, *BASE})
+
+
+def _has_ids() -> bool:
+    """Whether this user can make files of other users, as mmdebstrap must."""
+    if os.geteuid() == 0 or _which("fakechroot") is not None:
+        return True
+    return _which("newuidmap") is not None and all(_has_range(Path(file)) for file in ("/etc/subuid", "/etc/subgid"))
+
+
+_NO_RANGE = "this user has no subordinate user and group ids to build a userland with"
+
+
+def _range_remedy() -> str:
+    uidmap = "apt-get install uidmap; " if _which("newuidmap") is None else ""
+    return (
+        f"as root: {uidmap}usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {_user()[0]}; "
+        "or use a userland that root has built, with WEIGHBRIDGE_CACHE"
+    )
+
+
+def _user() -> tuple[str, str]:
+    """The name, or what serves as one, and the number of this user."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name, str(number)
+    except KeyError:
+        return str(number), str(number)
+
+
+def _has_range(file: Path) -> bool:
+    """Whether a file like /etc/subuid (``user:first:count``) gives this user a range."""
+    with contextlib.suppress(OSError):
+        return any(line.split(":")[0] in _user() for line in file.read_text().splitlines())
+    return False
+
+
+def _which(program: str) -> str | None:
+    """Where a program is; users often do not have the folders of root's programs in their PATH."""
+    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
+
+
+def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
+    """The one Debian suite that packages want which are written NAME/SUITE (the usual one without), and the names.
+
+    Raises UserlandError where they want several: their programs would be built for different libraries.
+    """
+    split = [package.partition("/") for package in packages]
+    suites = sorted({suite for _, _, suite in split if suite}) or [SUITE]
+    if len(suites) > 1:
+        raise UserlandError(f"a userland is of one Debian suite, but the study's workloads want {', '.join(suites)}")
+    return suites[0], [name for name, _, _ in split]
+
+
+def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Path) -> None:
+    suite, names = suite_of(packages)
+    # root builds below the cache, so that what a kill leaves behind is found; others need a folder that their
+    # subordinate users can reach
+    temporary = {"TMPDIR": str(tar.parent)} if os.geteuid() == 0 else {}
+    argv = (
+        *_dies_with_us(), "mmdebstrap",
+        "--variant=apt", f"--include={','.join(names)}", f"--components={COMPONENTS}",
+        *(() if suite == SUITE else ("--aptopt=Acquire::Check-Valid-Until false",)),  # sid's lists may be a copy's
+        "--aptopt=Apt::Install-Recommends false",
+        "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
+        "--dpkgopt=path-exclude=/usr/share/locale/*",
+        "--essential-hook=mkdir -p $1/usr/share/man/man1",  # where Java's packages put links to their manuals
+        "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
+        "--customize-hook=mkdir -p $1/var/lib/apt/lists $1/var/cache/apt",
+        *(f"--customize-hook=copy-in {shlex.quote(str(folder))} /opt" for folder in folders),
+        *(f"--customize-hook=copy-in {shlex.quote(str(file))} {programs.PLACE}" for file in files),
+        suite, str(tar),
+    )  # fmt: skip
+    reasons = {"unable to pick chroot mode": f"{_NO_RANGE}: {_range_remedy()}"}
+    must(*argv, program="mmdebstrap", env=temporary, unavailable=reasons)
+
+
+def _dies_with_us() -> tuple[str, ...]:
+    """A launcher: what is behind it is killed when we are, so that no half-done build gets in the next one's way."""
+    alone = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc") if os.geteuid() == 0 else ()
+    return "setpriv", "--pdeathsig", "KILL", "--", *alone
+
+
+PLUGIN = Packages()

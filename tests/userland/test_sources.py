@@ -1,0 +1,150 @@
+"""Where userlands come from: what names one in the cache, and what is told where it is not there."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from weighbridge.errors import StudyError, Unavailable
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.runner.machine import userland_problem
+from weighbridge.study.brings import brought_by
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+from weighbridge.userland import build
+from weighbridge.userland.products import root
+from weighbridge.userland.sources import directory, host, image
+
+SPEC = UserlandSpec.of(["iperf3"])
+TEXT = """\
+study: own
+question: What does an image of the user's cost?
+baseline: native
+{userland}
+environments: {{native: {{kind: native}}}}
+workloads: {{cpu: {{kind: sysbench-cpu, duration: 1s}}}}
+repetitions: {{blocks: 1}}
+"""
+
+
+def study(userland: str):
+    return check(parse(TEXT.format(userland=userland), "own.yaml"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree/bin").mkdir(parents=True)
+    (tmp_path / "tree/bin/true").write_text("1")
+    return tmp_path / "tree"
+
+
+def _key(tree: Path) -> str:
+    return directory.PLUGIN.key(directory.DirectoryOptions(path=str(tree)), SPEC)
+
+
+def test_a_directory_has_another_key_when_a_file_changes(tree: Path):
+    keys = [_key(tree)]
+    assert _key(tree) == keys[0]
+    (tree / "bin/true").write_text("22")
+    keys.append(_key(tree))
+    os.utime(tree / "bin/true", ns=(1, 1))
+    keys.append(_key(tree))
+    (tree / "bin/true").chmod(0o700)
+    keys.append(_key(tree))
+    (tree / "link").symlink_to("nowhere")
+    keys.append(_key(tree))
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_directory_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
+    problem = userland_problem(SPEC, directory.DirectoryOptions(path="/nonexistent"))
+    assert problem is not None and "there is no directory /nonexistent" in problem.detail
+
+
+class Engine:
+    """Implements what of the SDK's client an image needs."""
+
+    def __init__(self, found: str | None) -> None:
+        self.images, self.found, self.closed = self, found, 0
+
+    def get(self, name: str) -> Any:
+        from docker.errors import ImageNotFound
+
+        if self.found is None:
+            raise ImageNotFound("no such image")
+        return SimpleNamespace(id=self.found)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_an_image_is_known_by_the_digest_that_the_engine_has(monkeypatch: pytest.MonkeyPatch):
+    options = image.ImageOptions(image="nginx:1.27")
+    keys = []
+    for digest in ("sha256:a", "sha256:b", "sha256:a"):
+        engine = Engine(digest)
+        monkeypatch.setattr(image, "client_from_environment", lambda engine=engine: engine)
+        keys.append(image.PLUGIN.key(options, SPEC))
+        assert engine.closed == 1
+    assert keys[0] == keys[2] != keys[1]
+
+
+@pytest.mark.parametrize(
+    ("engine", "says"), [(None, "no Docker engine answers"), (Engine(None), "docker pull nginx:1.27")]
+)
+def test_an_image_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch, engine: Any, says: str):
+    monkeypatch.setattr(image, "client_from_environment", lambda: engine)
+    with pytest.raises(Unavailable, match=says):
+        image.PLUGIN.key(image.ImageOptions(image="nginx:1.27"), SPEC)
+
+
+def test_this_machines_own_root_is_not_packed(tmp_path: Path):
+    found = build.ensure(SPEC, tmp_path, print, host.HostOptions())
+    assert found.root == Path("/")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(Unavailable, match="own root file system"):
+        found.archive()
+
+
+def test_a_built_one_is_found_again_under_its_key(tree: Path, tmp_path: Path):
+    options = directory.DirectoryOptions(path=str(tree))
+    assert build.cached(SPEC, tmp_path, options) is None
+    folder = tmp_path / "userlands" / build.key_of(SPEC, options)
+    folder.mkdir(parents=True)
+    (folder / "about.json").write_text(json.dumps({"digest": "d", "versions": {"a": "1"}}))
+    found = build.cached(SPEC, tmp_path, options)
+    assert found is not None and found.root == folder / "root" and found.archive() == folder / "root.tar"
+    assert build.cached(SPEC, tmp_path) is None
+
+
+def test_packages_without_a_database_have_no_versions(tmp_path: Path):
+    assert root.packages_in(tmp_path) == {}
+
+
+def test_a_study_names_its_source():
+    assert study("").file.userland.kind == "packages"
+    assert study("userland: host").file.userland.kind == "host"
+    chosen = study("userland: {kind: directory, path: /srv/root}")
+    assert [(each.what, each.place, each.value) for each in brought_by(chosen)] == [
+        ("file", "userland.path", "/srv/root")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("userland: imag", "userland: unknown kind 'imag'; did you mean 'image'?"),
+        ("userland: image", "'image' is missing"),
+        ("userland: {kind: image, imag: a}", "unknown key 'imag'; did you mean 'image'?"),
+        ("userland: {image: a}", "a userland needs a kind (known: directory, host, image, packages)"),
+        ("userland: {kind: image, image: -v}", "image"),
+    ],
+)
+def test_mistakes(written: str, says: str):
+    with pytest.raises(StudyError) as caught:
+        study(written)
+    assert says in str(caught.value)
