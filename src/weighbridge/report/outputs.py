@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from weighbridge.model.text import printable
@@ -43,9 +42,8 @@ class Process:
 
 def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
     """Give the processes of each trial; links to raw outputs are relative to the page at `path`."""
-    rows: list[Any] = store.processes()
-    files = [(row, name) for row in rows for name in ("stdout", "stderr")]
-    sizes = {row[name]: _size(store.directory, row[name]) for row, name in files}
+    rows = store.processes()
+    sizes = {file: _size(store.directory, file) for row in rows for file in (row.stdout, row.stderr)}
     limit = EXCERPT_BYTES
     while limit > 256 and sum(min(size, limit) for size in sizes.values()) > ALL_EXCERPTS_BYTES:
         limit //= 2
@@ -54,17 +52,15 @@ def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
         outputs = tuple(
             Output(
                 name,
-                _link(store.directory / row[name], path),
-                sizes[row[name]],
-                _excerpt(store.directory, row[name], limit),
+                _link(store.directory / file, path),
+                sizes[file],
+                _excerpt(store.directory, file, limit),
             )
-            for name in ("stdout", "stderr")
-            if sizes[row[name]]
+            for name, file in (("stdout", row.stdout), ("stderr", row.stderr))
+            if sizes[file]
         )
-        command = shlex.join(str(word) for word in row["argv"])
-        found.setdefault(row["trial"], []).append(
-            Process(row["role"], command, row["returncode"], row["duration_s"], outputs)
-        )
+        command = shlex.join(row.argv)
+        found.setdefault(row.trial, []).append(Process(row.role, command, row.returncode, row.duration_s, outputs))
     return found
 
 

@@ -19,6 +19,7 @@ from weighbridge.statistics.cost import (
 from weighbridge.statistics.diagnostics import Flags, Trend, flags
 from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.multiplicity import holm
+from weighbridge.statistics.parametric import t_test_p_value
 from weighbridge.statistics.precision import LOOKS, Decision, next_look, planned_looks
 from weighbridge.statistics.slow_runs import SLOW, SlowRuns, slow_run_rate
 
@@ -52,4 +53,5 @@ __all__ = [
     "planned_looks",
     "scale_of",
     "slow_run_rate",
+    "t_test_p_value",
 ]
