@@ -1,9 +1,9 @@
 """What a report costs: time and memory of `report --json` and of the page, and the page's size.
 
 Give it finished runs. Each part is made in a fresh process, ``--times`` times (the best counts), beside the time that
-the run's trials took: a report may take 2 % of its run. With ``--large`` a large run is made first, by
-copying the blocks of the first of them until it has 10,200 trials, 76,500 measurements and 800,000 readings of meters;
-its goals are 2 s, 6 s, 512 MB and a page of 5 MB. Exits with 1 where one is missed.
+the run's trials took: a report may take 2 % of its run. With ``--large`` a large run is made first, by copying the
+blocks of the first of them until it has 10,200 trials, 76,500 measurements and 800,000 readings of meters; its goals
+are 2 s, 6 s, 512 MB and a page of 5 MB. Exits with 1 where one is missed.
 
     .venv/bin/python benchmarks/report_time.py runs/THAT-RUN [--times 3] [--large] [--keep FOLDER]
 """

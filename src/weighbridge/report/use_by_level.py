@@ -106,9 +106,10 @@ def _row(
     trials: Sequence[TrialRow],
 ) -> Row:
     hosts, apart_s = meters
+    read_of = store.series_by_trial()
     values: dict[Key, list[float]] = {}
     for trial in _one_a_block(trials):
-        read = quantities((series for _, series in store.series(trial.id)), hosts)
+        read = quantities(read_of.get(trial.id, ()), hosts)
         window = windows.get(trial.id, (0.0, math.inf))
         for key, mine in read.items():
             if key.kind or key.place == PROMETHEUS:

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -38,7 +38,7 @@ __all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "level_text"]
 
 DATABASE = "run.sqlite"
 Row = TypeVar("Row", bound=tuple[object, ...])
-Stored = TypeVar("Stored", bound=tuple[object, ...])
+Stored = TypeVar("Stored")
 METERS_HZ = "meters_hz"
 """The key of a run under which it keeps how many readings a second its meters took."""
 
@@ -249,15 +249,23 @@ class RunStore:
 
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
         """Every series of readings with its trial's id, or those of one trial only."""
-        columns = "SELECT trial, place, name, at_s, vals FROM series"
-        one = () if trial is None else (trial,)
-        where = "" if trial is None else " WHERE trial = ?1"  # two queries: an optional condition uses no index
-        rows = self._read(reading.SERIES, "series", f"{columns}{where} ORDER BY trial, rowid", one)
-        for number, place, name, at_s, values in rows:
-            if len(at_s) != len(values):
+        if trial is None:
+            return [(number, each) for number, found in self.series_by_trial().items() for each in found]
+        return [(trial, each) for each in self._series("WHERE trial = ? ORDER BY rowid", trial).get(trial, ())]
+
+    def series_by_trial(self) -> Mapping[int, Sequence[Series]]:
+        """The series of readings of each trial that has any, all of them read at once."""
+        return self._once("series", lambda: [self._series("ORDER BY trial, rowid")])[0]
+
+    def _series(self, which: str, *values: object) -> dict[int, list[Series]]:
+        query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - our own words
+        found: dict[int, list[Series]] = {}
+        for number, place, name, at_s, read in self._read(reading.SERIES, "series", query, values):
+            if len(at_s) != len(read):
                 told = f"{self.directory} is damaged: trial {number}: {place} {name} has no value for each time"
                 raise RunDirectoryError(told)
-        return [(number, Series(place, name, at_s, values)) for number, place, name, at_s, values in rows]
+            found.setdefault(number, []).append(Series(place, name, at_s, read))
+        return found
 
     def histograms(self) -> list[tuple[int, str, str]]:
         """Every latency histogram of a trial that ended well: trial, metric, encoded."""
@@ -268,9 +276,14 @@ class RunStore:
         return self._read(reading.HISTOGRAMS, "histograms", query)
 
     def _rows(
-        self, kind: TypeAdapter[list[Row]], made: type[Stored], what: str, of: str, values: tuple[str, ...] = ()
+        self,
+        kind: TypeAdapter[list[Row]],
+        made: Callable[..., Stored],
+        what: str,
+        of: str,
+        values: tuple[str, ...] = (),
     ) -> list[Stored]:
-        columns = ", ".join(made._fields)  # type: ignore[attr-defined]  # a NamedTuple: its fields are the columns
+        columns = ", ".join(made._fields)  # type: ignore[attr-defined]  # of a NamedTuple
         rows = self._read(kind, what, f"SELECT {columns} FROM {of}", values)  # noqa: S608 - our own names
         return [made(*row) for row in rows]
 
