@@ -1,5 +1,6 @@
 """No unit test starts a process or touches the user's cache: only those marked ``real`` may."""
 
+import itertools
 import os
 import secrets
 import subprocess
@@ -7,9 +8,12 @@ import subprocess
 import pytest
 from hypothesis import settings
 
+from weighbridge.store import database
+
 settings.register_profile("shared-machine", deadline=None)  # how long an example takes says nothing on one
 settings.load_profile("shared-machine")
 
+NUMBERS = itertools.count(1)
 FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 
 
@@ -30,4 +34,6 @@ def _no_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(subprocess, "Popen", refuse)
     for name in FORBIDDEN:
         monkeypatch.setattr(os, name, refuse)
-    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path_factory.mktemp("cache", numbered=True)))
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / str(next(NUMBERS))))
+    # no made-up run has to outlive a power cut: waiting for the disk was half of the time of their tests
+    monkeypatch.setattr(database, "SETTINGS", ("foreign_keys=ON", "journal_mode=WAL", "synchronous=OFF"))
