@@ -4,7 +4,6 @@ Usable without the rest of Weighbridge. Nothing here reads or writes anything, k
 The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
 """
 
-from weighbridge.statistics.classic import ClassicTests, PairedT, TwoSample, classic_tests
 from weighbridge.statistics.comparison import LOOKS_SHARE, compare
 from weighbridge.statistics.cost import (
     Better,
@@ -28,18 +27,14 @@ __all__ = [
     "LOOKS_SHARE",
     "SLOW",
     "Better",
-    "ClassicTests",
     "Cost",
     "Decision",
     "Flags",
     "Interval",
-    "PairedT",
     "Scale",
     "SlowRuns",
     "Trend",
-    "TwoSample",
     "Verdict",
-    "classic_tests",
     "compare",
     "compare_percentiles",
     "cost_difference",
