@@ -1,6 +1,7 @@
 """Who may use whom (docs/design.md, section 5), read from the imports; and the size of modules."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,14 @@ NEVER: dict[str, set[str]] = {
 }
 
 
+parsed = cache(ast.parse)
+
+
+@cache
 def imported(text: str, package: str = "weighbridge") -> set[str]:
     """The full names of everything that a module imports, wherever in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -122,7 +127,7 @@ def test_only_the_cli_catches_every_failure():
     for path in MODULES:
         if _part(path) == "cli":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path.read_text())):
             if isinstance(node, ast.ExceptHandler):
                 assert "WeighbridgeError" not in (ast.unparse(node.type) if node.type else ""), path
 
@@ -136,9 +141,7 @@ def test_model_does_no_input_or_output():
     for path in (SOURCE / "model").glob("*.py"):
         roots = {name.split(".")[0] for name in imported(path.read_text())}
         assert not roots & {"os", "socket", "sqlite3", "shutil", "subprocess", "tempfile", "io"}, path
-        calls = [
-            ast.unparse(node.func) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
-        ]
+        calls = [ast.unparse(node.func) for node in ast.walk(parsed(path.read_text())) if isinstance(node, ast.Call)]
         assert not [name for name in calls if name.split(".")[-1] in {"open", "read_text", "write_text", "print"}], (
             path
         )

@@ -1,20 +1,15 @@
 """What the endpoint tells of a run, in the format that Prometheus reads; nothing of it needs a network."""
 
 import errno
-import gzip
-import socket
-import threading
-from wsgiref.util import setup_testing_defaults
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry, generate_latest, make_wsgi_app
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from weighbridge.errors import Unavailable
 from weighbridge.live import server
-from weighbridge.live.answers import Kept
 from weighbridge.live.families import Families
 from weighbridge.live.server import address_of, serving
 from weighbridge.live.state import Live
@@ -203,45 +198,44 @@ def test_any_text_is_a_loopback_address_or_a_sentence(text: str):
 
 
 class Served:
-    """Stands in for the server, which listens on a real port."""
+    """Stands in for the server, which listens on a real port, and for its thread."""
 
     server_port = 4711
 
-    def __init__(self, *made: object) -> None:
-        self.made, self.ends = made, threading.Event()
+    def __init__(self) -> None:
         self.did: list[str] = []
 
-    def serve_forever(self) -> None:
-        self.ends.wait(5)
-        self.did.append("ended")
-
     def shutdown(self) -> None:
-        self.ends.set()
+        self.did.append("ended")
 
     def server_close(self) -> None:
         self.did.append("closed")
 
+    def join(self) -> None:
+        self.did.append("joined")
 
-def test_it_is_served_and_ended(monkeypatch: pytest.MonkeyPatch):
-    made: list[Served] = []
 
-    def make(*arguments):
-        made.append(Served(*arguments))
-        return made[0]
+def test_it_is_served_and_ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    served, made = Served(), []
 
-    monkeypatch.setattr(server, "make_server", make)
+    def start(*arguments):
+        made.append(arguments)
+        return served, served
+
+    monkeypatch.setattr(server, "start_http_server", start)
     live = Live()
     with pytest.raises(KeyError), serving(("::1", 0), live) as url:
         assert url == "http://[::1]:4711/metrics"
-        host, port, application, kind, _ = made[0].made
-        assert (host, port, kind.address_family) == ("::1", 0, socket.AF_INET6)
-        status, headers, body = answer(application)
-        assert status == "200 OK" and "text/plain" in dict(headers)["Content-Type"]
+        ((port, host, registry),) = made
+        assert (port, host) == (0, "::1")
+        body = generate_latest(registry)
         assert b"weighbridge_block 0.0" in body and b"python_info" not in body, "a registry of its own"
         live.begins(NATIVE, 0, 1, 60.0)
-        assert b"weighbridge_block 3.0" in answer(application)[2]
+        assert b"weighbridge_block 3.0" in generate_latest(registry)
+        served.handle_error(None, ("::1", 1))  # somebody hung up
         raise KeyError
-    assert sorted(made[0].did) == ["closed", "ended"]
+    assert served.did == ["ended", "closed", "joined"]
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -253,7 +247,7 @@ def test_an_address_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch, number: 
     def make(*_: object) -> None:
         raise OSError(number, "Cannot assign requested address")
 
-    monkeypatch.setattr(server, "make_server", make)
+    monkeypatch.setattr(server, "start_http_server", make)
     with pytest.raises(Unavailable, match=words), serving(("127.0.0.1", 80), Live()):
         pass
 
@@ -261,51 +255,14 @@ def test_an_address_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch, number: 
 # -- scrapes -------------------------------------------------------------------------------------------
 
 
-def answer(application, path: str = "/metrics", query: str = "", method: str = "GET", **headers: str):
-    """What a request gives: status, headers, body."""
-    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
-    setup_testing_defaults(environ)
-    environ |= {f"HTTP_{name.upper()}": value for name, value in headers.items()}
-    told: list = []
-    body = b"".join(application(environ, lambda status, headers: told.extend((status, headers))))
-    told[1].append(("Date", "today"))  # as the server does
-    return told[0], told[1], body
-
-
 def test_a_second_scrape_in_one_trial_computes_nothing():
-    live, asked = Live(), []
-    registry = CollectorRegistry(auto_describe=True)
-    registry.register(Families(lambda: asked.append(1) or live.now()))
-    application = Kept(make_wsgi_app(registry), lambda: live.version)
+    live = Live()
+    families = Families(live.now)
     live.begins(NATIVE, 0, 1, 60.0)
-    asked.clear()
-    first = answer(application)
-    assert answer(application) == first and len(asked) == 1
-    assert [name for name, _ in first[1]].count("Date") == 1
-    assert gzip.decompress(answer(application, accept_encoding="gzip")[2]) == first[2]
-    assert answer(application, accept="application/openmetrics-text")[2].endswith(b"# EOF\n")
-    assert len(asked) == 3
+    first = families.collect()
+    assert families.collect() is first
     live.ended(ended())
-    assert b"weighbridge_measurement{" in answer(application)[2]
+    second = families.collect()
+    assert second is not first and {"weighbridge_measurement"} <= {family.name for family in second}
     live.looked(10, [])
-    assert b"weighbridge_precision_blocks 10.0" in answer(application)[2]
-
-
-def test_what_is_asked_by_name_is_not_kept():
-    live = Live()
-    registry = CollectorRegistry(auto_describe=True)
-    registry.register(Families(live.now))
-    application = Kept(make_wsgi_app(registry), lambda: live.version)
-    whole = answer(application)[2]
-    part = answer(application, query="name[]=weighbridge_block")[2]
-    assert b"weighbridge_block" in part and len(part) < len(whole)
-    assert answer(application)[2] == whole
-    assert answer(application, method="POST")[0].startswith("405")
-
-
-def test_many_kinds_of_clients_are_answered_and_few_kept():
-    live = Live()
-    application = Kept(make_wsgi_app(CollectorRegistry()), lambda: live.version)
-    for number in range(50):
-        assert answer(application, path=f"/{number}")[0] == "200 OK"
-    assert len(application._answers) <= 8
+    assert families.collect() is not second

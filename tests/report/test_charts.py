@@ -78,12 +78,3 @@ def test_colours_are_the_same_everywhere(run):
     scheme = charts.colours(analysis)
     assert scheme["native"] == charts.BASELINE and scheme["native-again"] == charts.AA_ARM
     assert scheme["e0"] == scheme["e7"] == charts.PALETTE[0]
-
-
-def test_charts_are_written_as_files(run, tmp_path):
-    analysis = analyse(run(costs={"bridge": 1.25}, workloads=[Workload("tcp", TCP.metrics[:1])]))
-    paths = charts.write_charts(analysis, tmp_path / "charts", "svg")
-    assert [p.name for p in paths] == ["overview.svg", "01-cost.svg", "01-runs.svg", "01-distribution.svg"]
-    assert all(p.read_text().startswith("<svg") for p in paths)
-    png = charts.write_charts(analysis, tmp_path / "charts", "png")[0]
-    assert png.read_bytes().startswith(b"\x89PNG")

@@ -206,7 +206,7 @@ def test_percentiles_are_those_of_all_requests_and_never_averages(run):
 
     store = run(costs={"bridge": 1.5}, histograms={"put_latency": 3e-4}, blocks=10)
     (report,) = analyse(store).latencies
-    arms = {trial["id"]: trial["environment"] for trial in store.trials()}
+    arms = {trial.id: trial.environment for trial in store.trials()}
     mine = [HdrHistogram.decode(encoded) for trial, _, encoded in store.histograms() if arms[trial] == "bridge"]
     whole = merge_histograms(mine)
     bridge = next(row for row in report.rows if row.environment == "bridge")

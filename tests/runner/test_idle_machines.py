@@ -51,16 +51,16 @@ def test_it_is_looked_at_first_and_then_between_blocks(
     assert looks == [set()] * expected, "nobody was awake"
     with RunStore(tmp_path / "run") as store:
         assert sum(scope == "idle" for scope, *_ in store.facts()) == 2 * expected
-        solo = {trial["id"] for trial in store.trials() if trial["workload"] == "cpu"}
-        told = {sample["trial"] for sample in store.samples() if sample["name"] == "idle_cpus"}
-        assert told == {trial["id"] for trial in store.trials()} - solo
+        solo = {trial.id for trial in store.trials() if trial.workload == "cpu"}
+        told = {sample.trial for sample in store.samples() if sample.name == "idle_cpus"}
+        assert told == {trial.id for trial in store.trials()} - solo
 
 
 def test_without_meters_nobody_looks(world: World, looks: list[set[str]], tmp_path: Path):
     run(tmp_path, study(blocks=1))
     assert looks == []
     with RunStore(tmp_path / "run") as store:
-        assert not [sample for sample in store.samples() if sample["name"] in ("measured_busy_s", "idle_cpus")]
+        assert not [sample for sample in store.samples() if sample.name in ("measured_busy_s", "idle_cpus")]
 
 
 def test_nobody_looks_for_programs_without_a_counterpart(world: World, looks: list[set[str]], tmp_path: Path):
@@ -74,7 +74,7 @@ def test_a_machine_that_tells_nothing_is_no_reason_to_fail(
     monkeypatch.setattr(sites, "reader_of", lambda host, here: lambda path: b"")
     run(tmp_path, metered(study(blocks=1)))
     with RunStore(tmp_path / "run") as store:
-        assert {trial["outcome"] for trial in store.trials()} == {"ok"}
+        assert {trial.outcome for trial in store.trials()} == {"ok"}
         assert not [scope for scope, *_ in store.facts() if scope == "idle"]
 
 
@@ -83,4 +83,4 @@ def test_reading_a_site_does_not_need_its_network(world: World, looks: list[set[
     run(tmp_path, metered(study(blocks=1)))
     assert isinstance(world.sites[0], FakeSite)
     with RunStore(tmp_path / "run") as store:
-        assert not [sample for sample in store.samples() if str(sample["name"]).startswith("tcp_")]
+        assert not [sample for sample in store.samples() if str(sample.name).startswith("tcp_")]

@@ -47,7 +47,7 @@ def go(path: Path, made, told: Told | None = None) -> Counter[str]:
 
 def counted(path: Path) -> Counter[str]:
     with RunStore(path / "run") as store:
-        return Counter(str(trial["environment"]) for trial in store.trials())
+        return Counter(str(trial.environment) for trial in store.trials())
 
 
 def test_a_precise_comparison_stops_at_the_first_look(world: World, tmp_path: Path):
@@ -83,7 +83,7 @@ def test_each_workload_has_its_own_end(world: World, tmp_path: Path):
     world.act = act
     go(tmp_path, study("net: {kind: fake}, cpu: {kind: fake-solo}", repetitions="target: 2%, max: 13"))
     with RunStore(tmp_path / "run") as store:
-        assert Counter(str(trial["workload"]) for trial in store.trials()) == {"net": 4 * 13, "cpu": 4 * 10}
+        assert Counter(str(trial.workload) for trial in store.trials()) == {"net": 4 * 13, "cpu": 4 * 10}
 
 
 def test_a_continued_run_comes_to_the_same_schedule(world: World, tmp_path: Path):
@@ -92,7 +92,7 @@ def test_a_continued_run_comes_to_the_same_schedule(world: World, tmp_path: Path
 
     def values(path: Path) -> list[tuple[object, ...]]:
         with RunStore(path / "run") as store:
-            return [(trial["block"], trial["environment"]) for trial in store.trials()]
+            return [(trial.block, trial.environment) for trial in store.trials()]
 
     def interrupt(trial) -> None:
         if trial.block == 12:

@@ -57,16 +57,17 @@ def go(world: World, path: Path, ask) -> Told:
 def saved(path: Path):
     """The trials with the flags that are about Prometheus (the machine may have its own), and the series."""
     with RunStore(path / "run") as store:
-        trials = store.trials()
-        for row in trials:
-            row["flags"] = [flag for flag in row["flags"] if flag.code == FlagCode.PROMETHEUS]
+        trials = [
+            row._replace(flags=tuple(flag for flag in row.flags if flag.code == FlagCode.PROMETHEUS))
+            for row in store.trials()
+        ]
         return trials, [series for _, series in store.series()]
 
 
 def test_its_series_are_saved_with_each_trial(world: World, tmp_path: Path):
     told = go(world, tmp_path, lambda _, parameters: (200, body(parameters)))
     trials, series = saved(tmp_path)
-    assert {row["outcome"] for row in trials} == {"ok"} and [row["flags"] for row in trials] == [[]] * 4
+    assert {row.outcome for row in trials} == {"ok"} and [row.flags for row in trials] == [()] * 4
     assert [(each.place, each.name, each.values) for each in series] == [(PROMETHEUS, "load 1", (0.5,))] * 4
     assert all(record.series for record in told.records), "who watches the run is told of them too"
 
@@ -82,16 +83,16 @@ def test_a_server_that_goes_away_is_a_flag_and_no_failure(world: World, tmp_path
 
     go(world, tmp_path, ask)
     trials, series = saved(tmp_path)
-    assert {row["outcome"] for row in trials} == {"ok"} and len(series) == 2
+    assert {row.outcome for row in trials} == {"ok"} and len(series) == 2
     flag = Flag(FlagCode.PROMETHEUS, text="no samples of load: the server does not answer (Connection refused)")
-    assert [row["flags"] for row in trials] == [[], [], [flag], [flag]]
+    assert [row.flags for row in trials] == [(), (), (flag,), (flag,)]
 
 
 def test_a_trial_that_failed_has_its_series_too(world: World, tmp_path: Path):
     failing(world, (1, "one"))
     go(world, tmp_path, lambda _, parameters: (200, body(parameters)))
     trials, series = saved(tmp_path)
-    assert [row["outcome"] for row in trials].count(Outcome.PROGRAM_FAILED) == 1
+    assert [row.outcome for row in trials].count(Outcome.PROGRAM_FAILED) == 1
     assert len(series) == len(trials)
 
 

@@ -102,10 +102,10 @@ def test_a_failed_trial_is_recorded_and_its_whole_block_is_run_again(world: Worl
     assert sorted(trial.environment for trial in again) == sorted(ARMS)
     assert len(outcomes) == 12 + 4
     with RunStore(tmp_path / "run") as store:
-        (row,) = [row for row in store.trials() if row["outcome"] != "ok"]
-        assert "it broke" in str(row["message"])
-        (process,) = [process for process in store.processes() if process["trial"] == row["id"]]
-        assert (tmp_path / "run" / str(process["stderr"])).read_bytes() == b"it broke"
+        (row,) = [row for row in store.trials() if row.outcome != "ok"]
+        assert "it broke" in str(row.message)
+        (process,) = [process for process in store.processes() if process.trial == row.id]
+        assert (tmp_path / "run" / str(process.stderr)).read_bytes() == b"it broke"
     assert any("repeating block" in line for line in told.lines)
 
 

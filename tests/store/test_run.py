@@ -61,17 +61,17 @@ def test_a_trial_comes_back_as_it_was(run: Path):
     with RunStore(run) as store:
         assert store.finished() == {record().trial: Outcome.OK}
         (trial,) = store.trials()
-        assert trial["flags"] == FLAGS
-        assert (trial["started_at"], trial["duration_s"], trial["measured_s"]) == (1001.0, 1.25, 1.0)
+        assert trial.flags == FLAGS
+        assert (trial.started_at, trial.duration_s, trial.measured_s) == (1001.0, 1.25, 1.0)
         assert [(v.metric, v.unit, v.better, v.value) for v in store.values()] == [
             ("throughput", "Mbit/s", "higher", 5.0), ("jitter", "ms", "lower", 0.0)]  # fmt: skip
         assert store.values()[0].level == level_text(LEVEL) == '{"clients": "10", "pipeline": "1"}'
         assert store.values()[0].flags == FLAGS
         (process,) = store.processes()
-        assert process["argv"] == ["iperf3", "-c", "ü x"]
-        assert (run / str(process["stdout"])).read_bytes() == b"\x00out\xff"
-        assert (run / str(process["stderr"])).read_bytes() == b"err"
-        assert [(s["site"], s["name"], s["value"]) for s in store.samples()] == [
+        assert process.argv == ["iperf3", "-c", "ü x"]
+        assert (run / str(process.stdout)).read_bytes() == b"\x00out\xff"
+        assert (run / str(process.stderr)).read_bytes() == b"err"
+        assert [(s.site, s.name, s.value) for s in store.samples()] == [
             ("host", "busy_s", 0.5), ("client", "cpu_s", 0.25)]  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_a_failed_trial_is_kept_with_its_message_and_gives_no_values(tmp_path: P
     with RunStore(tmp_path) as store:
         assert store.values() == []
         assert store.finished() == {record().trial: outcome}
-        assert store.trials()[0]["message"] == "it's ü\n'); DROP TABLE trial"
+        assert store.trials()[0].message == "it's ü\n'); DROP TABLE trial"
 
 
 def test_a_trial_is_there_at_once_for_others_and_after_a_kill(run: Path, tmp_path: Path):

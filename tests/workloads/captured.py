@@ -1,6 +1,7 @@
 """Real outputs in ``data/``, each with what the tool itself printed. See data/README.md for where they come from."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ def ended(stdout: bytes = b"", stderr: bytes = b"", returncode: int = 0) -> Comp
     return Completed(argv=("x",), returncode=returncode, stdout=stdout, stderr=stderr, duration_s=1.0)
 
 
+@cache
 def data(name: str) -> bytes:
     """One captured output."""
     return (DATA / name).read_bytes()

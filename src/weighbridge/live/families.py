@@ -20,15 +20,24 @@ COMPARED = ("cell", "environment")
 
 
 class Families:
-    """A collector of the client library: asks for the moment when it is scraped, and at no other time."""
+    """A collector of the client library: asks for the moment when it is scraped, and at no other time.
+
+    What it made of a moment is kept: to a second scrape in one trial nothing is computed again.
+    """
 
     def __init__(self, now: Callable[[], Moment], study: str = "") -> None:
         self._now = now
         self._about = (metadata.version("weighbridge"), study)
+        self._kept: tuple[Moment, tuple[Metric, ...]] | None = None
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> tuple[Metric, ...]:
         """Every metric."""
-        moment = self._now()
+        moment, kept = self._now(), self._kept
+        if kept is None or kept[0] is not moment:
+            self._kept = kept = moment, tuple(self._made_of(moment))
+        return kept[1]
+
+    def _made_of(self, moment: Moment) -> Iterator[Metric]:
         info = _gauge("info", "Which study runs, and in which version of Weighbridge", ("version", "study"))
         info.add_metric(self._about, 1)
         yield info

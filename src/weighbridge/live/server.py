@@ -3,17 +3,12 @@
 import errno
 import ipaddress
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
-from prometheus_client.exposition import ThreadingWSGIServer
+from prometheus_client import CollectorRegistry, start_http_server
 
 from weighbridge.errors import Unavailable
-from weighbridge.live.answers import Kept
 from weighbridge.live.families import Families
 from weighbridge.live.state import Live
 
@@ -40,40 +35,28 @@ def address_of(text: str) -> tuple[str, int]:
     return host, port
 
 
-class _Server(ThreadingWSGIServer):
-    def handle_error(self, *_: object) -> None:
-        """Say nothing: who hangs up in the middle is no failure of the run."""
-
-
-class _Server6(_Server):
-    address_family = socket.AF_INET6
-
-
-class _Quiet(WSGIRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing of a scrape."""
-
-
 @contextmanager
 def serving(address: tuple[str, int], live: Live, study: str = "") -> Iterator[str]:
     """Serve what there is to tell of the run, and give the URL. Raises Unavailable where that address is taken."""
     registry = CollectorRegistry(auto_describe=True)
     registry.register(Families(live.now, study))
-    answers = Kept(make_wsgi_app(registry), lambda: live.version)
     host, port = address
-    kind, shown = (_Server6, f"[{host}]") if ":" in host else (_Server, host)
+    shown = f"[{host}]" if ":" in host else host
     try:
-        server = make_server(host, port, answers, kind, _Quiet)
+        server, thread = start_http_server(port, host, registry)
     except OSError as error:
         raise Unavailable(f"metrics cannot be served on {shown}:{port}: {_why(error)}") from error
-    thread = Thread(target=server.serve_forever, name="metrics", daemon=True)
-    thread.start()
+    server.handle_error = _say_nothing  # type: ignore[method-assign, assignment]
     try:
         yield f"http://{shown}:{server.server_port}/metrics"
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _say_nothing(*_: object) -> None:
+    """Who hangs up in the middle of a scrape is no failure of the run."""
 
 
 def _why(error: OSError) -> str:

@@ -44,25 +44,26 @@ class Live:
     """Notes how a session goes on. Implements ``Progress`` of the session; ``now`` may be asked by any thread."""
 
     def __init__(self) -> None:
-        self.version = 0
-        """How often something was noted: what was told at the same count is still true."""
         self._lock = threading.Lock()
         self._outcomes = Counter(dict.fromkeys(Outcome, 0))
         self._lasted: dict[Where, tuple[float, float]] = {}
         self._measurements: dict[tuple[Where, str], Measurement] = {}
         self._standings: dict[tuple[str, str], Standing] = {}
         self._moment = Moment(time.time())
+        self._copied: Moment | None = None
 
     def now(self) -> Moment:
-        """The run at this moment."""
+        """The run at this moment: the same object until something is noted."""
         with self._lock:
-            return replace(
-                self._moment,
-                outcomes=dict(self._outcomes),
-                lasted=dict(self._lasted),
-                measurements=dict(self._measurements),
-                standings=dict(self._standings),
-            )
+            if self._copied is None:
+                self._copied = replace(
+                    self._moment,
+                    outcomes=dict(self._outcomes),
+                    lasted=dict(self._lasted),
+                    measurements=dict(self._measurements),
+                    standings=dict(self._standings),
+                )
+            return self._copied
 
     def say(self, text: str) -> None:
         """Words are for people: nothing is noted."""
@@ -70,7 +71,7 @@ class Live:
     def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """Note which trial runs, and how many there are."""
         with self._lock:
-            self.version += 1
+            self._copied = None
             self._moment = replace(
                 self._moment, current=trial, current_began_at=time.time(), block=trial.block, done=done,
                 planned=max(total, done),
@@ -80,7 +81,7 @@ class Live:
         """Note what came of a trial. Its programs' outputs are not kept."""
         at = where(record.trial)
         with self._lock:
-            self.version += 1
+            self._copied = None
             done = self._moment.done + 1
             self._moment = replace(
                 self._moment, current=None, done=done, planned=max(self._moment.planned, done),
@@ -94,6 +95,6 @@ class Live:
     def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """Note how precise each comparison is."""
         with self._lock:
-            self.version += 1
+            self._copied = None
             self._moment = replace(self._moment, looked_after=blocks)
             self._standings.update({(each.cell, each.environment): each for each in standings})

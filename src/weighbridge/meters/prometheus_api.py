@@ -66,14 +66,14 @@ def connection(url: str) -> Iterator[Ask]:
 
 def read(some: Callable[[int], bytes], deadline: float) -> bytes:
     """Read all until the deadline (time.monotonic). MeterFailed for an answer that is too long, or drips."""
-    body = b""
+    body = bytearray()
     while part := some(2**16):
         body += part
         if len(body) > LARGEST_ANSWER:
             raise MeterFailed(f"the answer is longer than {LARGEST_ANSWER // 2**20} MiB")
         if time.monotonic() > deadline:
             raise MeterFailed(f"the answer takes longer than {ANSWER_S:g} s")
-    return body
+    return bytes(body)
 
 
 def reason(error: Exception) -> str:

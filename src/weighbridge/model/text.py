@@ -5,6 +5,8 @@ from unicodedata import category
 
 def printable(text: str) -> str:
     """The text without control characters, which could steer a terminal, nor parts of characters; lines are kept."""
+    if text.replace("\n", "").replace("\t", "").isprintable():  # nearly all
+        return text
     hidden = {
         ord(c): "\N{REPLACEMENT CHARACTER}" for c in set(text) if c not in "\n\t" and category(c).startswith("C")
     }

@@ -58,6 +58,7 @@ def analyse(store: RunStore) -> Analysis:
     context = remarks.Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
         packet_sizes(facts), kept, readings(store), interrupt_times(facts), limits, broken, paths, changed,
+        remarks.by_cell(trials),
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -92,26 +93,14 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
     values: dict[int, dict[str, float]] = {}
     for value in measured:
         values.setdefault(value.trial_id, {})[value.metric] = value.value
-    rows = sorted(store.trials(), key=lambda row: (cast(float, row["started_at"]), cast(int, row["id"])))
     return tuple(
         TrialRow(
-            id=cast(int, row["id"]),
-            order=order,
-            block=cast(int, row["block"]),
-            attempt=cast(int, row["attempt"]),
-            environment=str(row["environment"]),
-            workload=str(row["workload"]),
-            level=str(row["level"]),
-            label=labels.get((str(row["workload"]), str(row["level"])), str(row["workload"])),
-            outcome=str(row["outcome"]),
-            message=str(row["message"]),
-            started_at=cast(float, row["started_at"]),
-            duration_s=cast(float, row["duration_s"]),
-            flags=cast(tuple[Flag, ...], row["flags"]),
-            values=values.get(cast(int, row["id"]), {}),
+            row.id, order, row.block, row.attempt, row.environment, row.workload, row.level,
+            labels.get((row.workload, row.level), row.workload), str(row.outcome), row.message, row.started_at,
+            row.duration_s, row.flags, values.get(row.id, {}),
         )
-        for order, row in enumerate(rows, 1)
-    )
+        for order, row in enumerate(sorted(store.trials(), key=lambda row: (row.started_at, row.id)), 1)
+    )  # fmt: skip
 
 
 def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, str, str], list[Flag | None]]:

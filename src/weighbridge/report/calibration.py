@@ -77,7 +77,7 @@ def summary(stores: Sequence[RunStore]) -> dict[str, Any]:
     for store in stores:
         found = readings(store)
         trials = store.trials()
-        spent = sum(cast(float, trial["duration_s"]) for trial in trials)
+        spent = sum(trial.duration_s for trial in trials)
         visible = smallest_visible(found, spent, len(found))
         for reading in found:
             row = {"what": reading.what, "weight": reading.weight, "true": reading.true, "read": reading.read}

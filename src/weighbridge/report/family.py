@@ -39,7 +39,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from weighbridge.report.content import MetricReport, Trust
-from weighbridge.statistics import LOOKS_SHARE, Cost, Verdict, holm
+from weighbridge.statistics import LOOKS_SHARE, Cost, Verdict, holm, t_test_p_value
 
 ALPHA = 0.05
 """Chance of any false "different" in a report."""
@@ -72,9 +72,7 @@ def family_p_value(values: Paired, cost: Cost, looks: int) -> float:
     if max(differences) - min(differences) <= SAME * max(abs(each) for each in differences):
         p_value = 2.0 ** (1 - len(differences)) if differences[0] else 1.0
     else:
-        from scipy.stats import ttest_1samp
-
-        p_value = float(ttest_1samp(differences, 0.0).pvalue)
+        p_value = t_test_p_value(differences)
     return min(1.0, p_value / (LOOKS_SHARE if looks > 1 else 1.0))
 
 

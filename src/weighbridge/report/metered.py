@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from weighbridge.model.trial import PROMETHEUS, Series
 
@@ -69,20 +70,17 @@ def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[Key,
     parts: dict[str, dict[str, Readings]] = {}
     owners: dict[str, str] = {}  # of two variants of one host in a trial, the first: it is one machine
     for each in series:
-        place = place_of(each.place, hosts)
+        place = place_of(each.place, tuple(hosts))
         if owners.setdefault(place, each.place) != each.place:
             continue
         read = dict(zip(each.at_s, each.values, strict=True))
-        if place == PROMETHEUS:
-            found[Key(PROMETHEUS, each.name)] = read
-        elif match := _NETWORK.fullmatch(each.name):
-            _join(found, Key(place, IN if match[1] == "receive" else OUT), read, busiest=True)
-        elif match := _DISK.fullmatch(each.name):
-            _join(found, Key(place, READ if match[1] == "read" else WRITTEN), read, busiest=True)
-        elif place.startswith(HOST) and (match := _KIND.fullmatch(each.name)) and match[1] in KINDS:
-            _join(found, Key(place, CPU, KINDS[match[1]]), read)
-        else:
+        key = _key_of(place, each.name)
+        if key is None:
             parts.setdefault(place, {})[each.name] = read
+        elif key.place == PROMETHEUS:
+            found[key] = read
+        else:
+            _join(found, key, read, busiest=key.what != CPU)
     for place, mine in parts.items():
         found |= _of_a_place(place, mine)
     for key, read in [each for each in found.items() if each[0].kind in BUSY]:
@@ -90,7 +88,22 @@ def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[Key,
     return found
 
 
-def place_of(place: str, hosts: Sequence[str] = ()) -> str:
+@lru_cache(maxsize=4096)  # each trial has the same series
+def _key_of(place: str, name: str) -> Key | None:
+    """What a series is a part of; None for one of a site's own CPU time or of memory."""
+    if place == PROMETHEUS:
+        return Key(PROMETHEUS, name)
+    if match := _NETWORK.fullmatch(name):
+        return Key(place, IN if match[1] == "receive" else OUT)
+    if match := _DISK.fullmatch(name):
+        return Key(place, READ if match[1] == "read" else WRITTEN)
+    if place.startswith(HOST) and (match := _KIND.fullmatch(name)) and match[1] in KINDS:
+        return Key(place, CPU, KINDS[match[1]])
+    return None
+
+
+@lru_cache(maxsize=1024)
+def place_of(place: str, hosts: tuple[str, ...] = ()) -> str:
     """A series' place as it is shown: roles in words; an environment's own host under its host's name."""
     if place.startswith(HOST):
         name = place.removeprefix(HOST)
@@ -116,7 +129,10 @@ def _of_a_place(place: str, mine: dict[str, Readings]) -> dict[Key, Readings]:
 
 def _join(found: dict[Key, Readings], key: Key, read: Readings, *, busiest: bool = False) -> None:
     """Add readings to what is there (or keep the larger ones), moment by moment."""
-    whole = found.setdefault(key, {})
+    whole = found.get(key)
+    if whole is None:
+        found[key] = {at: max(0.0, value) for at, value in read.items()} if busiest else dict(read)
+        return
     for at, value in read.items():
         whole[at] = max(whole.get(at, 0.0), value) if busiest else whole.get(at, 0.0) + value
 

@@ -6,8 +6,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from weighbridge.model.text import printable
@@ -43,9 +43,9 @@ class Process:
 
 def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
     """Give the processes of each trial; links to raw outputs are relative to the page at `path`."""
-    rows: list[Any] = store.processes()
-    files = [(row, name) for row in rows for name in ("stdout", "stderr")]
-    sizes = {row[name]: _size(store.directory, row[name]) for row, name in files}
+    rows = store.processes()
+    there, folder = _sizes(store.directory), _link(store.directory, path)
+    sizes = {file: there.get(file, 0) for row in rows for file in (row.stdout, row.stderr)}
     limit = EXCERPT_BYTES
     while limit > 256 and sum(min(size, limit) for size in sizes.values()) > ALL_EXCERPTS_BYTES:
         limit //= 2
@@ -54,17 +54,15 @@ def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
         outputs = tuple(
             Output(
                 name,
-                _link(store.directory / row[name], path),
-                sizes[row[name]],
-                _excerpt(store.directory, row[name], limit),
+                f"{folder}/{quote(file)}",
+                sizes[file],
+                _excerpt(store.directory, file, limit),
             )
-            for name in ("stdout", "stderr")
-            if sizes[row[name]]
+            for name, file in (("stdout", row.stdout), ("stderr", row.stderr))
+            if sizes[file]
         )
-        command = shlex.join(str(word) for word in row["argv"])
-        found.setdefault(row["trial"], []).append(
-            Process(row["role"], command, row["returncode"], row["duration_s"], outputs)
-        )
+        command = " ".join(map(_quoted, row.argv))
+        found.setdefault(row.trial, []).append(Process(row.role, command, row.returncode, row.duration_s, outputs))
     return found
 
 
@@ -90,9 +88,23 @@ def _opened(run: Path, name: object) -> Iterator[int | None]:
                 os.close(descriptor)
 
 
-def _size(run: Path, name: object) -> int:
-    with _opened(run, name) as file:
-        return 0 if file is None else os.fstat(file).st_size
+def _sizes(run: Path) -> dict[str, int]:
+    """The size of each regular file of the run's own that is an output: ``raw/NAME`` -> bytes."""
+    found: dict[str, int] = {}
+    with suppress(OSError):
+        within = os.open(run / "raw", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            with os.scandir(within) as files:
+                for file in files:
+                    about = file.stat(follow_symlinks=False)
+                    if stat.S_ISREG(about.st_mode):
+                        found[f"raw/{file.name}"] = about.st_size
+        finally:
+            os.close(within)
+    return found
+
+
+_quoted = cache(shlex.quote)  # the same words in each trial
 
 
 def _link(target: Path, page: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from weighbridge.model.ladder import Rung
@@ -103,11 +104,17 @@ def meters_hz(store: RunStore) -> float:
 
 def study_file(text: str, key: str) -> dict[str, Any]:
     """Give what a study's text says under a key, as a mapping; empty where it says nothing or cannot be read."""
+    found = _parsed(text)
+    part = found.get(key) if isinstance(found, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+@lru_cache(maxsize=4)  # a report asks for several keys of one text
+def _parsed(text: str) -> object:
     from ruamel.yaml import YAML
 
     try:
-        found = YAML(typ="safe").load(text)
+        found: object = YAML(typ="safe").load(text)
     except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
-        return {}
-    part = found.get(key) if isinstance(found, dict) else None
-    return part if isinstance(part, dict) else {}
+        return None
+    return found

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import cast
 
+from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.report.plan import FASTEST_HZ, meters_hz
 from weighbridge.store.run import RunStore
@@ -37,9 +37,7 @@ class Readings:
 
 def readings(store: RunStore) -> Readings | None:
     """How often the meters of a run read; None where its trials have no readings over time."""
-    measured = {
-        cast(int, row["id"]): cast(float, row["measured_s"]) for row in store.trials() if row["outcome"] == "ok"
-    }
+    measured = {trial.id: trial.measured_s for trial in store.trials() if trial.outcome is Outcome.OK}
     first = next(iter(measured), None)
     if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
         return None

@@ -79,6 +79,26 @@ class Context:
     paths: Paths = field(default_factory=Paths)
     extended: tuple[Remark, ...] = ()
     """That the number of blocks was changed after the run had begun."""
+    cells: Mapping[tuple[str, str], Sequence[TrialRow]] | None = None
+    """`trials` by workload and level, as `by_cell` gives them; it saves time."""
+    known: dict[tuple[str, ...], list[Remark]] = field(default_factory=dict)
+    """What was said of an arm before: an arm is in many comparisons."""
+
+    def of_cell(self, workload: str, level: str) -> Sequence[TrialRow]:
+        """Give the trials of a workload at a level."""
+        cells = by_cell(self.trials) if self.cells is None else self.cells
+        return cells.get((workload, level), ())
+
+    def about_arm(self, report: MetricReport, environment: str) -> list[Remark]:
+        """Give what is to be known of an environment's own values of a metric and of its trials."""
+        arm = report.workload, report.level, environment
+        series = (*arm, report.metric)
+        if series not in self.known:
+            mine = [trial for trial in self.of_cell(*arm[:2]) if trial.environment == environment]
+            self.known[series] = _about_series(report.metric, environment, mine)
+            if arm not in self.known:
+                self.known[arm] = _about_trials(environment, mine, self.broken.get(arm))
+        return self.known[series] + self.known[arm]
 
     def failing(self) -> set[tuple[str, str, str]]:
         """Give each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
@@ -111,9 +131,17 @@ class Context:
         return replace(row, broke=own, baseline_broke=other)
 
 
+def by_cell(trials: Sequence[TrialRow]) -> dict[tuple[str, str], list[TrialRow]]:
+    """Give the trials of each workload and level."""
+    found: dict[tuple[str, str], list[TrialRow]] = {}
+    for trial in trials:
+        found.setdefault((trial.workload, trial.level), []).append(trial)
+    return found
+
+
 def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Remark, ...]:
     """Give every remark about one comparison, the ones that weigh most first."""
-    here = [t for t in context.trials if (t.workload, t.level) == (report.workload, report.level)]
+    here = context.of_cell(report.workload, report.level)
     found = [Remark("aa", f"this is {context.baseline} itself, measured a second time")] if row.aa else []
     found += _about_blocks(row, here, context)
     found += context.extended
@@ -126,9 +154,7 @@ def about(report: MetricReport, row: Comparison, context: Context) -> tuple[Rema
     found += _about_interrupts(report, context.interrupts)
     found += _about_readings(report, here, context.readings)
     for environment in (context.baseline, row.environment):
-        mine = [trial for trial in here if trial.environment == environment]
-        found += _about_series(report.metric, environment, mine)
-        found += _about_trials(environment, mine, context.broken.get((report.workload, report.level, environment)))
+        found += context.about_arm(report, environment)
     names = {context.baseline, row.environment, OUTSIDE}
     found += [each for each in context.confounders if each.code == "confounder" and each.text.split(":")[0] in names]
     return tuple(found)
@@ -148,8 +174,7 @@ def about_changes(changes: Sequence[Extension]) -> tuple[Remark, ...]:
 
 
 def _about_blocks(row: Comparison, trials: Sequence[TrialRow], context: Context) -> list[Remark]:
-    tried = {trial.block for trial in trials if trial.environment == row.environment}
-    planned = context.planned_blocks or len(tried)
+    planned = context.planned_blocks or len({t.block for t in trials if t.environment == row.environment})
     if row.cost is None:
         return [] if row.instead else [Remark("no-blocks", "no block has a value of both sides, so there is no cost")]
     found = []
@@ -222,8 +247,10 @@ def _about_paths(report: MetricReport, row: Comparison, context: Context) -> lis
 
 def _about_readings(report: MetricReport, trials: Sequence[TrialRow], readings: Readings | None) -> list[Remark]:
     """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
-    advice = readings.advice([trial.id for trial in trials if trial.ok]) if readings else ""
-    return [Remark("readings", advice)] if advice and by_difference(report.metric) else []
+    if readings is None or not by_difference(report.metric):
+        return []
+    advice = readings.advice([trial.id for trial in trials if trial.ok])
+    return [Remark("readings", advice)] if advice else []
 
 
 def _about_interrupts(report: MetricReport, kinds: Collection[str]) -> list[Remark]:

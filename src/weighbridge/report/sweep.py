@@ -1,6 +1,6 @@
 """What a report contains about a load that rises: frozen data. Made by `weighbridge.report.curves`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -170,8 +170,3 @@ class LoadSweep:
     def throughput(self) -> MetricCurve | None:
         """Its first throughput, which has the peak; None where there is none."""
         return next((each for each in self.metrics if each.throughput), None)
-
-
-def drawn_curves(sweeps: Iterable[LoadSweep]) -> list[tuple[LoadSweep, MetricCurve]]:
-    """Give every curve that is worth drawing: not the counts that are zero everywhere, nor what has no value."""
-    return [(sweep, metric) for sweep in sweeps for metric in sweep.metrics if not metric.nothing]

@@ -152,10 +152,10 @@ def _figures(flags: Iterable[Flag], known: Words) -> str:
 
 def about_flags(environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
     """Give a remark for each kind of flag that an environment's trials have, the most frequent first."""
-    found = []
+    found, flags = [], _by_kind(trials)
     for each, count in _kinds(trials).most_common():
         code = "errors" if each.code == FlagCode.PROGRAM_ERRORS else "trial"
-        text = words(each, _flags(trials, each))
+        text = words(each, flags[each])
         found.append(Remark(code, f"{environment}: {text} in {count} of {len(trials)} trials", each))
     return found
 
@@ -166,11 +166,11 @@ def said_once(trials: Sequence[TrialRow]) -> tuple[list[str], frozenset[FlagKind
     concerned = Counter(
         each for name in environments for each in _kinds([trial for trial in trials if trial.environment == name])
     )
-    kinds = [each for each in _kinds(trials) if len(environments) > 1 and _many(concerned[each], len(environments))]
+    counts, flags = _kinds(trials), _by_kind(trials)
+    kinds = [each for each in counts if len(environments) > 1 and _many(concerned[each], len(environments))]
     kinds = [each for each in kinds if each.code != FlagCode.PROGRAM_ERRORS]
     lines = [
-        f"in {_kinds(trials)[each]} of {len(trials)} trials{' ' if each.code in WORDS else ': '}"
-        f"{words(each, _flags(trials, each))}"
+        f"in {counts[each]} of {len(trials)} trials{' ' if each.code in WORDS else ': '}{words(each, flags[each])}"
         for each in kinds
     ]
     return lines, frozenset(kinds)
@@ -191,5 +191,9 @@ def _kinds(trials: Sequence[TrialRow]) -> Counter[FlagKind]:
     return Counter(each for mine in flags for each in sorted({kind(flag) for flag in mine}))
 
 
-def _flags(trials: Sequence[TrialRow], about: FlagKind) -> list[Flag]:
-    return [flag for trial in trials for flag in trial.flags if kind(flag) == about]
+def _by_kind(trials: Sequence[TrialRow]) -> dict[FlagKind, list[Flag]]:
+    found: dict[FlagKind, list[Flag]] = {}
+    for trial in trials:
+        for flag in trial.flags:
+            found.setdefault(kind(flag), []).append(flag)
+    return found

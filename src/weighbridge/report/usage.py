@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from weighbridge.model.trial import Series
@@ -89,8 +90,9 @@ def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[
     steps = min(MOST_STEPS, max(FEWEST_STEPS, POINTS // curves))
     step_s = max(1.0, math.ceil(longest / steps))
     by_panel: dict[tuple[str, str, str], dict[str, list[Steps]]] = {}
+    read_of = store.series_by_trial()
     for trial in trials:
-        for panel, read in _of_a_trial((series for _, series in store.series(trial.id)), step_s).items():
+        for panel, read in _of_a_trial(read_of.get(trial.id, ()), step_s).items():
             by_panel.setdefault(panel, {}).setdefault(trial.environment, []).append(read)
     panels = []
     for (place, what, unit), by_environment in by_panel.items():
@@ -108,14 +110,18 @@ def _rank(panel: Panel) -> int:
 def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, str], Steps]:
     """A trial's panels; of several interfaces, the busier one at each step."""
     found: dict[tuple[str, str, str], Steps] = {}
+    steps_of: dict[tuple[float, ...], tuple[NDArray[np.intp], NDArray[np.intp]]] = {}  # most were read together
     for series in read:
         about = _about(series.name)
         if about is not None:
-            key, steps = (series.place, *about), _averaged(series.at_s, series.values, step_s)
+            if series.at_s not in steps_of:
+                steps_of[series.at_s] = _steps(series.at_s, step_s)
+            key, steps = (series.place, *about), _averaged(*steps_of[series.at_s], series.values)
             found[key] = _busier(found[key], steps) if key in found else steps
     return found
 
 
+@cache  # a run has few names of series, and each trial has all of them
 def _about(name: str) -> tuple[str, str] | None:
     """What a series is called in the page, and its unit; None for one that is not drawn."""
     if (cpu := CPU.fullmatch(name)) and cpu["kind"] != "idle":
@@ -127,14 +133,19 @@ def _about(name: str) -> tuple[str, str] | None:
     return None
 
 
-def _averaged(at_s: Sequence[float], values: Sequence[float], step_s: float) -> Steps:
+def _steps(at_s: Sequence[float], step_s: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The step of each reading, and how many readings each step has."""
     import numpy as np
 
-    if not at_s:
-        return np.empty(0)
-    steps = (np.asarray(at_s) / step_s).astype(np.intp)
+    steps = (np.asarray(at_s, float) / step_s).astype(np.intp)
+    return steps, np.bincount(steps)
+
+
+def _averaged(steps: NDArray[np.intp], counts: NDArray[np.intp], values: Sequence[float]) -> Steps:
+    import numpy as np
+
     with np.errstate(invalid="ignore"):  # a step without a reading is nan
-        return np.asarray(np.bincount(steps, np.asarray(values, float)) / np.bincount(steps))
+        return np.asarray(np.bincount(steps, np.asarray(values, float)) / counts)
 
 
 def _busier(first: Steps, second: Steps) -> Steps:

@@ -106,9 +106,10 @@ def _row(
     trials: Sequence[TrialRow],
 ) -> Row:
     hosts, apart_s = meters
+    read_of = store.series_by_trial()
     values: dict[Key, list[float]] = {}
     for trial in _one_a_block(trials):
-        read = quantities((series for _, series in store.series(trial.id)), hosts)
+        read = quantities(read_of.get(trial.id, ()), hosts)
         window = windows.get(trial.id, (0.0, math.inf))
         for key, mine in read.items():
             if key.kind or key.place == PROMETHEUS:
@@ -142,10 +143,8 @@ def _one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
 def _windows(store: RunStore) -> dict[int, tuple[float, float]]:
     """The time in which the measured program of each trial ran, in seconds of the trial."""
     edges: dict[str, dict[int, float]] = {"measured_from_s": {}, "measured_to_s": {}}
-    for row in store.samples():
-        name, number, value = row["name"], row["trial"], row["value"]
-        if isinstance(name, str) and name in edges and isinstance(number, int) and isinstance(value, float):
-            edges[name][number] = value
+    for sample in store.samples(*edges):
+        edges[sample.name][sample.trial] = sample.value
     until = edges["measured_to_s"]
     return {number: (begun, until[number]) for number, begun in edges["measured_from_s"].items() if number in until}
 

@@ -108,7 +108,7 @@ class Precision:
     def _broke(self, cell: Cell, arm: str) -> bool:
         sides = {(*_key(cell), side) for side in (self.study.file.baseline, arm)}
         return any(
-            row["outcome"] == Outcome.BROKE and (row["workload"], row["level"], row["environment"]) in sides
+            row.outcome is Outcome.BROKE and (row.workload, row.level, row.environment) in sides
             for row in self.store.trials()
         )
 

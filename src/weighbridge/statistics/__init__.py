@@ -4,7 +4,6 @@ Usable without the rest of Weighbridge. Nothing here reads or writes anything, k
 The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
 """
 
-from weighbridge.statistics.classic import ClassicTests, PairedT, TwoSample, classic_tests
 from weighbridge.statistics.comparison import LOOKS_SHARE, compare
 from weighbridge.statistics.cost import (
     Better,
@@ -19,6 +18,7 @@ from weighbridge.statistics.cost import (
 from weighbridge.statistics.diagnostics import Flags, Trend, flags
 from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.multiplicity import holm
+from weighbridge.statistics.parametric import t_test_p_value
 from weighbridge.statistics.precision import LOOKS, Decision, next_look, planned_looks
 from weighbridge.statistics.slow_runs import SLOW, SlowRuns, slow_run_rate
 
@@ -27,18 +27,14 @@ __all__ = [
     "LOOKS_SHARE",
     "SLOW",
     "Better",
-    "ClassicTests",
     "Cost",
     "Decision",
     "Flags",
     "Interval",
-    "PairedT",
     "Scale",
     "SlowRuns",
     "Trend",
-    "TwoSample",
     "Verdict",
-    "classic_tests",
     "compare",
     "compare_percentiles",
     "cost_difference",
@@ -52,4 +48,5 @@ __all__ = [
     "planned_looks",
     "scale_of",
     "slow_run_rate",
+    "t_test_p_value",
 ]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from weighbridge.statistics.ranks import kendall_against_order, mid_ranks
+
 OUTLIER = 5 * 1.4826
 """Distance from the median, in median absolute deviations, from which a value is flagged (5 SD of a normal)."""
 
@@ -64,10 +66,8 @@ def flags(values: Sequence[float]) -> Flags:
 
 def _drift(series: NDArray[np.float64]) -> Trend:
     """Test for a monotone trend (Kendall 1938; Mann, Econometrica 13 (1945))."""
-    from scipy.stats import kendalltau
-
-    result = kendalltau(np.arange(series.size), series)
-    return Trend(float(result.statistic), float(result.pvalue), bool(result.pvalue < ALARM))
+    tau, p_value = kendall_against_order(series)
+    return Trend(tau, p_value, p_value < ALARM)
 
 
 def _autocorrelation(series: NDArray[np.float64]) -> Trend:
@@ -75,11 +75,11 @@ def _autocorrelation(series: NDArray[np.float64]) -> Trend:
 
     Source: Bartels, "The rank version of von Neumann's ratio test for randomness", JASA 77 (1982).
     """
-    from scipy.stats import beta, rankdata
+    from scipy.special import betainc
 
     n = series.size
-    ranks = rankdata(series)
+    ranks = mid_ranks(series)
     ratio = float(np.sum(np.diff(ranks) ** 2) / np.sum((ranks - ranks.mean()) ** 2))
     shape = 5 * n * (n + 1) * (n - 1) ** 2 / (2 * (n - 2) * (5 * n * n - 2 * n - 9)) - 0.5
-    p_value = float(beta.cdf(ratio / 4, shape, shape))
+    p_value = float(betainc(shape, shape, min(1.0, ratio / 4)))
     return Trend(ratio, p_value, p_value < ALARM)

@@ -1,5 +1,6 @@
 """Student's t and Fieller's intervals: what is used below ten blocks and for the means."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +15,15 @@ def t_quantile(degrees: int, confidence: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, (1 + confidence) / 2))
+
+
+def t_test_p_value(differences: Sequence[float]) -> float:
+    """Return the two-sided p-value of Student's t that the mean is 0; the values must not be all the same."""
+    from scipy.special import stdtr
+
+    values = np.asarray(differences, dtype=np.float64)
+    t = float(values.mean()) / (float(values.std(ddof=1)) / values.size**0.5)
+    return float(2 * stdtr(values.size - 1, -abs(t)))
 
 
 def t_interval(values: Floats, confidence: float) -> Interval:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weighbridge.statistics.cost import Interval
+from weighbridge.statistics.ranks import mid_ranks
 
 Floats = NDArray[np.float64]
 
@@ -18,23 +19,24 @@ EXACT_UP_TO = 500
 """Above so many differences the normal approximation replaces the exact null distribution."""
 
 
-def _null(doubled_ranks: NDArray[np.int64]) -> Floats:
-    """Give P(sum of a random half of the doubled ranks = k) for every k, by convolution."""
-    mass = np.zeros(int(doubled_ranks.sum()) + 1)
-    mass[0] = 1.0
+def _null(ranks: NDArray[np.int64], most: int) -> Floats:
+    """Give P(sum of the ranks that a fair coin picks = k) for k = 0 .. `most`, by convolution."""
+    ways = np.zeros(most + 1)
+    ways[0] = 1.0
     top = 0
-    for rank in doubled_ranks:
-        shifted = mass[: top + 1] / 2
-        mass[: top + 1] = shifted
-        mass[rank : rank + top + 1] += shifted
-        top += int(rank)
-    return mass
+    for rank in np.sort(ranks):
+        if rank > most:
+            break
+        low, high = int(rank), min(top + int(rank), most)
+        ways[low : high + 1] += ways[: high + 1 - low].copy()
+        top = max(top, high)
+    return np.ldexp(ways, -ranks.size)  # exact: EXACT_UP_TO keeps 2^n finite
 
 
 @lru_cache(maxsize=256)
 def _cumulative(n: int) -> Floats:
     """Give P(T+ <= k) for k = 0 .. n(n+1)/2 where n differences have no ties."""
-    return np.cumsum(_null(np.arange(1, n + 1)))
+    return np.cumsum(_null(np.arange(1, n + 1), n * (n + 1) // 2))
 
 
 @lru_cache(maxsize=256)
@@ -99,15 +101,12 @@ def signed_rank_p_value(differences: Floats) -> float:
         return min(1.0, 2 * float(ndtr(z)))
     if moving.size == differences.size and np.all(np.diff(np.sort(doubled)) > 0):
         return min(1.0, 2 * float(_cumulative(differences.size)[smaller // 2]))
-    return min(1.0, 2 * float(_null(moving)[: smaller + 1].sum()))
+    return min(1.0, 2 * float(_null(moving, smaller).sum()))
 
 
 def _doubled_ranks(values: Floats) -> NDArray[np.int64]:
     """Give twice the mid-ranks, which are whole numbers."""
-    ordered = np.sort(values)
-    below = np.searchsorted(ordered, values, side="left")
-    up_to = np.searchsorted(ordered, values, side="right")
-    return (below + up_to + 1).astype(np.int64)
+    return (2 * mid_ranks(values)).astype(np.int64)
 
 
 def sign_flip_p_value(differences: Floats) -> float:

@@ -46,9 +46,16 @@ def slow_run_rate(
     runs = np.asarray(values, dtype=np.float64)
     if not runs.size or not np.isfinite(runs).all() or runs.min() < 0:
         raise ValueError("The slow-run rate needs at least one value, all of them finite and not negative.")
-    from scipy.stats import binomtest
-
     median, factor = float(np.median(runs)), 1 + threshold
     slow = int(np.sum(runs * factor < median) if better == "higher" else np.sum(runs > median * factor))
-    interval = binomtest(slow, runs.size).proportion_ci(confidence, method="exact")
-    return SlowRuns(slow, runs.size, slow / runs.size, float(interval.low), float(interval.high))
+    return SlowRuns(slow, runs.size, slow / runs.size, *_clopper_pearson(slow, runs.size, confidence))
+
+
+def _clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+    """Return the exact interval of a proportion, from the quantiles of the beta distribution."""
+    from scipy.special import betaincinv
+
+    tail, failures = (1 - confidence) / 2, trials - successes
+    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
+    return low, high

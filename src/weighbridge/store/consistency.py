@@ -15,10 +15,10 @@ def require_consistent(store: RunStore) -> None:
         if aa_of not in (None, baseline):
             raise _damaged(store, f"the A/A arm repeats '{aa_of}', which is not the baseline")
     for trial in store.trials():
-        if trial["environment"] not in environments:
-            raise _damaged(store, f"trial {trial['id']}: there is no environment '{trial['environment']}'")
-        if (trial["workload"], trial["level"]) not in cells:
-            raise _damaged(store, f"trial {trial['id']}: there is no workload '{trial['workload']}' {trial['level']}")
+        if trial.environment not in environments:
+            raise _damaged(store, f"trial {trial.id}: there is no environment '{trial.environment}'")
+        if (trial.workload, trial.level) not in cells:
+            raise _damaged(store, f"trial {trial.id}: there is no workload '{trial.workload}' {trial.level}")
 
 
 def _damaged(store: RunStore, what: str) -> RunDirectoryError:

@@ -10,6 +10,9 @@ from pathlib import Path
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.store import schema
 
+SETTINGS = ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL")
+"""Of a connection that writes."""
+
 
 @contextmanager
 def saving(where: Path) -> Iterator[None]:
@@ -32,7 +35,7 @@ def connect(database: Path) -> sqlite3.Connection:
     """To write: what is committed outlives a power cut."""
     with contextlib.ExitStack() as undo:
         connection = undo.enter_context(contextlib.closing(sqlite3.connect(database, isolation_level=None)))
-        for setting in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
+        for setting in SETTINGS:
             connection.execute(f"PRAGMA {setting}")
         undo.pop_all()
     return connection

@@ -26,11 +26,12 @@ def pairs(values: Iterable[Value], baseline: str, environment: str) -> list[Pair
     A block that was run again counts once: with its first attempt in which both sides have a value. What another
     environment's failure made run again does not replace what was measured.
     """
-    by_attempt: dict[tuple[int, int], dict[str, Value]] = {}
+    sides: dict[str, dict[tuple[int, int], Value]] = {baseline: {}, environment: {}}
     for value in values:
-        by_attempt.setdefault((value.block, value.attempt), {})[value.environment] = value
+        if value.environment in sides:
+            sides[value.environment][value.block, value.attempt] = value
     first: dict[int, Pair] = {}
-    for (block, _), sides in sorted(by_attempt.items()):
-        if baseline in sides and environment in sides:
-            first.setdefault(block, Pair(block, sides[baseline], sides[environment]))
+    for block, attempt in sorted(sides[baseline].keys() & sides[environment].keys()):
+        if block not in first:
+            first[block] = Pair(block, sides[baseline][block, attempt], sides[environment][block, attempt])
     return list(first.values())

@@ -5,6 +5,7 @@ All sizes are bounded: what is computed from them stays finite.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,6 +37,7 @@ Level = Json[dict[str, str]]
 _LEVEL: TypeAdapter[dict[str, str]] = TypeAdapter(Level)
 
 
+@cache  # a run has few levels, and each row names one
 def _level(text: str) -> str:
     _LEVEL.validate_python(text)
     return text
@@ -75,23 +77,11 @@ ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None
 CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, Json[dict[str, Any]]]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
 FINISHED = TypeAdapter(list[tuple[Number, Number, str, Level, str, AnyOutcome, str]])
-VALUES = TypeAdapter(
-    list[
-        tuple[
-            Number, Number, Number, str, str, LevelText, str, str, Literal["higher", "lower"], Measured, Seconds,
-            Flags,
-        ]
-    ]
-)  # fmt: skip
-TRIAL = ("id", "block", "attempt", "workload", "level", "environment", "outcome", "message", "started_at",
-         "duration_s", "measured_s", "flags")  # fmt: skip
-"""The columns of a trial; those of `TRIALS`."""
+VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], Measured]])
 TRIALS = TypeAdapter(
     list[tuple[Number, Number, Number, str, LevelText, str, AnyOutcome, str, Seconds, Seconds, Seconds, Flags]]
 )
-PROCESS = ("trial", "role", "argv", "returncode", "duration_s", "stdout", "stderr")
 PROCESSES = TypeAdapter(list[tuple[Number, str, Json[list[str]], int, Seconds, str, str]])
-SAMPLE = ("trial", "site", "name", "value")
 SAMPLES = TypeAdapter(list[tuple[Number, str, str, Finite]])
 SERIES = TypeAdapter(list[tuple[Number, str, str, Json[tuple[Finite, ...]], Json[tuple[Finite, ...]]]])
 HISTOGRAMS = TypeAdapter(list[tuple[Number, str, str]])

@@ -2,17 +2,55 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from weighbridge.model.flag import Flag
 from weighbridge.model.ladder import Rung
+from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Level
 from weighbridge.model.trial import TrialRecord
 from weighbridge.store.flags import flags_json
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class StoredTrial(NamedTuple):
+    """One trial that ended, as it is read back. Times are seconds; ``started_at`` is seconds since the epoch."""
+
+    id: int
+    block: int
+    attempt: int
+    workload: str
+    level: str
+    environment: str
+    outcome: Outcome
+    message: str
+    started_at: float
+    duration_s: float
+    measured_s: float
+    flags: tuple[Flag, ...]
+
+
+class StoredProcess(NamedTuple):
+    """One process of a trial; ``stdout`` and ``stderr`` are paths in the run."""
+
+    trial: int
+    role: str
+    argv: list[str]
+    returncode: int
+    duration_s: float
+    stdout: str
+    stderr: str
+
+
+class StoredSample(NamedTuple):
+    """One number that a meter gave of a whole trial."""
+
+    trial: int
+    site: str
+    name: str
+    value: float
+
+
+class Value(NamedTuple):
     """One measurement as it is read back, with what locates it."""
 
     trial_id: int

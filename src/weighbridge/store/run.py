@@ -6,9 +6,9 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -20,6 +20,9 @@ from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.store import reading
 from weighbridge.store.database import connect, connect_to_read, saving, transaction
 from weighbridge.store.rows import (
+    StoredProcess,
+    StoredSample,
+    StoredTrial,
     Value,
     arm_row,
     cell_row,
@@ -35,6 +38,7 @@ __all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "level_text"]
 
 DATABASE = "run.sqlite"
 Row = TypeVar("Row", bound=tuple[object, ...])
+Stored = TypeVar("Stored")
 METERS_HZ = "meters_hz"
 """The key of a run under which it keeps how many readings a second its meters took."""
 
@@ -45,6 +49,7 @@ class RunStore:
     def __init__(self, directory: Path, *, writable: bool = False) -> None:
         self.directory = directory
         self._lock: int | None = None
+        self._known: dict[str, tuple[int, list[Any]]] = {}
         database = directory / DATABASE
         if not writable and not database.is_file():
             raise RunDirectoryError(f"{directory} is not a run directory: it has no {DATABASE}")
@@ -211,36 +216,56 @@ class RunStore:
 
     def values(self) -> list[Value]:
         """Every measurement of every trial that ended well, in the order in which the trials ran."""
-        query = (
-            "SELECT t.id, t.block, t.attempt, t.environment, t.workload, t.level, m.metric, m.unit, m.better,"
-            " m.value, t.started_at, t.flags FROM measurement m JOIN trial t ON t.id = m.trial WHERE t.outcome = 'ok'"
-            " ORDER BY t.started_at, t.id, m.rowid"
+        return self._once("values", self._values)
+
+    def _values(self) -> list[Value]:
+        rows = self._read(
+            reading.VALUES,
+            "measurements",
+            "SELECT trial, metric, unit, better, value FROM measurement ORDER BY rowid",
         )
-        return [Value(*row) for row in self._read(reading.VALUES, "measurements", query)]
+        measured: dict[int, list[tuple[str, str, str, float]]] = {}
+        for number, metric, unit, better, value in rows:
+            measured.setdefault(number, []).append((metric, unit, better, value))
+        return [
+            Value(t.id, t.block, t.attempt, t.environment, t.workload, t.level, *each, t.started_at, t.flags)
+            for t in sorted(self.trials(), key=lambda trial: (trial.started_at, trial.id))
+            if t.outcome is Outcome.OK
+            for each in measured.get(t.id, ())
+        ]
 
-    def trials(self) -> list[dict[str, object]]:
-        """Every trial as a row of its columns (flags as a tuple of `Flag`), in the order in which they ran."""
-        return self._rows(reading.TRIALS, reading.TRIAL, "trials", "FROM trial ORDER BY id")
+    def trials(self) -> list[StoredTrial]:
+        """Every trial, in the order of their ids."""
+        return self._once("trials", lambda: self._rows(reading.TRIALS, StoredTrial, "trials", "trial ORDER BY id"))
 
-    def processes(self) -> list[dict[str, object]]:
-        """Every process: trial, role, argv (list), returncode, duration_s, stdout and stderr (paths in the run)."""
-        return self._rows(reading.PROCESSES, reading.PROCESS, "processes", "FROM process")
+    def processes(self) -> list[StoredProcess]:
+        """Every process of every trial."""
+        return self._rows(reading.PROCESSES, StoredProcess, "processes", "process")
 
-    def samples(self) -> list[dict[str, object]]:
-        """Every meter reading: trial, site, name, value."""
-        return self._rows(reading.SAMPLES, reading.SAMPLE, "readings of meters", "FROM sample")
+    def samples(self, *names: str) -> list[StoredSample]:
+        """Every number that meters gave of whole trials, or those with one of these names."""
+        marks = f" WHERE name IN ({', '.join('?' * len(names))})" if names else ""
+        return self._rows(reading.SAMPLES, StoredSample, "readings of meters", f"sample{marks}", names)
 
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
         """Every series of readings with its trial's id, or those of one trial only."""
-        columns = "SELECT trial, place, name, at_s, vals FROM series"
-        one = () if trial is None else (trial,)
-        where = "" if trial is None else " WHERE trial = ?1"  # two queries: an optional condition uses no index
-        rows = self._read(reading.SERIES, "series", f"{columns}{where} ORDER BY trial, rowid", one)
-        for number, place, name, at_s, values in rows:
-            if len(at_s) != len(values):
+        if trial is None:
+            return [(number, each) for number, found in self.series_by_trial().items() for each in found]
+        return [(trial, each) for each in self._series("WHERE trial = ? ORDER BY rowid", trial).get(trial, ())]
+
+    def series_by_trial(self) -> Mapping[int, Sequence[Series]]:
+        """The series of readings of each trial that has any, all of them read at once."""
+        return self._once("series", lambda: [self._series("ORDER BY trial, rowid")])[0]
+
+    def _series(self, which: str, *values: object) -> dict[int, list[Series]]:
+        query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - our own words
+        found: dict[int, list[Series]] = {}
+        for number, place, name, at_s, read in self._read(reading.SERIES, "series", query, values):
+            if len(at_s) != len(read):
                 told = f"{self.directory} is damaged: trial {number}: {place} {name} has no value for each time"
                 raise RunDirectoryError(told)
-        return [(number, Series(place, name, at_s, values)) for number, place, name, at_s, values in rows]
+            found.setdefault(number, []).append(Series(place, name, at_s, read))
+        return found
 
     def histograms(self) -> list[tuple[int, str, str]]:
         """Every latency histogram of a trial that ended well: trial, metric, encoded."""
@@ -251,10 +276,24 @@ class RunStore:
         return self._read(reading.HISTOGRAMS, "histograms", query)
 
     def _rows(
-        self, kind: TypeAdapter[list[Row]], columns: Sequence[str], what: str, of: str
-    ) -> list[dict[str, object]]:
-        rows = self._read(kind, what, f"SELECT {', '.join(columns)} {of}")
-        return [dict(zip(columns, row, strict=True)) for row in rows]
+        self,
+        kind: TypeAdapter[list[Row]],
+        made: Callable[..., Stored],
+        what: str,
+        of: str,
+        values: tuple[str, ...] = (),
+    ) -> list[Stored]:
+        columns = ", ".join(made._fields)  # type: ignore[attr-defined]  # of a NamedTuple
+        rows = self._read(kind, what, f"SELECT {columns} FROM {of}", values)  # noqa: S608 - our own names
+        return [made(*row) for row in rows]
+
+    def _once(self, name: str, read: Callable[[], list[Stored]]) -> list[Stored]:
+        """What was read before, as long as nothing has been written since."""
+        changes = self._db.total_changes
+        known = self._known.get(name)
+        if known is None or known[0] != changes:
+            known = self._known[name] = changes, read()
+        return cast(list[Stored], known[1])
 
     def _read(
         self, kind: TypeAdapter[list[Row]], what: str, query: str, values: tuple[object, ...] = ()

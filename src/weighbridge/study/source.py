@@ -108,9 +108,10 @@ def parse(text: str, name: str) -> Source:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an anchor that is used twice is allowed
-            node = YAML(typ="rt").compose(text)  # before anything is made of it: aliases can multiply without end
+            yaml = YAML(typ="rt")
+            node = yaml.compose(text)  # before anything is made of it: aliases can multiply without end
             excess = _excess(node) if node is not None else None
-            data = YAML(typ="rt").load(text) if excess is None else None
+            data = yaml.constructor.construct_document(node) if node is not None and excess is None else None
     except DuplicateKeyError as error:
         raise StudyError(_twice(node, name, error)) from None
     except MarkedYAMLError as error:

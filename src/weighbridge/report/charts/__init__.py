@@ -1,9 +1,8 @@
-"""The charts: one definition each, for the page (as wide as its place), PNG and SVG (a fixed width)."""
+"""The charts: one definition each, for the page (as wide as its place)."""
 
 from weighbridge.report.charts.base import AA_ARM, BASELINE, PALETTE, colours, unchecked
 from weighbridge.report.charts.costs import caption, forest, overview
 from weighbridge.report.charts.curves import curve_caption, load_curve
-from weighbridge.report.charts.files import write_charts
 from weighbridge.report.charts.ladder import ladder_caption, waterfall
 from weighbridge.report.charts.latency import percentile_curve
 from weighbridge.report.charts.trials import distribution, runs
@@ -26,5 +25,4 @@ __all__ = [
     "small_multiple",
     "unchecked",
     "waterfall",
-    "write_charts",
 ]

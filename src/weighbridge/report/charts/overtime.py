@@ -40,7 +40,7 @@ class Panels:
         if validate:
             import altair as alt
 
-            alt.VConcatChart.from_dict(dict(self.definition))
+            alt.VConcatChart.validate(dict(self.definition))
         return dict(self.definition)
 
 

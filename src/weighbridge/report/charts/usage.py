@@ -27,7 +27,7 @@ class SmallChart:
         if validate:
             import altair as alt
 
-            alt.LayerChart.from_dict(dict(self.definition))
+            alt.LayerChart.validate(dict(self.definition))
         return dict(self.definition)
 
 
