@@ -70,7 +70,7 @@ def once(program: str, folder: Path, result: Path) -> dict[str, Any]:
 def make_large(run_of: Path, folder: Path) -> Path:
     """Copy the blocks of a run until there are as many trials, measurements and readings as the goals are about.
 
-    A copied trial keeps its measurements up to its share of all; its series are thinned out in the same way.
+    Each trial keeps its first measurements and series, so many that their numbers come near.
     """
     with RunStore(run_of) as store:
         trials, values = len(store.trials()), len(store.values())
@@ -118,23 +118,12 @@ def _copy_blocks(file: sqlite3.Connection, further: int, blocks: int, last: int)
 
 
 def _thin(file: sqlite3.Connection, table: str, share: float) -> None:
-    """Keep so many of a trial's rows, the same ones in each; all where there are too few."""
-    if share < 1:
-        name = "metric" if table == "measurement" else "place || name"
-        file.execute(
-            f"CREATE TEMP TABLE kept AS SELECT name FROM (SELECT {name} AS name, count(*) AS often FROM {table}"
-            " GROUP BY 1 ORDER BY often DESC, name)"
-        )
-        (rows,) = file.execute(f"SELECT count(*) FROM {table}").fetchone()
-        often = file.execute(f"SELECT {name}, count(*) FROM {table} GROUP BY 1").fetchall()
-        counts, kept, total = dict(often), [], 0
-        for (each,) in file.execute("SELECT name FROM kept").fetchall():
-            if total + counts[each] <= rows * share:
-                total += counts[each]
-                kept.append(each)
-        file.execute("DROP TABLE kept")
-        marks = ", ".join("?" * len(kept))
-        file.execute(f"DELETE FROM {table} WHERE {name} NOT IN ({marks})", kept)
+    """Keep the first so many of each trial's rows; all where there are too few."""
+    rows, trials = file.execute(f"SELECT count(*), count(DISTINCT trial) FROM {table}").fetchone()
+    file.execute(
+        f"DELETE FROM {table} WHERE rowid IN (SELECT row FROM (SELECT rowid AS row, row_number() OVER"
+        f" (PARTITION BY trial ORDER BY rowid) AS place FROM {table}) WHERE place > ?)", (round(share * rows / trials),),
+    )  # fmt: skip
 
 
 def measure(folder: Path, times: int) -> dict[str, float]:

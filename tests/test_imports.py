@@ -19,7 +19,7 @@ ONLY: dict[str, set[str]] = {
     "workloads": {"model", "errors"},
     "store": {"model", "errors"},
     "replication": {"statistics", "model", "errors"},
-    "report": {"store", "statistics", "replication", "model", "errors"},
+    "report": {"store", "statistics", "replication", "model", "errors", "user_cache"},
     "hosts": {"model", "errors", "process", "cgroups", "facts", "user_cache"},
     "meters": {"model", "errors", "cgroups"},
     "live": {"runner", "model", "errors"},

@@ -16,7 +16,7 @@ from weighbridge.report.page import FULL_PX, place, render, write_page
 from weighbridge.report.path_sections import path_sections
 from weighbridge.report.path_words import INTRODUCTION
 from weighbridge.report.remarks import CODES
-from weighbridge.report.sections import groups, ladders, sections, sweeps
+from weighbridge.report.sections import ladders, sections, sweeps
 from weighbridge.report.sentences import (
     NOTHING,
     disagreements,
@@ -27,6 +27,7 @@ from weighbridge.report.sentences import (
 )
 from weighbridge.report.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.trial_flags import said_once
+from weighbridge.report.trial_groups import trial_groups
 from weighbridge.report.usage import usage
 from weighbridge.store.run import RunStore
 
@@ -60,7 +61,7 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         curves = curve_sections(analysis, specs)
         watched = overtime_sections(store, analysis, specs)
         top = place(specs, charts.overview(analysis, legend=False), static_px=FULL_PX)
-    facts = _facts(store)
+    facts, groups = _facts(store), trial_groups(analysis, processes(store, path))
     return render(
         "report.html.j2",
         specs,
@@ -89,8 +90,8 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         ladders=steps,
         ladder_introduction=LADDER_INTRODUCTION,
         steps=ladder_sentences(analysis),
-        groups=groups(analysis),
-        processes=processes(store, path),
+        groups=groups,
+        packed=any(group.packed for group in groups),
         hosts=_hosts(facts),
         facts={scope: each for scope, each in facts.items() if not scope.startswith(f"{THIS_MACHINE} ")},
         info=_info(store),

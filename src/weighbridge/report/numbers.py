@@ -20,6 +20,7 @@ _FAMILIES: dict[str, tuple[tuple[str, float], ...]] = {
     "B": (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)),
     "s": (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)),
 }
+_FAMILY_OF = {name: (family, factor) for family in reversed(_FAMILIES.values()) for name, factor in family}
 _ALIASES = {"us": "µs", "bits/s": "bit/s", "bps": "bit/s", "bytes/s": "B/s", "bytes": "B"}
 _BEFORE_NEXT = {"GB/s", "Gbit/s", "GiB/s", "GB"}
 """Prefixes that are used from 10 on: 8 662 Mbit/s is easier to compare than 8.66 Gbit/s."""
@@ -28,17 +29,15 @@ _BEFORE_NEXT = {"GB/s", "Gbit/s", "GiB/s", "GB"}
 def readable_unit(value: float, unit: str) -> tuple[str, float]:
     """Give the unit in which `value` (in `unit`) is easiest to read, and the factor to multiply values by."""
     name = _ALIASES.get(unit, unit)
-    for family in _FAMILIES.values():
-        factors = dict(family)
-        if name not in factors:
-            continue
-        base = abs(value) * factors[name]
-        if base == 0:
-            return name, 1.0
-        fitting = [(u, f) for u, f in family if base / f >= (10 if u in _BEFORE_NEXT else 1)]
-        chosen, factor = fitting[-1] if fitting else family[0]
-        return chosen, factors[name] / factor
-    return name, 1.0
+    if name not in _FAMILY_OF:
+        return name, 1.0
+    family, own = _FAMILY_OF[name]
+    base = abs(value) * own
+    if base == 0:
+        return name, 1.0
+    fitting = [(u, f) for u, f in family if base / f >= (10 if u in _BEFORE_NEXT else 1)]
+    chosen, factor = fitting[-1] if fitting else family[0]
+    return chosen, own / factor
 
 
 def plain(value: float, digits: int = 3) -> str:

@@ -44,7 +44,7 @@ class Process:
 def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
     """Give the processes of each trial; links to raw outputs are relative to the page at `path`."""
     rows = store.processes()
-    there, folder = _sizes(store.directory), _link(store.directory, path)
+    there, begin = _sizes(store.directory), _link(store.directory, path)
     sizes = {file: there.get(file, 0) for row in rows for file in (row.stdout, row.stderr)}
     limit = EXCERPT_BYTES
     while limit > 256 and sum(min(size, limit) for size in sizes.values()) > ALL_EXCERPTS_BYTES:
@@ -54,7 +54,7 @@ def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
         outputs = tuple(
             Output(
                 name,
-                f"{folder}/{quote(file)}",
+                f"{begin}{quote(file)}",
                 sizes[file],
                 _excerpt(store.directory, file, limit),
             )
@@ -107,9 +107,10 @@ def _sizes(run: Path) -> dict[str, int]:
 _quoted = cache(shlex.quote)  # the same words in each trial
 
 
-def _link(target: Path, page: Path) -> str:
-    relative = os.path.relpath(target.resolve(), page.resolve().parent)
-    return quote(relative.replace(os.sep, "/"), safe="/.")
+def _link(run: Path, page: Path) -> str:
+    """How the links from a page to files of the run begin; empty where it is in the run."""
+    relative = os.path.relpath(run.resolve(), page.resolve().parent)
+    return "" if relative == "." else f"{quote(relative.replace(os.sep, '/'), safe='/.')}/"
 
 
 def _excerpt(run: Path, name: object, limit: int) -> str:

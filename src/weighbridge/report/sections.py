@@ -14,7 +14,6 @@ from weighbridge.report.names import metric_label
 from weighbridge.report.numbers import SPACE, cost_text, percent_text, plain, quantities, quantity
 from weighbridge.report.page import HALF_PX, place
 from weighbridge.report.sentences import baseline_sentence, remark_lines, swept
-from weighbridge.report.trial_row import TrialRow
 from weighbridge.report.usage import Usage
 from weighbridge.statistics import cost_percent
 
@@ -255,23 +254,3 @@ def _beside(row: Comparison) -> dict[str, str]:
     slow = row.slow
     rate = f"{slow.slow} of {slow.runs} (95 %: at most {100 * slow.high:.0f} % of runs)" if slow else "–"
     return {**means, "slow": rate, "p": "–" if row.adjusted_p is None else plain(row.adjusted_p, 2)}
-
-
-def groups(analysis: Analysis) -> list[dict[str, Any]]:
-    """The trials by workload, level and environment: what the numbers of the tables link to."""
-    units = {(m.label, m.metric): m.unit for m in analysis.metrics}
-    groups = []
-    for cell, label in enumerate(analysis.labels):
-        for environment in analysis.environments:
-            mine = [t for t in analysis.trials if t.label == label and t.environment == environment]
-            if mine:
-                name = group_id(analysis, cell, environment)
-                rows = [(trial, _values(trial, units)) for trial in mine]
-                groups.append({"id": name, "label": label, "environment": environment, "trials": rows})
-    return groups
-
-
-def _values(trial: TrialRow, units: Mapping[tuple[str, str], str]) -> str:
-    return ", ".join(
-        f"{metric} {quantity(value, units[trial.label, metric])}" for metric, value in trial.values.items()
-    )

@@ -54,8 +54,33 @@
     places.forEach(function (place) { if (place.dataset.drawn) { delete place.dataset.drawn; draw(place); } });
   });
 
+  const groups = Array.from(document.querySelectorAll("details.group"));
+
+  function unpack(group) {  // the trials of a large page are stored compressed until they are looked at
+    const packed = group.querySelector("script.packed");
+    if (packed) {
+      const bytes = Uint8Array.from(atob(packed.textContent), function (each) { return each.charCodeAt(0); });
+      const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      packed.remove();
+      group.unpacked = new Response(text).text().then(function (html) {
+        group.insertAdjacentHTML("beforeend", html);
+      });
+    }
+    return group.unpacked || Promise.resolve();
+  }
+
+  groups.forEach(function (group) {
+    group.addEventListener("toggle", function () { if (group.open) { unpack(group); } });
+  });
+
   function open() {
-    let target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const name = decodeURIComponent(location.hash.slice(1));
+    const trial = /^t\d+$/.test(name) ? " " + name.slice(1) + " " : "none";
+    const group = groups.find(function (each) { return (" " + (each.dataset.trials || "") + " ").includes(trial); });
+    (group ? unpack(group) : Promise.resolve()).then(function () { reveal(document.getElementById(name)); });
+  }
+
+  function reveal(target) {
     const first = target;
     for (; target; target = target.parentElement) {
       if (target.tagName === "DETAILS") { target.open = true; }
