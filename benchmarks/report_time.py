@@ -119,11 +119,14 @@ def _copy_blocks(file: sqlite3.Connection, further: int, blocks: int, last: int)
 
 def _thin(file: sqlite3.Connection, table: str, share: float) -> None:
     """Keep the first so many of each trial's rows; all where there are too few."""
-    rows, trials = file.execute(f"SELECT count(*), count(DISTINCT trial) FROM {table}").fetchone()
-    file.execute(
-        f"DELETE FROM {table} WHERE rowid IN (SELECT row FROM (SELECT rowid AS row, row_number() OVER"
-        f" (PARTITION BY trial ORDER BY rowid) AS place FROM {table}) WHERE place > ?)", (round(share * rows / trials),),
-    )  # fmt: skip
+    (rows,) = file.execute(f"SELECT count(*) FROM {table}").fetchone()
+    ranks = f"SELECT rowid AS row, row_number() OVER (PARTITION BY trial ORDER BY rowid) AS place FROM {table}"
+    counts = file.execute(f"SELECT place, count(*) FROM ({ranks}) GROUP BY place ORDER BY place").fetchall()
+    kept = most = 0
+    for place, count in counts:
+        if kept < share * rows:
+            kept, most = kept + count, place
+    file.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT row FROM ({ranks}) WHERE place > ?)", (most,))
 
 
 def measure(folder: Path, times: int) -> dict[str, float]:

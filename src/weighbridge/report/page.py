@@ -5,6 +5,8 @@ script elements with every ``<``, ``>`` and ``&`` written as an escape, so that 
 security policy in the page forbids every connection.
 """
 
+import base64
+import gzip
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +35,9 @@ class Drawn:
     svg: Any = ""
     """The chart as it is seen without a script; empty where only the script draws it."""
 
+
+PLAIN_CHARACTERS = 1_000_000
+"""Of all charts' definitions, and of all trials: beyond, they are stored compressed."""
 
 FULL_PX, HALF_PX, SMALL_PX = 1080, 470, 270
 """Widths of charts that are drawn without a script: as wide as the page, beside a table, and one of many."""
@@ -70,17 +75,21 @@ def render(template: str, specs: dict[str, str], **values: Any) -> str:
     """The page of a template with its charts, style and script."""
     from markupsafe import Markup
 
-    return (
-        _templates()
-        .get_template(template)
-        .render(
-            **values,
-            specs={name: Markup(spec) for name, spec in specs.items()},  # noqa: S704 - made safe by _json
-            style=Markup((TEMPLATES / "report.css").read_text()),  # noqa: S704 - our own file
-            script=Markup((TEMPLATES / "report.js").read_text()),  # noqa: S704 - our own file
-            library=Markup(chart_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
-        )
-    )
+    large = sum(map(len, specs.values())) > PLAIN_CHARACTERS
+    definitions = {name: Markup(packed(spec) if large else spec) for name, spec in specs.items()}  # noqa: S704 - _json
+    parts = {
+        "packed_specs": large,
+        "specs": definitions,
+        "style": Markup((TEMPLATES / "report.css").read_text()),  # noqa: S704 - our own file
+        "script": Markup((TEMPLATES / "report.js").read_text()),  # noqa: S704 - our own file
+        "library": Markup(chart_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
+    }
+    return _templates().get_template(template).render(**values, **parts)
+
+
+def packed(text: str) -> str:
+    """Text as its gzip in base 64, which the page's script unpacks."""
+    return base64.b64encode(gzip.compress(text.encode(errors="replace"), 6, mtime=0)).decode()
 
 
 def fragment(template: str, **values: Any) -> "Markup":

@@ -4,8 +4,6 @@ Most of a large page is here, and it is seen only after a click. Where it is lar
 page's script unpacks a group when it is opened. What is packed is the same markup, escaped by the same template.
 """
 
-import base64
-import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +11,8 @@ from typing import Any
 from weighbridge.report.content import Analysis
 from weighbridge.report.numbers import quantity
 from weighbridge.report.outputs import Process
-from weighbridge.report.page import fragment
+from weighbridge.report.page import PLAIN_CHARACTERS, fragment, packed
 from weighbridge.report.trial_row import TrialRow
-
-PLAIN_CHARACTERS = 1_000_000
-"""Of all groups together; beyond they are packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +43,14 @@ def trial_groups(analysis: Analysis, processes: Mapping[int, Sequence[Process]])
         )
         for place in order
     }
-    packed = sum(map(len, texts.values())) > PLAIN_CHARACTERS
+    large = sum(map(len, texts.values())) > PLAIN_CHARACTERS
     return [
         TrialGroup(
             analysis.group(*place), *place, len(places[place]), " ".join(str(trial.id) for trial in places[place]),
-            packed, _packed(texts[place]) if packed else texts[place],
+            large, packed(texts[place]) if large else texts[place],
         )
         for place in order
     ]  # fmt: skip
-
-
-def _packed(text: str) -> str:
-    return base64.b64encode(gzip.compress(text.encode(errors="replace"), mtime=0)).decode()
 
 
 def _values(trial: TrialRow, units: Mapping[tuple[str, str], str]) -> str:

@@ -17,18 +17,26 @@
     };
   }
 
+  function text(held) {  // of a script element that holds data; what is large is stored compressed
+    if (held.type !== "application/gzip") { return Promise.resolve(held.textContent); }
+    const bytes = Uint8Array.from(atob(held.textContent), function (each) { return each.charCodeAt(0); });
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
   function draw(place) {
     if (place.dataset.drawn) { return Promise.resolve(); }
     place.dataset.drawn = "1";
     const live = document.createElement("div");  // drawn aside: what is seen stays until the chart is ready
     live.style.cssText = "position: absolute; visibility: hidden; left: 0; top: 0; width: " + place.clientWidth + "px";
     place.append(live);
-    const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
-    (spec.vconcat || []).forEach(function (panel) { panel.width = Math.max(160, place.clientWidth - 70); });
-    return window.vegaEmbed(live, spec, {
-      renderer: "svg", config: config(place.clientWidth), tooltip: { theme: dark.matches ? "dark" : "light" },
-      actions: { export: true, source: false, compiled: false, editor: false },
-      downloadFileName: "weighbridge-" + place.dataset.spec,
+    return text(document.getElementById(place.dataset.spec)).then(function (definition) {
+      const spec = JSON.parse(definition);
+      (spec.vconcat || []).forEach(function (panel) { panel.width = Math.max(160, place.clientWidth - 70); });
+      return window.vegaEmbed(live, spec, {
+        renderer: "svg", config: config(place.clientWidth), tooltip: { theme: dark.matches ? "dark" : "light" },
+        actions: { export: true, source: false, compiled: false, editor: false },
+        downloadFileName: "weighbridge-" + place.dataset.spec,
+      });
     }).then(function () {
       place.replaceChildren(live);
       live.style.cssText = "";
@@ -59,10 +67,8 @@
   function unpack(group) {  // the trials of a large page are stored compressed until they are looked at
     const packed = group.querySelector("script.packed");
     if (packed) {
-      const bytes = Uint8Array.from(atob(packed.textContent), function (each) { return each.charCodeAt(0); });
-      const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
       packed.remove();
-      group.unpacked = new Response(text).text().then(function (html) {
+      group.unpacked = text(packed).then(function (html) {
         group.insertAdjacentHTML("beforeend", html);
       });
     }
