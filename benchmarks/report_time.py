@@ -41,15 +41,15 @@ print(json.dumps({
 }))
 """
 JSON = f"""{_MADE}
-from weighbridge.report.analysis import analyse
-from weighbridge.report.machine import report_json
+from weighbridge.analysis.analyse import analyse
+from weighbridge.report.export.json import report_json
 from weighbridge.store.run import RunStore
 with RunStore(Path(sys.argv[1])) as store:
     analysis = analyse(store)
     Path(sys.argv[2]).write_text(json.dumps(report_json(store, analysis), indent=2))
 {_TOLD}"""
 PAGE = f"""{_MADE}
-from weighbridge.report.analysis import analyse
+from weighbridge.analysis.analyse import analyse
 from weighbridge.report.html import write_html
 from weighbridge.store.run import RunStore
 with RunStore(Path(sys.argv[1])) as store:

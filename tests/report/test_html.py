@@ -10,9 +10,9 @@ import pytest
 
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
-from weighbridge.report.chart_library import chart_library
+from weighbridge.report.charts.library import chart_library
 from weighbridge.report.html import write_html
-from weighbridge.report.outputs import ALL_EXCERPTS_BYTES
+from weighbridge.report.sections.outputs import ALL_EXCERPTS_BYTES
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
@@ -188,7 +188,7 @@ def test_the_trials_of_a_large_page_are_packed_with_the_same_markup(run, monkeyp
         costs={"bridge": 1.25}, failing={(3, "bridge"): Outcome.DEADLINE}, message=HOSTILE, output=HOSTILE.encode()
     )
     plain = page_of(store)
-    monkeypatch.setattr("weighbridge.report.trial_groups.PLAIN_CHARACTERS", 1000)
+    monkeypatch.setattr("weighbridge.report.sections.trials.PLAIN_CHARACTERS", 1000)
     page = page_of(store)
     packed = [text for attrs, text in page.scripts if attrs.get("type") == "application/gzip"]
     trials = " ".join(attrs["data-trials"] for attrs in page.all("details") if attrs.get("class") == "group").split()

@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weighbridge.analysis.formatting import margin, plain, quantity, share
+from weighbridge.analysis.trial_flags import flag_text
 from weighbridge.model.text import printable
-from weighbridge.report.chart_library import chart_library
-from weighbridge.report.numbers import margin, plain, quantity, share
-from weighbridge.report.static_charts import static_svg
-from weighbridge.report.trial_flags import flag_text
+from weighbridge.report.charts.library import chart_library
+from weighbridge.report.charts.static import static_svg
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any, Literal
 
+from weighbridge.analysis.metric_names import metric_words
+from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.sweep import drawn_curves
 from weighbridge.report.charts.costs import forest, overview
 from weighbridge.report.charts.curves import load_curve
 from weighbridge.report.charts.ladder import waterfall
 from weighbridge.report.charts.latency import percentile_curve
 from weighbridge.report.charts.trials import distribution, runs
-from weighbridge.report.content import Analysis
-from weighbridge.report.names import metric_words
-from weighbridge.report.sweep import drawn_curves
 
 
 def write_charts(analysis: Analysis, directory: Path, file_format: Literal["png", "svg"] = "svg") -> list[Path]:
