@@ -13,14 +13,17 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 PLUGINS = {"environments", "workloads", "storage"}
 PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
 
+SHOWS = {"analysis", "report", "replication"}
+
 ONLY: dict[str, set[str]] = {
     "errors": set(),
     "model": {"errors"},
     "statistics": set(),
     "workloads": {"model", "errors"},
     "store": {"model", "errors"},
-    "replication": {"statistics", "model", "errors"},
-    "report": {"store", "statistics", "replication", "model", "errors"},
+    "analysis": {"store", "statistics", "model", "errors"},
+    "report": {"analysis", "store", "statistics", "model", "errors", "user_cache"},
+    "replication": {"report", "analysis", "store", "statistics", "model", "errors"},
     "hosts": {"model", "errors", "process", "cgroups", "facts", "user_cache", "launcher"},
     "launcher": {"model", "errors", "process", "userland"},
     "meters": {"model", "errors", "cgroups"},
@@ -33,12 +36,12 @@ ONLY: dict[str, set[str]] = {
 }
 """What a part may use beside itself."""
 NEVER: dict[str, set[str]] = {
-    "environments": {"workloads", "storage", "runner", "store", "report", "cli", "statistics"},
-    "storage": {"environments", "workloads", "runner", "store", "report", "cli", "statistics"},
-    "engines": {"hosts", "facts", "environments", "workloads", "storage", "runner", "store", "report", "cli"},
-    "userland": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
-    "facts": {"environments", "workloads", "storage", "runner", "store", "report", "cli"},
-    "runner": {"report", "live", "cli"},
+    "environments": {"workloads", "storage", "runner", "store", "cli", "statistics", *SHOWS},
+    "storage": {"environments", "workloads", "runner", "store", "cli", "statistics", *SHOWS},
+    "engines": {"hosts", "facts", "environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
+    "userland": {"environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
+    "facts": {"environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
+    "runner": {"live", "cli", *SHOWS},
 }
 
 
