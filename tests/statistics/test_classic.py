@@ -1,4 +1,4 @@
-"""Tests of the literature against scipy, statsmodels and textbook examples; Holm; slow runs."""
+"""Tests of the literature against scipy and textbook examples; Holm; slow runs."""
 
 import math
 
