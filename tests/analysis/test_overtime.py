@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from report import swept_runs
 from report.made_up_runs import TCP, Workload
 from report.swept_runs import Sweep, make_sweep
 from report.test_html import HOSTILE, check_links, page_of
@@ -32,8 +33,6 @@ from weighbridge.model.trial import PROMETHEUS, Series
 from weighbridge.report.charts.by_level import use_against_level
 from weighbridge.report.charts.overtime import of_prometheus, over_time
 from weighbridge.report.sections.overtime import overtime_sections
-
-from . import swept_runs
 
 
 @pytest.fixture

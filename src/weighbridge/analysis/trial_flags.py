@@ -6,6 +6,7 @@ The only place where a flag's code becomes a sentence.
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from weighbridge.analysis.formatting import plain
 from weighbridge.analysis.results import Remark
@@ -103,6 +104,12 @@ def kind(flag: Flag) -> FlagKind:
 
 def flag_text(flag: Flag) -> str:
     """One flag beside its trial: ``server throttled 20 %``."""
+    return _flag_text(flag.code, flag.where, tuple(flag.figures.items()), flag.text)
+
+
+@lru_cache(maxsize=100_000)  # a trial's flags stand in every chart of its metrics
+def _flag_text(code: str, where: str, figures: tuple[tuple[str, float], ...], text: str) -> str:
+    flag = Flag(code, where, dict(figures), text)
     if flag.code == FlagCode.OTHER:
         return flag.text
     known = WORDS.get(flag.code)

@@ -20,6 +20,9 @@ from weighbridge.statistics import cost_percent
 UNFOLDED = 4
 """Headline metrics whose waterfalls are seen without asking for them; with more of them only the first."""
 
+MOST_STATIC = 500
+"""Trials in a chart up to which it is drawn without the script too: each of them is an element of the page."""
+
 
 def sections(
     analysis: Analysis,
@@ -99,8 +102,9 @@ def _metric(
     *,
     static: bool,
 ) -> dict[str, Any]:
-    """A metric with its charts: all of them drawn `static` for a headline, else the costs alone."""
-    every = static and report.headline
+    """A metric with its charts: all of them drawn `static` for a headline of not too many trials, else the costs."""
+    trials = sum((each.workload, each.level) == (report.workload, report.level) for each in analysis.trials)
+    every = static and report.headline and trials <= MOST_STATIC
     return {
         **_plain_metric(analysis, cell, report, seen, without, kinds),
         "forest": place(specs, charts.forest(analysis, report), static_px=HALF_PX if static else 0),
