@@ -287,7 +287,7 @@ def test_native_needs_a_userland_too(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     class Here(Environment):
         kind = "here"
 
-        def readiness(self) -> Readiness:
+        def readiness(self, options=None) -> Readiness:
             return Readiness(True)
 
         def open(self, options, request):
