@@ -23,6 +23,8 @@ need mvn maven
 need javac default-jdk-headless
 need go golang-go
 need tini tini
+need cc gcc
+[ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev"
 need ssh openssh-client
 python=${PYTHON:-python3}
 need "$python" python3

@@ -5,6 +5,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +19,7 @@ from weighbridge.model.command import Command, Completed
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
 """In the environment of everything that a run starts, so that ``weighbridge clean`` finds it."""
 GRACE_S = 2.0
+_PIECE = 2**16
 _MOUNTED_BY = re.compile(rb"^.* - tmpfs weighbridge-([0-9a-f]{12}) ", re.MULTILINE)
 OUTPUT_LIMIT = 64 * 2**20
 """Of each stream at most this many bytes are read back."""
@@ -166,6 +168,38 @@ def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:
     except Unavailable:
         return None
     return completed.text.strip() if completed.returncode == 0 else None
+
+
+class SocketStream:
+    """Our end of the socket that is a program's standard input and output. Implements ``Stream``."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def send(self, data: bytes) -> None:
+        """Send all of it. Raises OSError once the other end is closed."""
+        self._connection.sendall(data)
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
+        if timeout_s is not None and not select.select([self._connection], [], [], max(0.0, timeout_s))[0]:
+            raise TimeoutError(f"nothing came within {timeout_s:g} s")
+        piece = self._connection.recv(_PIECE)
+        if not piece:
+            self._connection.close()
+        return piece
+
+    def end(self) -> None:
+        """Send no more."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+
+
+def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Process, SocketStream]:
+    """Start a program that is talked to over its standard input and output. Raises Unavailable."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        return Process(command, env=env, talk=theirs.fileno()), SocketStream(ours)
 
 
 def link_prefix(run_id: str) -> str:

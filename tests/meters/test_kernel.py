@@ -19,7 +19,7 @@ from weighbridge.model.study import Meters
 
 
 class Sampling:
-    """A process that answers at once, with the sampler's own session. Implements ``HostProcess``."""
+    """A process that answers at once, with the sampler's own session. Implements ``HostProcess`` and ``Stream``."""
 
     pid = 1
 
@@ -44,8 +44,15 @@ class Sampling:
         self.orders.append(json.loads(data))
         self.said += self.answer(self.orders[-1])
 
-    def output_so_far(self, start: int = 0) -> bytes:
-        return self.said[start:]
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        said, self.said = self.said, b""
+        if not said and self.code is None:
+            time.sleep(timeout_s or 0)
+            raise TimeoutError
+        return said
+
+    def end(self) -> None:
+        pass
 
     def poll(self) -> int | None:
         return self.code
@@ -65,12 +72,11 @@ class SomeHost:
         self.python, self.refuses = python, refuses
         self.started: list[tuple[Command, Sampling]] = []
 
-    def start(self, command: Command, *, hold: bool = False) -> Sampling:
-        assert hold
+    def talk(self, command: Command) -> tuple[Sampling, Sampling]:
         if self.refuses is not None:
             raise self.refuses
         self.started.append((command, Sampling()))
-        return self.started[-1][1]
+        return self.started[-1][1], self.started[-1][1]
 
 
 @pytest.fixture(autouse=True)
@@ -169,16 +175,6 @@ def test_one_that_ends_instead_of_answering():
     process.answer = die
     with pytest.raises(MeterFailed, match="process ended: Killed"):
         meter.begin({})
-
-
-def test_one_that_has_said_much_is_started_anew(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(kernel, "AFRESH", 100)
-    host = SomeHost()
-    meter = KernelMeter(host, 1.0)
-    for _ in range(3):
-        meter.begin({})
-        meter.end(0.0)
-    assert len(host.started) == 3
 
 
 def test_the_meters_of_a_session():

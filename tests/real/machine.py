@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge import cgroups
-from weighbridge.process import RUN_VARIABLE
+from weighbridge.process import run_of
 from weighbridge.runner import living, state
 from weighbridge.userland.build import cache_folder
 
@@ -114,6 +114,9 @@ def _files() -> Iterator[str]:
         yield f"file {path}"
 
 
+_GROUP = re.compile(r"/weighbridge/([0-9a-f]{12})(?:/|$)", re.MULTILINE)
+
+
 def processes() -> Iterator[tuple[int, str, str]]:
     """Every process that carries a run's id, or is a program that runs start: (pid, run id or "", name)."""
     for folder in Path("/proc").glob("[0-9]*"):
@@ -121,10 +124,9 @@ def processes() -> Iterator[tuple[int, str, str]]:
             name = (folder / "comm").read_text().strip()
             if (folder / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 continue  # it has ended; whoever started it has yet to ask how
-            entries = (folder / "environ").read_bytes().split(b"\0")
+            group = _GROUP.search((folder / "cgroup").read_text())  # some overwrite their environment (redis)
+            run = run_of(folder) or (group[1] if group else "")
         except OSError:
             continue
-        marker = f"{RUN_VARIABLE}=".encode()
-        runs = [entry[len(marker) :].decode() for entry in entries if entry.startswith(marker)]
-        if int(folder.name) != os.getpid() and (runs or name in PROGRAMS):
-            yield int(folder.name), runs[0] if runs else "", name
+        if int(folder.name) != os.getpid() and (run or name in PROGRAMS):
+            yield int(folder.name), run, name

@@ -15,6 +15,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.hosts.local import LocalHost
+from weighbridge.launcher.build import NAME
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Workload
@@ -207,19 +208,24 @@ def test_published_port_in_use(machine: Machine, tmp_path: Path, monkeypatch: py
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("victim", ["dockerd", "docker-init", "cat"])
-def test_environment_is_lost_during_a_trial(machine: Machine, tmp_path: Path, waits: None, victim: str):
+@pytest.mark.parametrize(
+    ("victim", "words", "lost_in"),
+    [("dockerd", "", "bridge"), (NAME[:15], f"/{NAME}\0", "bridge"), (NAME[:15], "--root", "native|bridge")],
+    ids=["the engine", "the launcher of a container", "the launcher of a native site"],
+)
+def test_environment_is_lost_during_a_trial(
+    machine: Machine, tmp_path: Path, waits: None, victim: str, words: str, lost_in: str
+):
     workload = ("w: {kind: waits, seconds: 1.5}",)
     study = load(str(write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=workload, blocks=2)))
     run = tmp_path / "run"
-    kill = kill_once(run, (victim,), signal.SIGKILL)  # the engine, a container, the holder of a native site
+    kill = kill_once(run, (victim,), signal.SIGKILL, words)
 
     def in_a_docker_trial() -> bool:
         return len(trials(run)) >= 1 and client_at_work(run, "1.5") and _server_in_container(run) and kill()
 
     with meanwhile(in_a_docker_trial), pytest.raises(EnvironmentLost) as caught:
         run_study(study, run, Quiet(), lambda _: None)
-    lost_in = "native|bridge" if victim == "cat" else "bridge"
     assert re.match(rf"({lost_in}) was lost during w: [^\n]+ Every finished trial is kept$", str(caught.value))
     machine.must_be_unchanged()
     before = trials(run)

@@ -10,6 +10,7 @@ import pytest
 from weighbridge import cgroups, registry
 from weighbridge.hosts.kernel import free_port
 from weighbridge.hosts.local import LocalHost
+from weighbridge.launcher.build import NAME
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.site import Limits, Site, SiteRequest
 from weighbridge.model.userland import Userland
@@ -135,11 +136,11 @@ def test_children_that_outlive_their_leader_are_ended(either: Site):
 
 
 def processes_of(site: Site) -> list[str]:
-    """The processes of ours in the site's control group (a container's own two hold it open)."""
+    """The processes in the site's control group beside its launcher."""
     script = "for p in /proc/[0-9]*; do cat $p/cmdline $p/cgroup 2>/dev/null | tr '\\0\\n' '  '; echo; done"
     group = next(line for line in shell(site, "cat /proc/self/cgroup").text.splitlines() if ":cpu" in line)
     lines = [line for line in shell(site, script).text.splitlines() if group.split(":", 1)[1] in line]
-    ours = [line for line in lines if "sleep infinity" not in line and "for p in" not in line]
+    ours = [line for line in lines if NAME not in line.split(" ")[0] and "for p in" not in line]
     return [line for line in ours if not line.startswith(("cat ", "tr "))]
 
 

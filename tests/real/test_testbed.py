@@ -15,6 +15,7 @@ from weighbridge.engines.docker import engine
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import kernel, testbed
 from weighbridge.hosts.chroot import chroot_site
+from weighbridge.launcher.build import NAME
 from weighbridge.model.command import Command
 from weighbridge.model.site import Limits, RunContext, SiteRequest
 from weighbridge.model.userland import Userland
@@ -26,7 +27,7 @@ from .machine import Machine, processes
 from .weighing import going, run_id, trials, weighbridge
 
 RUN = "7e57bed7e57b"
-PAUSED = {"docker-init", "tini", "sleep", "unshare"}
+PAUSED = {"docker-init", "tini", NAME[:15], "sleep", "unshare"}
 PAYLOAD = 100 * 1448 / 1538
 """Mbit/s of TCP payload on Ethernet of 100 Mbit/s: each frame has 12 bytes of options, 40 of headers, 38 around."""
 OPTIONS = {

@@ -10,7 +10,7 @@ from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Work
 from weighbridge.model.trial import Series
 from weighbridge.report.resources import is_resource_use
-from weighbridge.runner.costs import derived, usage, without_the_start, work_of
+from weighbridge.runner.costs import derived, usage, work_of
 
 MBIT = Metric("throughput", "Mbit/s", "higher")
 RATE = Metric("rate", "1/s", "higher")
@@ -96,9 +96,3 @@ def test_what_a_whole_host_used_while_the_measured_process_ran():
     (cpu, _) = usage(series, "host b", (1.5, 3.0))
     assert (cpu.value, cpu.metric.unit) == (pytest.approx(100 * (0.5 * 0.5 + 1.0) / 1.5), "%")
     assert usage(series, "host c") == usage([], "host b") == ()
-
-
-def test_the_start_of_a_process_is_no_work_of_its_site():
-    assert without_the_start({"cpu_s": 1.0, "throttled_s": 0.5}, 0.02) == {"cpu_s": 0.98, "throttled_s": 0.5}
-    assert without_the_start({"cpu_s": 0.01}, 0.02) == {"cpu_s": 0.0}
-    assert without_the_start({}, 0.02) == {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.local import LocalHost
-from weighbridge.model.command import Command, Completed, Running, Transport
+from weighbridge.model.command import Command, Completed, Running, Transport, Usage
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint, Environment, Readiness, Workload
@@ -33,6 +33,10 @@ class Act:
     hangs: bool = False
     lasts: float = 0.0
     listens: bool = True
+    error: int = 0
+    too_much: bool = False
+    usage: Usage | None = None
+    outside_s: float | None = None
     lost: str = ""
     """The environment is lost when this happens to the program: start, poll, stop."""
     raises: BaseException | None = None
@@ -70,7 +74,10 @@ class Program:
         if self.stopped is None:
             code = self.act.returncode if self._over() else -15
             duration = time.monotonic() - self.begun
-            self.stopped = Completed(self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out)
+            self.stopped = Completed(
+                self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
+                error=self.act.error, too_much=self.act.too_much, usage=self.act.usage, outside_s=self.act.outside_s,
+            )  # fmt: skip
         return self.stopped
 
 
@@ -105,6 +112,7 @@ class FakeSite:
     listen: str = "0.0.0.0"
     host: Host = field(init=False)
     links: tuple[Link, ...] = ()
+    open_files: int = 1024
 
     def __post_init__(self) -> None:
         self.host = FakeHost(self.world)
@@ -122,7 +130,11 @@ class FakeSite:
         self.world.ran.append((self.name, command.argv))
         if command.argv == self.world.fails:
             return Completed(command.argv, 1, b"", b"no space left", 0.0)
-        return Completed(command.argv, 0, b"aaaa  /var/lib/dpkg/status", b"", 0.0)
+        return Completed(command.argv, 0, b"", b"", 0.0)
+
+    def read(self, path: str) -> bytes:
+        assert not self.frozen
+        return path.encode()
 
     def put(self, path: str, data: bytes) -> None:
         assert not self.frozen

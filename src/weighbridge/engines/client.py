@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.command import HostProcess
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import HostProcess
 
 LABEL = "weighbridge.run"
 START_S = 40.0

@@ -1,17 +1,14 @@
 """A container as a site."""
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
 from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import Engine
-from weighbridge.engines.exec import Exec
-from weighbridge.errors import EnvironmentLost
+from weighbridge.launcher.launch import Launcher
 from weighbridge.meters.scopes import NETWORK
-from weighbridge.model.command import Command, Completed, Running, Transport
-from weighbridge.model.site import SITE_ENV, Link, SiteRequest
-from weighbridge.process import RUN_VARIABLE
+from weighbridge.model.command import Transport
+from weighbridge.model.site import Link, SiteRequest
 
 
 class DockerSite:
@@ -27,6 +24,7 @@ class DockerSite:
         container: Any,
         addresses: tuple[str, str],
         notes: Mapping[str, str],
+        launcher: Launcher,
     ) -> None:
         self.name = request.name
         self.address, self.listen = addresses
@@ -35,36 +33,30 @@ class DockerSite:
         self.links: tuple[Link, ...] = ()
         self._engine = made
         self._container = container
-        self._env = {**SITE_ENV, RUN_VARIABLE: request.run.id}
         self.pid = int(container.attrs["State"]["Pid"])
+        self.open_files = launcher.open_files
+        self.run, self.start, self.read, self.put = launcher.run, launcher.start, launcher.read, launcher.put
+        self._launcher = launcher
+        self._frozen = False
         self._userland = request.userland
-
-    def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
-        process = self.start(command)
-        return process.stop(timed_out=not process.wait(command.deadline_s))
-
-    def start(self, command: Command) -> Running:
-        """Start and return at once."""
-        return Exec(self._engine.client, self.host, self._container.id, command, self._env)
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a file below /tmp or /run of the site."""
-        done = self.run(Command(("sh", "-c", 'base64 -d > "$1"', "put", path), stdin=base64.b64encode(data)))
-        if done.returncode != 0:
-            raise EnvironmentLost(f"{self.name}: cannot write {path}: {done.last_words}")
 
     def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
         """True when every port has a listener in the container's network namespace."""
         return self.host.listening(ports, self.pid)
 
     def freeze(self) -> None:
-        """Pause the container."""
+        """Pause the container, where there is a process in it beside its launcher."""
+        if self._frozen or self._launcher.alone():
+            return
+        self._frozen = True
         with engine_errors(f"{self.name}: pause"):
             self._engine.client.api.pause(self._container.id)
 
     def thaw(self) -> None:
         """Unpause it."""
+        if not self._frozen:
+            return
+        self._frozen = False
         with engine_errors(f"{self.name}: unpause"):
             self._engine.client.api.unpause(self._container.id)
 

@@ -1,6 +1,8 @@
 """The Docker engine of a host: the user's where one answers, else one of our own for the length of the run."""
 
 import contextlib
+import itertools
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,10 +12,13 @@ from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
+from weighbridge.launcher import build
 from weighbridge.model.site import Host, RunContext
 from weighbridge.model.userland import Userland
 
 _CHUNK = 2**20
+LAUNCHER = "/weighbridge-launcher"
+"""Where an image has the first process of its containers."""
 
 
 class Engine:
@@ -45,9 +50,11 @@ class Engine:
         if userland.digest not in self._images:
             self._run.say(f"importing the userland into Docker on host {self.host.name}")
             repository, tag = "weighbridge", f"{self._run.id}-{userland.digest[:12]}"
+            program = build.ensure(self._run.cache, self._run.say).read_bytes()
             with userland.archive().open("rb") as data:
+                pieces = iter(lambda: data.read(_CHUNK), b"")  # a file object would get two contradicting headers
                 self.client.api.import_image_from_stream(
-                    iter(lambda: data.read(_CHUNK), b""),  # a file object would get two contradicting headers
+                    itertools.chain([_member(LAUNCHER, program)], pieces),
                     repository=repository,
                     tag=tag,
                     changes=[f"LABEL {LABEL}={self._run.id}"],
@@ -67,6 +74,13 @@ class Engine:
     def remove_all(self) -> None:
         """Remove every container, network and image of this run."""
         remove_labelled(self.client, f"{LABEL}={self._run.id}")
+
+
+def _member(path: str, content: bytes) -> bytes:
+    """An executable file as the beginning of an archive (tar(5))."""
+    about = tarfile.TarInfo(path.lstrip("/"))
+    about.size, about.mode = len(content), 0o755
+    return about.tobuf() + content + b"\0" * (-len(content) % tarfile.BLOCKSIZE)
 
 
 def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine:

@@ -3,22 +3,24 @@
 import contextlib
 import resource
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from weighbridge.engines import networks
+from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import engine_errors, quietly, readiness
 from weighbridge.engines.container import DockerSite
-from weighbridge.engines.docker import Engine, engine_of
+from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking
 from weighbridge.engines.networks import Attachment
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
+from weighbridge.launcher.launch import Launcher
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import DATA, SITE_ENV, Host, Site, SiteRequest
@@ -94,16 +96,20 @@ class Docker(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A container that sleeps until processes are started in it."""
+        """A container whose first process is our launcher."""
         host, settings = _host_for(options, request)
         made = engine_of(request.run, host, settings)
         with ExitStack() as stack:
             attachment = _attach(stack, options, request, made)
             with engine_errors(f"opening {request.name}"):
                 container = _container(stack, made, options, request, attachment)
-                _must_be_there(made, container)
+                attached = Attached(made.client, container.id)
+                _start(made, container, options)
                 addresses = _addresses(container, options, request, made, attachment)
-            yield DockerSite(request, made, container, addresses, _notes(options, request))
+            environment = {**SITE_ENV, RUN_VARIABLE: request.run.id}
+            why = _why(made, container, attached)
+            launcher = stack.enter_context(Launcher(attached, request.name, why, environment))
+            yield DockerSite(request, made, container, addresses, _notes(options, request), launcher)
 
 
 _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
@@ -170,10 +176,13 @@ def _container(
     volumes = {mount.source: {"bind": DATA, "mode": "rw"}} if mount is not None and mount.source else None
     container = made.client.containers.create(
         made.image(request.userland),
-        ["sleep", "infinity"],
+        [],
+        entrypoint=[LAUNCHER],
+        stdin_open=True,
+        log_config={"type": "none"},
+        healthcheck={"test": ["NONE"]},  # of an image that has one
         name=f"weighbridge-{request.run.id}-{request.name}",
         hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve
-        init=True,
         labels=made.labels,
         network=attachment.network,
         networking_config=_fixed(made, attachment),
@@ -193,11 +202,27 @@ def _container(
     )
     if not made.disposable:
         stack.callback(quietly, container.remove, force=True, v=True)
+    return container
+
+
+def _start(made: Engine, container: Any, options: DockerOptions) -> None:
     container.start()
     container.reload()
+    _must_be_there(made, container)
     if made.host.secluded is not None and options.network not in ("none", "host"):
         made.host.secluded.keep_offloads(int(container.attrs["State"]["Pid"]))
-    return container
+
+
+def _why(made: Engine, container: Any, attached: Attached) -> Callable[[], str]:
+    """What is known when the launcher has gone; EnvironmentLost where its engine has gone, too."""
+
+    def why() -> str:
+        with engine_errors("looking for a container that was lost"):
+            state = made.client.api.inspect_container(container.id)["State"]
+        said = attached.errors.decode(errors="replace").strip()
+        return said or str(state["Error"]) or ("its launcher was lost" if state["Running"] else "the container ended")
+
+    return why
 
 
 def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
@@ -224,7 +249,7 @@ def _must_be_there(made: Engine, container: Any) -> None:
     """Listeners, counters and signals go by /proc: of an engine elsewhere they would be those of strangers."""
     for _ in range(200):
         with contextlib.suppress(OSError):
-            if b"sleep\0infinity" in made.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline"):
+            if LAUNCHER.encode() in made.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline"):
                 return
         time.sleep(0.005)  # it may be about to become what it was told to run
     raise Unavailable(

@@ -38,6 +38,7 @@ class Channel:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Reply] = {}
         self._ends: dict[int, Callable[[int | None], None]] = {}
+        self._said: dict[int, Callable[[bytes], None]] = {}
         self._sending = threading.Lock()
         self._lost = ""
         self._closed = threading.Event()
@@ -72,6 +73,10 @@ class Channel:
         """Have ``told`` called with the return code when a process has ended, or with None when the host is lost."""
         self._ends[process] = told
 
+    def on_said(self, process: int, told: Callable[[bytes], None]) -> None:
+        """Have ``told`` called with what a process that is talked to says; with nothing at the end of it."""
+        self._said[process] = told
+
     def check(self) -> None:
         """Raise EnvironmentLost once the host is lost."""
         if self._lost:
@@ -88,6 +93,8 @@ class Channel:
             reply.done.set()
         for told in list(self._ends.values()):
             told(None)
+        for said in list(self._said.values()):
+            said(b"")
 
     def close(self) -> None:
         """Say that no more requests come: the agent ends with all that it started."""
@@ -116,6 +123,9 @@ class Channel:
                     told = self._ends.pop(fields["ended"], None)
                     if told:
                         told(fields["code"])
+                    continue
+                if "said" in fields:
+                    self._said[fields["said"]](data)
                     continue
                 reply = self._waiting.pop(fields["id"], None)
                 if reply:

@@ -4,7 +4,7 @@ import contextlib
 from typing import TypeVar
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.site import HostProcess
+from weighbridge.model.command import HostProcess
 
 JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 """A shell that writes itself into the control groups named before "--", then becomes the program."""

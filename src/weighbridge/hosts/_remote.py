@@ -5,6 +5,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from weighbridge.hosts._channel import Channel
 from weighbridge.model.command import Command, Completed
@@ -14,13 +15,19 @@ _numbers = itertools.count(1)
 
 
 class RemoteProcess:
-    """A process that the agent started. Its end is told by the agent, so that waiting costs nothing over there."""
+    """A process that the agent started. Its end is told by the agent, so that waiting costs nothing over there.
 
-    def __init__(self, channel: Channel, command: Command, *, hold: bool) -> None:
+    One that is started to be talked to is a ``Stream``, too.
+    """
+
+    def __init__(self, channel: Channel, command: Command, *, hold: bool = False, talk: bool = False) -> None:
         """Start it. Unavailable where its program is not installed."""
         self._channel = channel
         self._command = command
         self._number = next(_numbers)
+        self._pieces: SimpleQueue[bytes] = SimpleQueue()
+        if talk:
+            channel.on_said(self._number, self._pieces.put)
         self._ended = threading.Event()
         self._code: int | None = None
         self._completed: Completed | None = None
@@ -33,6 +40,7 @@ class RemoteProcess:
             env=dict(command.env),
             stop_signal=int(command.stop_signal),
             hold=hold,
+            talk=talk,
         ).fields["pid"]
 
     def _tell(self, code: int | None) -> None:
@@ -58,6 +66,17 @@ class RemoteProcess:
     def send(self, data: bytes) -> None:
         """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
         self._channel.call("send", data, process=self._number)
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece that it says, where it is talked to; empty at the end. Raises TimeoutError."""
+        try:
+            return self._pieces.get(timeout=timeout_s and max(0.0, timeout_s))
+        except Empty:
+            raise TimeoutError(f"nothing came within {timeout_s:g} s") from None
+
+    def end(self) -> None:
+        """Send no more."""
+        self._channel.call("end", process=self._number)
 
     def stop(self, *, timed_out: bool = False) -> Completed:
         """End it and its group (its stop signal, then KILL) and give what it left."""

@@ -44,6 +44,14 @@ class LocalHost:
         """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
         return process.Process(command, env=self._env, hold=hold)
 
+    def talk(self, command: Command) -> tuple[process.Process, process.SocketStream]:
+        """Start a program that is talked to over its standard input and output."""
+        return process.talk(command, env=self._env)
+
+    def program(self, program: Path) -> str:
+        """Where it was built."""
+        return str(program)
+
     def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
         """True when every port has a listener in the network namespace of the process ``pid``."""
         return kernel.listening(ports, pid)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ class SshHost:
         self._channel = channel
         self._claim = Claim(f"host {name}")
         self._roots: dict[str, Path] = {}
+        self._programs: dict[Path, str] = {}
         self._card: Link | None = None
         self._card_known = False
 
@@ -76,6 +78,21 @@ class SshHost:
     def start(self, command: Command, *, hold: bool = False) -> RemoteProcess:
         """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
         return RemoteProcess(self._channel, command, hold=hold)
+
+    def talk(self, command: Command) -> tuple[RemoteProcess, RemoteProcess]:
+        """Start a program that is talked to over its standard input and output."""
+        process = RemoteProcess(self._channel, command, talk=True)
+        return process, process
+
+    def program(self, program: Path) -> str:
+        """Its place there; sent at first use, kept under the digest of what it holds."""
+        if program not in self._programs:
+            content = program.read_bytes()
+            digest = sha256(content).hexdigest()
+            self._programs[program] = self._channel.call(
+                "program", zlib.compress(content), name=program.name, digest=digest
+            ).fields["path"]
+        return self._programs[program]
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
         """True when every port has a listener in the network namespace of the process ``pid`` there."""

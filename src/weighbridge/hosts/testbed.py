@@ -21,10 +21,10 @@ from weighbridge.hosts._wire import rate_words
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import NOWHERE, OFF, SUBNET, Switch
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.host import SecludedHost
-from weighbridge.model.site import HERE, Group, HostProcess, Limits, Link, RunContext
+from weighbridge.model.site import HERE, Group, Limits, Link, RunContext
 from weighbridge.model.userland import Userland
 from weighbridge.process import Process
 
@@ -128,6 +128,14 @@ class TestbedHost:
     def start(self, command: Command, *, hold: bool = False) -> HostProcess:
         """Start and return at once."""
         return self._local.start(self._inside(command), hold=hold)
+
+    def talk(self, command: Command) -> tuple[HostProcess, Stream]:
+        """Start a program that is talked to over its standard input and output."""
+        return self._local.talk(self._inside(command))
+
+    def program(self, program: Path) -> str:
+        """As on this machine, whose files the host sees."""
+        return str(program)
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
         """True when every port has a listener in the network namespace of ``pid``, a number of the host's own."""

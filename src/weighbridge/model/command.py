@@ -29,10 +29,27 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What a process and those of its children whose end it awaited have used (getrusage(2))."""
+
+    cpu_user_s: float
+    cpu_system_s: float
+    peak_memory: int
+    """Bytes, of the largest of them."""
+    switches: int
+    """Context switches because it waited; ``preemptions``: because another process was to run."""
+    preemptions: int
+    minor_faults: int
+    major_faults: int
+
+
+@dataclass(frozen=True, slots=True)
 class Completed:
     """A process that ended. ``returncode`` is negative for a signal, as in subprocess.
 
-    ``timed_out`` says that it was killed at its deadline; ``duration_s`` is its wall time in seconds.
+    ``timed_out`` says that it was killed at its deadline; ``duration_s`` is its wall time in seconds, as known in its
+    site. ``error`` is the number (errno(3)) of why it could not be started. ``outside_s`` is its wall time as seen
+    from outside of the site, ``too_much`` says that it printed more than is kept, for which it was killed.
     """
 
     argv: tuple[str, ...]
@@ -41,6 +58,10 @@ class Completed:
     stderr: bytes
     duration_s: float
     timed_out: bool = False
+    error: int = 0
+    usage: Usage | None = None
+    outside_s: float | None = None
+    too_much: bool = False
 
     @property
     def text(self) -> str:
@@ -68,3 +89,29 @@ class Running(Protocol):
 
     def stop(self, *, timed_out: bool = False) -> Completed:
         """End it (its stop signal, then KILL after a grace period) and give what it left."""
+
+
+class HostProcess(Running, Protocol):
+    """A process of a host itself."""
+
+    pid: int
+    """As this machine or, by ssh, the other one numbers it; a testbed host has numbers of its own."""
+
+    def output_so_far(self, start: int = 0) -> bytes:
+        """What it has written to standard output, from the byte ``start`` on."""
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
+
+
+class Stream(Protocol):
+    """Both ways between us and a program."""
+
+    def send(self, data: bytes) -> None:
+        """Send all of it. Raises OSError once the other end is closed."""
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
+
+    def end(self) -> None:
+        """Send no more."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from weighbridge.model.command import Command, Completed, Running, Transport
+from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
 from weighbridge.model.userland import Userland
 
 if TYPE_CHECKING:
@@ -94,19 +94,6 @@ HERE = "host"
 """This machine, which local and testbed hosts share."""
 
 
-class HostProcess(Running, Protocol):
-    """A process of a host itself."""
-
-    pid: int
-    """As this machine or, by ssh, the other one numbers it; a testbed host has numbers of its own."""
-
-    def output_so_far(self, start: int = 0) -> bytes:
-        """What it has written to standard output, from the byte ``start`` on."""
-
-    def send(self, data: bytes) -> None:
-        """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
-
-
 class Group(Protocol):
     """One control group on a host, in every hierarchy; `weighbridge.cgroups.Cgroup` is the one of this machine."""
 
@@ -166,6 +153,12 @@ class Host(Protocol):
 
     def start(self, command: Command, *, hold: bool = False) -> HostProcess:
         """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
+
+    def talk(self, command: Command) -> tuple[HostProcess, Stream]:
+        """Start a program that is talked to over its standard input and output."""
+
+    def program(self, program: Path) -> str:
+        """The place there of a program of ours (static, of this machine's architecture), brought at first use."""
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
         """True when every port has a listener in the network namespace of ``pid``, as the host numbers it."""
@@ -256,6 +249,8 @@ class Site(Protocol):
     """The machine that it is on; not always the one that was asked for, as an environment may need one of its own."""
     links: tuple[Link, ...]
     """The cables of its own, beside its host's, whose rate is known."""
+    open_files: int
+    """How many a process of it may have."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -265,6 +260,9 @@ class Site(Protocol):
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file inside the site. Only /tmp, /run and what is at DATA can be written to."""
+
+    def read(self, path: str) -> bytes:
+        """A file inside the site. Raises OSError."""
 
     def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
         """True when every port has a listener, read from the kernel's tables so that no server is disturbed."""

@@ -36,11 +36,6 @@ def derived(
     return (*(_cpu(work, used) if work else ()), *_memory(series))
 
 
-def without_the_start(used: Mapping[str, float], start_cpu_s: float) -> dict[str, float]:
-    """What a site used without the CPU time that starting its process took; never below 0."""
-    return {name: max(0.0, value - start_cpu_s) if name == "cpu_s" else value for name, value in used.items()}
-
-
 def work_of(measurements: Sequence[Measurement], measured_s: float) -> Work | None:
     """The work of a program that kept its one rate as long as it ran; None where that is not known."""
     for units, unit in _UNITS:

@@ -148,7 +148,7 @@ def all_who_worked(
 ) -> tuple[Measurement, ...]:
     """Give CPU seconds and context switches beyond idle per unit of work, retransmits, softirq's share.
 
-    ``not_work_s``: CPU seconds of meters and of starting the measured process. A figure is absent, and never zero,
+    ``not_work_s``: CPU seconds of meters. A figure is absent, and never zero,
     where a machine has no reading or no idle level, or where the CPU time is below what the counters can tell. So is
     the CPU time of all where a hypervisor took more than `STOLEN` (its time and idle time overlap), or where it is
     less than ``sites_s``, what the sites used alone: then others gave way to the trial.

@@ -1,18 +1,27 @@
 """A program that a site does not have, told in one sentence."""
 
+import errno
+import os
 import re
 
 from weighbridge.model.command import Completed
 
 _NO_PROGRAM = re.compile(
-    r'^(?:/usr/bin/)?env: .(\S+?).: (?:No such file|Permission)|exec: "?([^\s"]+?)"?: (?:not found|executable file)',
+    r'^(?:/usr/bin/)?env: .(\S+?).: (?:No such file|Permission)|exec: "?([^\s"]+?)"?: not found',
     re.MULTILINE,
 )
-"""How a chroot's launcher, a shell and a container engine say it."""
+"""How env and a shell say it."""
 
 
 def missing(completed: Completed) -> str:
-    """Name the program that the userland does not have; empty where it ran. The code is 126 or 127, as of a shell."""
+    """Name the program that the userland does not have; empty where it ran.
+
+    Where a shell was to start it, the shell says so with code 126 or 127.
+    """
+    if completed.error == errno.ENOENT:
+        return f"the program {completed.argv[0]} is not in the userland"
+    if completed.error:
+        return f"the program {completed.argv[0]} cannot be started: {os.strerror(completed.error)}"
     said = (completed.stderr + b"\n" + completed.stdout).decode(errors="replace")
     found = _NO_PROGRAM.search(said) if completed.returncode in (126, 127) else None
     return f"the program {found[1] or found[2]} is not in the userland" if found else ""

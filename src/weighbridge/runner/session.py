@@ -108,7 +108,7 @@ class Session:
             if self.study.file.meters.source != "off" and self._has_servers():
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
                 self._idle.look()
-            for place, facts in self._sites.facts(self._idle.levels).items():
+            for place, facts in self._sites.facts().items():
                 self.store.add_facts(place, facts)
             for scope, facts in about_hosts(self._sites.hosts).items():
                 self.store.add_facts(scope, facts)

@@ -11,10 +11,11 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
+from weighbridge.facts.site import about_site
 from weighbridge.hosts.kernel import cpus_online
-from weighbridge.meters.machines import Idle, Read, read_here
+from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
-from weighbridge.model.command import Command, Transport
+from weighbridge.model.command import Transport
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
@@ -25,12 +26,10 @@ from weighbridge.runner.hosts import open_hosts
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.stage import Machine, Stage
-from weighbridge.runner.starts import start_cpu_s
 from weighbridge.runner.storage import site_storage
 
 OUTSIDE = "outside"
 """Where the roles are that the study does not put inside the environments: natively on the host."""
-_ALLOWED = "ulimit -n; cat /proc/sys/net/core/somaxconn"
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
 Found = TypeVar("Found")
@@ -55,8 +54,6 @@ class Sites:
     _paths: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
     """By environment and host of the client, as the other one."""
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
-    _start_cpu_s: dict[Key, float] = field(default_factory=dict)
-    _machine_start_cpu_s: dict[Key, float] = field(default_factory=dict)
     _awake: set[Key] = field(default_factory=set)
     _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
 
@@ -169,14 +166,12 @@ class Sites:
             host.set_link(limited=cell.link != "none")
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
-        starts = {role: self._start_cpu_s.get(key, 0.0) for role, key in keys.items()}
         prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())
         cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
-        whole = {role: self._machine_start_cpu_s.get(key, 0.0) for role, key in keys.items()}
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
-            sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, starts, prepared,
-            cpus, inside, _links(sites), whole, polled=self.polled,
+            sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, prepared,
+            cpus, inside, _links(sites), polled=self.polled,
         )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:
@@ -242,30 +237,16 @@ class Sites:
             self._open[key].freeze()
         self._awake = set()
 
-    def facts(self, idle: Mapping[str, Idle]) -> dict[str, dict[str, str]]:
+    def facts(self) -> dict[str, dict[str, str]]:
         """What is in force in each site, by "environment/role" ("environment/role@HOST" for the clients of a host).
 
-        The package database is compared between them. ``idle``: what each machine does while no site runs.
+        The package database is compared between them.
         """
         found = {}
         several = len({client for _, _, client in self._open}) > 1
         for (place, role, client), site in self._open.items():
             site.thaw()
-            done = site.run(Command(("sha256sum", "/var/lib/dpkg/status")))
-            packages = " ".join(done.text.split()[:1]) if done.returncode == 0 else f"unreadable: {done.last_words}"
-            start_s, whole_s = start_cpu_s(site, idle.get(site.host.machine), self.here)
-            key = place, role, client
-            self._start_cpu_s[key], self._machine_start_cpu_s[key] = start_s, whole_s
-            asked = site.run(Command(("sh", "-c", _ALLOWED))).text.split()
-            files, backlog = asked if len(asked) == 2 else ("unknown", "unknown")
-            own = {
-                "packages": packages,
-                "CPU time of a start": f"{start_s * 1000:.1f} ms",
-                **({"CPU time of a start, engine included": f"{whole_s * 1000:.1f} ms"} if whole_s else {}),
-                "open files of a process": files,
-                "backlog of a listener": f"{backlog} (net.core.somaxconn)",
-            }
-            found[f"{place}/{role}" + (f"@{client}" if several else "")] = {**site.facts(), **own}
+            found[f"{place}/{role}" + (f"@{client}" if several else "")] = {**site.facts(), **about_site(site)}
             site.freeze()
         self._awake = set()
         return found

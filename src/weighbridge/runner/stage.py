@@ -29,8 +29,6 @@ class Stage:
     """The machines that the sites are on: "host" is this one, which testbed hosts share, "host NAME" another."""
     hosts: Mapping[Role, str] = field(default_factory=dict)
     meters: Mapping[str, Meter] = field(default_factory=dict)
-    start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
-    """CPU seconds that starting any process takes in each site: runc's of an exec, which a native process has not."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The commands that have made data in the server's site: added to by the first trial of each."""
     cpus: Mapping[str, int] = field(default_factory=dict)
@@ -39,8 +37,6 @@ class Stage:
     """The roles that are in the environment."""
     links: tuple[Link, ...] = ()
     """The cables with a rate, of the sites and of their hosts."""
-    machine_start_cpu_s: Mapping[Role, float] = field(default_factory=dict)
-    """CPU seconds that starting any process takes of the whole machine: the engine's too."""
     idle: Mapping[str, Idle] = field(default_factory=dict)
     """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
 

@@ -23,9 +23,11 @@ from weighbridge.model.measurement import (
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import HERE, Site
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.process import OUTPUT_LIMIT
+from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Seen, Setting, Watch, bottleneck
 from weighbridge.runner.breaking import why_broke
-from weighbridge.runner.costs import derived, usage, without_the_start, work_of
+from weighbridge.runner.costs import derived, usage, work_of
 from weighbridge.runner.machine_use import all_who_worked
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.missing import missing
@@ -36,6 +38,7 @@ READY_S = 20.0
 """How long a server may take to listen."""
 AFTER_SERVER_S = 2.0
 """How long a client may go on once its server has died."""
+_TOO_MUCH = f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit"
 _POLL_S = 0.002
 _WATCH_S = 0.25
 
@@ -98,6 +101,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         samples=(
             *((site, name, value) for site, readings in used.items() for name, value in readings.items()),
             *course.metering.samples,
+            *programs.samples(course.completed),
         ),
         flags=(*_flags(used, wall, course, stage, threads), *course.metering.flags, *told),
         series=tuple(course.metering.series),
@@ -139,9 +143,8 @@ def _further(workload: Workload, found: Result, course: _Course, stage: Stage) -
     """What the trial cost in resources."""
     series, seconds = course.metering.series, found.work_s or course.measured_s
     work = found.work or work_of(found.parsed, seconds)
-    not_work_s = course.metering.own_cpu_s + stage.machine_start_cpu_s.get(workload.roles[-1], 0.0)
     sites_s = sum(each.get("cpu_s", 0.0) for each in course.measured_use.values())
-    everybody = all_who_worked(course.metering.machines, stage.idle, not_work_s, work, sites_s)
+    everybody = all_who_worked(course.metering.machines, stage.idle, course.metering.own_cpu_s, work, sites_s)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     whole = usage(series, host_place(host_name), course.metering.measured)
     return (*everybody, *derived(course.measured_use, series, work), *whole)
@@ -184,7 +187,7 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
         role: host.used(before[role], each.meters()) for role, each in stage.sites.items()
     }
     course.watch.end()
-    course.measured_use = {**use, measured: without_the_start(use[measured], stage.start_cpu_s.get(measured, 0.0))}
+    course.measured_use = use
 
 
 def _of_the_warm_up(workload: Workload, options: Any, course: _Course, completed: Completed) -> TrialFailure:
@@ -236,9 +239,12 @@ def _watched(running: Running, command: Command, course: _Course, role: str) -> 
         completed = course.completed[role] = running.stop(timed_out=late)
     if course.server is not None and (code := course.server.poll()) is not None:
         said = course.completed["server"] = course.server.stop()
-        raise ServerDied(f"the server ended with code {code} while the {role} was at work: {said.last_words}")
+        why = _TOO_MUCH.format(said.argv[0]) if said.too_much else said.last_words
+        raise ServerDied(f"the server ended with code {code} while the {role} was at work: {why}")
     if late:
         raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:.0f} s")
+    if completed.too_much:
+        raise ProgramFailed(_TOO_MUCH.format(command.argv[0]))
     if sentence := missing(completed):
         raise ProgramFailed(sentence)
     return completed

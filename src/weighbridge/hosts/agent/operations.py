@@ -5,6 +5,7 @@ import platform
 import select
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from weighbridge.hosts.agent import addresses, engine
 from weighbridge.hosts.agent import data as folders
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Whose, tell
-from weighbridge.hosts.agent.userlands import Receiver, root_of
+from weighbridge.hosts.agent.userlands import Receiver, keep_program, root_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
 from weighbridge.model.site import Limits
-from weighbridge.process import RUN_VARIABLE, Process
+from weighbridge.process import RUN_VARIABLE, Process, SocketStream
+from weighbridge.process import talk as start_talking
 
 Answer = tuple[Mapping[str, Any], bytes]
 
@@ -59,16 +61,30 @@ class Operations:
         self._env = {RUN_VARIABLE: whose.run, HOST_VARIABLE: whose.host}
         self._local = LocalHost(whose.run)
         self._processes: dict[int, Process] = {}
+        self._streams: dict[int, SocketStream] = {}
         self._groups: dict[str, Cgroup] = {}
         self._receiver: Receiver | None = None
         self._received = 0
 
     def start(
-        self, data: bytes, *, process: int, argv: list[str], env: dict[str, str], stop_signal: int, hold: bool
+        self,
+        data: bytes,
+        *,
+        process: int,
+        argv: list[str],
+        env: dict[str, str],
+        stop_signal: int,
+        hold: bool,
+        talk: bool,
     ) -> Answer:
-        """Start a process; its end is told without being asked."""
+        """Start a process; its end, and what it says where it is talked to, are told without being asked."""
         command = Command(tuple(argv), env=env, stdin=data, stop_signal=stop_signal)
-        made = self._processes[process] = Process(command, env=self._env, hold=hold)
+        if talk:
+            made, self._streams[process] = start_talking(command, env=self._env)
+            threading.Thread(target=self._tell_said, args=(process,), daemon=True).start()
+        else:
+            made = Process(command, env=self._env, hold=hold)
+        self._processes[process] = made
         ended = os.pidfd_open(made.pid)
         threading.Thread(target=self._tell_end, args=(process, made, ended), daemon=True).start()
         return {"pid": made.pid}, b""
@@ -78,13 +94,27 @@ class Operations:
         os.close(ended)
         self._send({"ended": number, "code": process.poll()})
 
+    def _tell_said(self, number: int) -> None:
+        piece = b"..."
+        while piece:
+            try:
+                piece = self._streams[number].receive()
+            except OSError:
+                piece = b""
+            self._send({"said": number}, piece)
+
     def output(self, data: bytes, *, process: int, start: int) -> Answer:
         """Its standard output so far, from a byte on."""
         return {}, self._processes[process].output_so_far(start)
 
     def send(self, data: bytes, *, process: int) -> Answer:
         """Write to its standard input."""
-        self._processes[process].send(data)
+        (self._streams.get(process) or self._processes[process]).send(data)
+        return {}, b""
+
+    def end(self, data: bytes, *, process: int) -> Answer:
+        """Say no more to a process that is talked to."""
+        self._streams[process].end()
         return {}, b""
 
     def stop(self, data: bytes, *, process: int, timed_out: bool) -> Answer:
@@ -167,6 +197,10 @@ class Operations:
         assert self._receiver is not None
         return {"root": str(self._receiver.finish())}, b""
 
+    def program(self, data: bytes, *, name: str, digest: str) -> Answer:
+        """Keep a program under its digest; its place."""
+        return {"path": str(keep_program(name, digest, zlib.decompress(data)))}, b""
+
     def data_folder(self, data: bytes, *, name: str) -> Answer:
         """Make a folder on the disk for a site's data."""
         return {"path": str(folders.make(self._whose.folder_name, name))}, b""
@@ -195,5 +229,5 @@ TABLE: dict[str, Callable[..., Answer]] = {
     name: operation for name, operation in vars(Operations).items() if not name.startswith("_")
 }
 """Every operation by its name."""
-IN_ORDER = frozenset({"start", "swarm", "time", "userland", "userland_piece"})
+IN_ORDER = frozenset({"end", "send", "start", "swarm", "time", "userland", "userland_piece"})
 """Those that the reading thread does itself, one after the other."""

@@ -32,6 +32,20 @@ def root_of(digest: str) -> Path:
     return folder() / digest[:_KEPT] / "root"
 
 
+def keep_program(name: str, digest: str, content: bytes) -> Path:
+    """The place of a program that was received, whole or not at all. Raises OSError, DiskFull."""
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise UserlandError(f"the program {name} arrived damaged")
+    place = folder().parent / "programs" / digest[:_KEPT] / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if not place.is_file() or place.read_bytes() != content:
+        part = place.with_name(f".{name}-{os.getpid()}")
+        part.write_bytes(content)
+        part.chmod(0o755)
+        part.rename(place)
+    return place
+
+
 def remove_parts(whose: str) -> None:
     """Remove what a run left half received; ``whose`` is its id and the host, joined by a dash."""
     with contextlib.suppress(Unavailable):  # without a folder nothing was received

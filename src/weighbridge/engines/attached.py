@@ -1,0 +1,55 @@
+"""The stream to a container's first process, through the engine's attach interface."""
+
+import contextlib
+import select
+import socket
+from typing import Any
+
+from weighbridge.engines.client import engine_errors
+
+_HEADER = 8
+"""Bytes before each piece: 1 for standard output, 2 for standard error; three zeros; the size, big-endian."""
+_STDOUT = 1
+_PIECE = 2**16
+
+
+class Attached:
+    """Both ways. Implements ``Stream``. ``errors`` is what has come of standard error."""
+
+    def __init__(self, client: Any, container: str) -> None:
+        """Attach to a container that is not started yet."""
+        self.errors = b""
+        self._held = bytearray()
+        with engine_errors("attaching to a container"):
+            wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+            self._socket = client.api.attach_socket(container, params=wanted)
+        self._raw = getattr(self._socket, "_sock", self._socket)
+        self._raw.settimeout(None)
+
+    def send(self, data: bytes) -> None:
+        """Send all of it. Raises OSError once the other end is closed."""
+        self._raw.sendall(data)
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece of standard output; empty at the end of the stream. Raises TimeoutError."""
+        while True:
+            size = int.from_bytes(self._held[4:_HEADER], "big")
+            if len(self._held) >= _HEADER + size > _HEADER:
+                kind, piece = self._held[0], bytes(self._held[_HEADER : _HEADER + size])
+                del self._held[: _HEADER + size]
+                if kind == _STDOUT:
+                    return piece
+                self.errors = (self.errors + piece)[-_PIECE:]
+                continue
+            if timeout_s is not None and not select.select([self._raw], [], [], max(0.0, timeout_s))[0]:
+                raise TimeoutError(f"nothing came within {timeout_s:g} s")
+            got = self._raw.recv(_PIECE)
+            if not got:
+                self._socket.close()
+                return b""
+            self._held += got
+
+    def end(self) -> None:
+        """Send no more."""
+        with contextlib.suppress(OSError):
+            self._raw.shutdown(socket.SHUT_WR)

@@ -1,0 +1,28 @@
+"""What holds in every kind of site: its packages, and limits that programs meet."""
+
+import hashlib
+
+from weighbridge.model.site import Site
+
+
+def about_site(site: Site) -> dict[str, str]:
+    """By name: the SHA-256 of its package database, the open files of a process, the backlog of a listener."""
+    return {
+        "packages": _digest(site, "/var/lib/dpkg/status"),
+        "open files of a process": str(site.open_files),
+        "backlog of a listener": f"{_line(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",
+    }
+
+
+def _digest(site: Site, path: str) -> str:
+    try:
+        return hashlib.sha256(site.read(path)).hexdigest()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+
+
+def _line(site: Site, path: str) -> str:
+    try:
+        return site.read(path).decode(errors="replace").strip()
+    except OSError:
+        return "unknown"

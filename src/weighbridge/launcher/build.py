@@ -1,0 +1,48 @@
+"""Builds and caches the launcher, a static program: it needs nothing of the root folder that it runs in."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from weighbridge.errors import UserlandError
+from weighbridge.model.command import Command
+from weighbridge.process import run
+from weighbridge.userland import once
+
+SOURCE = Path(__file__).parent / "source"
+NAME = "weighbridge-launcher"
+_BUILD_S = 120.0
+_OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
+
+
+def cached(cache: Path) -> Path | None:
+    """The built program, or None."""
+    program = cache / "programs" / once.key_of_folder(SOURCE) / NAME
+    return program if program.is_file() else None
+
+
+def cannot_build(cache: Path) -> tuple[str, str] | None:
+    """Why it cannot be built, where it is not cached yet, and what helps; None where all is well."""
+    if cached(cache) is not None or shutil.which("cc") is not None:
+        return None
+    return "no C compiler (cc), which builds the launcher of sites, is installed", "apt-get install gcc libc6-dev"
+
+
+def ensure(cache: Path, say: Callable[[str], None]) -> Path:
+    """The program, built if need be. Raises Unavailable without a compiler, UserlandError, DiskFull."""
+    return once.ensure(
+        cache / "programs",
+        once.key_of_folder(SOURCE),
+        "the launcher of sites",
+        lambda: cached(cache),
+        lambda: cannot_build(cache),
+        say,
+        _build,
+    )
+
+
+def _build(work: Path) -> None:
+    sources = [str(path) for path in sorted(SOURCE.glob("*.c"))]
+    done = run(Command(("cc", *_OPTIONS, "-o", str(work / NAME), *sources), _BUILD_S))
+    if done.returncode != 0:
+        raise UserlandError(f"the launcher of sites cannot be compiled: {done.last_words}")

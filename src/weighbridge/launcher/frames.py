@@ -1,0 +1,150 @@
+"""Frames: what goes over the one stream to a launcher (source/wire.h). Numbers are little-endian, unaligned."""
+
+import enum
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from weighbridge.model.command import Command, Transport, Usage
+
+VERSION = 1
+LARGEST = 192 * 2**20
+"""Bytes of a body at most."""
+TOO_MUCH = 1
+"""The flag of a result whose program printed more than the launcher keeps."""
+_HEADER = struct.Struct("<IIc")
+_HELLO = struct.Struct("<IIQ")
+_RESULT = struct.Struct("<iIQQQQQQQQQ")
+_START = struct.Struct("<IIII")
+_NOBODY = 0xFFFFFFFF
+_PROTOCOLS: Mapping[Transport, int] = {"tcp": 6, "udp": 17}
+
+
+class Kind(enum.Enum):
+    """What a frame is: capitals to the launcher, small letters from it."""
+
+    START = b"S"
+    STOP = b"E"
+    WRITE = b"W"
+    READ = b"R"
+    LISTENING = b"L"
+    ALONE = b"Q"
+    HELLO = b"h"
+    REFUSED = b"x"
+    BEGAN = b"b"
+    ENDED = b"e"
+    RESULT = b"r"
+    DONE = b"o"
+    DATA = b"d"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame; ``number`` is that of the request, or of the process, that it is about."""
+
+    kind: Kind
+    number: int
+    body: bytes = b""
+
+    def pack(self) -> bytes:
+        """As it goes over the stream."""
+        return _HEADER.pack(len(self.body), self.number, self.kind.value) + self.body
+
+
+class Reader:
+    """Puts frames together from the pieces in which a stream gives them. ValueError: these are none."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[Frame]:
+        """The frames that are whole with this piece."""
+        self._held += piece
+        while len(self._held) >= _HEADER.size:
+            size, number, kind = _HEADER.unpack_from(self._held)
+            if size > LARGEST:
+                raise ValueError(f"a frame of {size} bytes")
+            if len(self._held) < _HEADER.size + size:
+                return
+            body = bytes(self._held[_HEADER.size : _HEADER.size + size])
+            del self._held[: _HEADER.size + size]
+            yield Frame(Kind(kind), number, body)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a program left behind."""
+
+    returncode: int
+    duration_s: float
+    usage: Usage
+    stdout: bytes
+    stderr: bytes
+    too_much: bool
+
+
+def start(number: int, command: Command, env: Mapping[str, str]) -> Frame:
+    """Start a program, in the root folder and as the launcher's own user. ValueError: a word has a zero byte."""
+    words = ["/", *command.argv, *(f"{key}={value}" for key, value in env.items())]
+    if any("\0" in word for word in words):
+        raise ValueError("a word of a command has a zero byte")
+    counts = _START.pack(_NOBODY, _NOBODY, len(command.argv), len(env))
+    strings = b"".join(word.encode(errors="surrogateescape") + b"\0" for word in words)
+    return Frame(Kind.START, number, counts + strings + command.stdin)
+
+
+def stop(number: int, signal: int, grace_s: float) -> Frame:
+    """End a process group, and ask for its result."""
+    return Frame(Kind.STOP, number, struct.pack("<II", signal, round(grace_s * 1000)))
+
+
+def write(number: int, path: str, data: bytes, mode: int) -> Frame:
+    """Write a file."""
+    return Frame(Kind.WRITE, number, struct.pack("<I", mode) + path.encode() + b"\0" + data)
+
+
+def read(number: int, path: str) -> Frame:
+    """Read a file."""
+    return Frame(Kind.READ, number, path.encode() + b"\0")
+
+
+def listening(number: int, ports: tuple[tuple[Transport, int], ...]) -> Frame:
+    """Ask which ports have a listener."""
+    return Frame(Kind.LISTENING, number, b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports))
+
+
+def hello(frame: Frame) -> tuple[int, int, int]:
+    """Version of the protocol, the launcher's own process number, open files of a process. ValueError."""
+    if len(frame.body) != _HELLO.size:
+        raise ValueError("a damaged greeting")
+    version, pid, files = _HELLO.unpack(frame.body)
+    return version, pid, files
+
+
+def errno_of(frame: Frame) -> int:
+    """The error (errno(3)) with which many an answer begins, 0 for none. ValueError."""
+    if len(frame.body) < 4:
+        raise ValueError("a damaged answer")
+    return int.from_bytes(frame.body[:4], "little", signed=True)
+
+
+def code_of(status: int) -> int:
+    """The return code of a status of wait(2) as in subprocess: negative for a signal."""
+    signal = status & 0x7F
+    return -signal if signal else status >> 8 & 0xFF
+
+
+def result(frame: Frame) -> Result:
+    """What a program left. The return code is as in subprocess: negative for a signal. ValueError."""
+    if len(frame.body) < _RESULT.size:
+        raise ValueError("a damaged result")
+    status, flags, wall_ns, user_us, system_us, *counts, out = _RESULT.unpack_from(frame.body)
+    printed = frame.body[_RESULT.size :]
+    return Result(
+        code_of(status),
+        wall_ns / 1e9,
+        Usage(user_us / 1e6, system_us / 1e6, *counts),
+        printed[:out],
+        printed[out:],
+        bool(flags & TOO_MUCH),
+    )

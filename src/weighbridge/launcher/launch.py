@@ -1,0 +1,229 @@
+"""Our end of the stream to a site's launcher: programs started, timed and ended, files, listeners."""
+
+import contextlib
+import itertools
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Self
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.launcher import frames
+from weighbridge.launcher.frames import Frame, Kind
+from weighbridge.model.command import Command, Completed, Stream, Transport
+from weighbridge.process import GRACE_S
+
+READY_S = 20.0
+ANSWER_S = 60.0
+"""No answer for so long, in seconds: the site is lost."""
+_TOGETHER_S = 0.2
+"""Within so many seconds a launcher ends of what ends all that is in its site."""
+_NOT_STARTED = 127
+
+
+class Reply:
+    """What a request will have been answered; None once the launcher is lost."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.frame: Frame | None = None
+        self.came = 0.0
+        """When, by `time.monotonic`."""
+
+    def give(self, frame: Frame | None) -> None:
+        """This is the answer."""
+        self.frame, self.came = frame, time.monotonic()
+        self.done.set()
+
+
+class Launcher:
+    """The launcher of one site. Everything raises EnvironmentLost, at once, when it has gone.
+
+    ``pid`` is its number as the site sees it, ``open_files`` how many a process may have.
+    """
+
+    def __init__(self, stream: Stream, name: str, why: Callable[[], str], env: Mapping[str, str]) -> None:
+        """Wait until it greets. ``why`` tells what is known when it has gone; ``env``: every program's variables.
+
+        Raises Unavailable where it could not make the site.
+        """
+        self.name = name
+        self.closed = threading.Event()
+        self._stream = stream
+        self._why = why
+        self._env = env
+        self._numbers = itertools.count(1)
+        self._waiting: dict[tuple[int, Kind], Reply] = {}
+        self._sending = threading.Lock()
+        greeting = self.expect(0, Kind.HELLO)
+        threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
+        if not greeting.done.wait(READY_S) or greeting.frame is None:
+            self.close()
+            raise Unavailable(f"{name}: its launcher did not start: {why()}")
+        if greeting.frame.kind is Kind.REFUSED:
+            what = greeting.frame.body[4:].decode(errors="replace")
+            raise Unavailable(f"{name} cannot be made: {what}: {os.strerror(frames.errno_of(greeting.frame))}")
+        version, self.pid, self.open_files = frames.hello(greeting.frame)
+        if version != frames.VERSION:
+            raise Unavailable(f"{name}: its launcher is of another version ({version})")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self, command: Command) -> "Launched":
+        """Start a program and return at once."""
+        return Launched(self, next(self._numbers), command)
+
+    def run(self, command: Command) -> Completed:
+        """Run a program to its end; killed at its deadline."""
+        process = self.start(command)
+        return process.stop(timed_out=not process.wait(command.deadline_s))
+
+    def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Write a file inside the site. EnvironmentLost, too, where that fails."""
+        try:
+            self._checked(frames.write(next(self._numbers), path, data, mode), Kind.DONE, path)
+        except OSError as error:
+            raise EnvironmentLost(f"{self.name}: cannot write {path}: {error.strerror}") from error
+
+    def read(self, path: str) -> bytes:
+        """A file inside the site. Raises OSError."""
+        return self._checked(frames.read(next(self._numbers), path), Kind.DATA, path).body[4:]
+
+    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
+        """True when every port has a listener in the site's network."""
+        answer = self.ask(frames.listening(next(self._numbers), ports), Kind.DATA).body
+        return len(answer) == len(ports) and all(answer)
+
+    def alone(self) -> bool:
+        """Whether no process is left in the site but the launcher."""
+        return frames.errno_of(self.ask(Frame(Kind.ALONE, next(self._numbers)), Kind.DATA)) == 1
+
+    def close(self) -> None:
+        """Have it end everything in the site, and itself; whoever opened the site waits for that."""
+        with contextlib.suppress(OSError, EnvironmentLost):
+            self._stream.end()
+
+    def ask(self, request: Frame, answer: Kind) -> Frame:
+        """Send a request and wait for its answer."""
+        reply = self.expect(request.number, answer)
+        self.send(request)
+        return self.answer_of(reply)
+
+    def answer_of(self, reply: Reply) -> Frame:
+        """Wait for an answer."""
+        if not reply.done.wait(ANSWER_S):
+            raise EnvironmentLost(f"{self.name}: its launcher has not answered for {ANSWER_S:.0f} s")
+        if reply.frame is None:
+            raise self.lost()
+        return reply.frame
+
+    def send(self, request: Frame) -> None:
+        """Send a request."""
+        try:
+            with self._sending:
+                self._stream.send(request.pack())
+        except OSError:
+            self.closed.wait(_TOGETHER_S)
+            raise self.lost() from None
+
+    def expect(self, number: int, answer: Kind) -> Reply:
+        """Where the answer of this kind to a request will be."""
+        reply = self._waiting[number, answer] = Reply()
+        if self.closed.is_set():
+            reply.give(None)
+        return reply
+
+    def forget(self, number: int) -> None:
+        """Nothing more is wanted to be known of a process."""
+        for kind in (Kind.BEGAN, Kind.ENDED, Kind.RESULT):
+            self._waiting.pop((number, kind), None)
+
+    def environment_of(self, command: Command) -> dict[str, str]:
+        """The variables of a program."""
+        return {**self._env, **command.env}
+
+    def lost(self) -> EnvironmentLost:
+        """What to raise once it has gone."""
+        return EnvironmentLost(f"{self.name}: {self._why()}")
+
+    def _checked(self, request: Frame, answer: Kind, path: str) -> Frame:
+        frame = self.ask(request, answer)
+        if error := frames.errno_of(frame):
+            raise OSError(error, os.strerror(error), path)
+        return frame
+
+    def _read(self) -> None:
+        reader = frames.Reader()
+        with contextlib.suppress(OSError, ValueError):
+            while piece := self._stream.receive():
+                for frame in reader.feed(piece):
+                    kind = Kind.HELLO if frame.kind is Kind.REFUSED else frame.kind
+                    reply = self._waiting.pop((frame.number, kind), None)
+                    if reply:
+                        reply.give(frame)
+        self.closed.set()
+        for reply in list(self._waiting.values()):
+            reply.give(None)
+
+
+class Launched:
+    """A program that a launcher started. Implements ``Running``."""
+
+    def __init__(self, launcher: Launcher, number: int, command: Command) -> None:
+        self._launcher = launcher
+        self._number = number
+        self._command = command
+        self._completed: Completed | None = None
+        self._began = launcher.expect(number, Kind.BEGAN)
+        self._ended = launcher.expect(number, Kind.ENDED)
+        self._asked = time.monotonic()
+        launcher.send(frames.start(number, command, launcher.environment_of(command)))
+
+    def _refusal(self) -> int:
+        """The error for which it could not be started; 0 while it runs, or has."""
+        return frames.errno_of(self._launcher.answer_of(self._began))
+
+    def poll(self) -> int | None:
+        """Its return code, or None while it runs; of one whose site is lost, -9."""
+        if self._completed is not None:
+            return self._completed.returncode
+        if self._began.done.is_set() and self._began.frame is not None and self._refusal():
+            return _NOT_STARTED
+        if not self._ended.done.is_set():
+            return None
+        return -signal.SIGKILL if self._ended.frame is None else frames.code_of(frames.errno_of(self._ended.frame))
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most ``timeout_s`` seconds; True once it has ended."""
+        deadline = time.monotonic() + max(0.0, timeout_s)
+        if not self._began.done.wait(max(0.0, timeout_s)):
+            return False
+        return self.poll() is not None or self._ended.done.wait(max(0.0, deadline - time.monotonic()))
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        """End it and its group: its stop signal, then KILL after two seconds. EnvironmentLost: the site is gone."""
+        if self._completed is None:
+            self._completed = self._end(timed_out)
+            self._launcher.forget(self._number)
+        return self._completed
+
+    def _end(self, timed_out: bool) -> Completed:
+        argv = self._command.argv
+        if error := self._refusal():
+            said = f"{argv[0]}: {os.strerror(error)}".encode()
+            return Completed(argv, _NOT_STARTED, b"", said, 0.0, timed_out, error=error)
+        by_us = not self._ended.done.is_set()
+        request = frames.stop(self._number, self._command.stop_signal, GRACE_S)
+        left = frames.result(self._launcher.ask(request, Kind.RESULT))
+        if left.returncode == -signal.SIGKILL and not by_us and self._launcher.closed.wait(_TOGETHER_S):
+            raise self._launcher.lost()  # it was killed together with its site
+        return Completed(
+            argv, left.returncode, left.stdout, left.stderr, left.duration_s, timed_out,
+            usage=left.usage, outside_s=self._ended.came - self._asked, too_much=left.too_much,
+        )  # fmt: skip

@@ -1,0 +1,27 @@
+/* A program that is about to be started, and how a child becomes it. */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define NOBODY UINT32_MAX
+
+struct plan {
+	uint32_t user, group;          /* NOBODY: the launcher's */
+	const char *folder;
+	char **argv, **env;
+	int input, printed[2];         /* files: what it reads, its standard output, its standard error */
+};
+
+/* A file in memory, with these flags of open(2); -1 with errno. */
+int file_in_memory(const char *name, int flags);
+
+/* A file with what the program is to read; -1 with errno. */
+int input_of(const uint8_t *bytes, size_t size);
+
+/* Starts it as the leader of a session. Gives 0, or the errno for which it could not become the program. */
+int launch(const struct plan *plan, pid_t *pid);
+
+#endif

@@ -1,0 +1,103 @@
+#define _GNU_SOURCE
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void answer(enum kind kind, uint32_t id, int error)
+{
+	struct body body = {.size = 0};
+	put_u32(&body, error);
+	send_frame(kind, id, &body, NULL, NULL, 0);
+}
+
+/* u32 mode, path, contents. */
+void write_to(struct frame *request)
+{
+	mode_t mode = take_u32(request);
+	const char *path = take_string(request);
+	int file = request->at ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode) : -1;
+	if (file < 0) {
+		answer(DONE, request->id, request->at ? errno : EINVAL);
+		return;
+	}
+	int error = fchmod(file, mode) == 0 ? 0 : errno;
+	while (error == 0 && request->at < request->end) {
+		ssize_t done = write(file, request->at, request->end - request->at);
+		if (done > 0)
+			request->at += done;
+		else if (done == 0 || errno != EINTR)
+			error = done == 0 ? ENOSPC : errno;
+	}
+	if (close(file) != 0 && error == 0)
+		error = errno;
+	answer(DONE, request->id, error);
+}
+
+/* Path. The answer is u32 error, then the contents: of a file of /proc too, whose size is not known beforehand. */
+void read_from(struct frame *request)
+{
+	const char *path = take_string(request);
+	int file = request->at ? open(path, O_RDONLY | O_CLOEXEC) : -1, error = request->at ? 0 : EINVAL;
+	uint8_t *bytes = NULL;
+	size_t size = 0, room = 0;
+	if (file < 0 && error == 0)
+		error = errno;
+	while (error == 0) {
+		if (size == room) {
+			uint8_t *more = room < LARGEST / 4 ? realloc(bytes, room = room ? 2 * room : 1 << 13) : NULL;
+			if (more == NULL) {
+				error = EFBIG;
+				break;
+			}
+			bytes = more;
+		}
+		ssize_t got = read(file, bytes + size, room - size);
+		if (got == 0)
+			break;
+		if (got > 0)
+			size += got;
+		else if (errno != EINTR)
+			error = errno;
+	}
+	if (file >= 0)
+		close(file);
+	struct body body = {.size = 0};
+	put_u32(&body, error);
+	send_bytes(DATA, request->id, &body, bytes, error ? 0 : size);
+	free(bytes);
+}
+
+/* Whether a table of the network namespace (proc_pid_net(5)) has a local port in a state. */
+static int has_port(const char *table, unsigned port, unsigned state)
+{
+	FILE *file = fopen(table, "re");
+	char line[512];
+	int found = 0;
+	while (file && !found && fgets(line, sizeof line, file)) {
+		unsigned local, is;
+		if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &is) == 2)
+			found = local == port && is == state;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* For each port its transport (u16: 6 is TCP, 17 is UDP) and number (u16). The answer is a byte for each: 1 or 0. */
+void tell_listening(struct frame *request)
+{
+	struct body body = {.size = 0};
+	while (request->at && request->at < request->end && body.size < sizeof body.bytes) {
+		unsigned transport = take_u16(request), port = take_u16(request);
+		uint8_t listens = transport == 6 ? has_port("/proc/net/tcp", port, 0x0A) || has_port("/proc/net/tcp6", port, 0x0A)
+						 : has_port("/proc/net/udp", port, 0x07) || has_port("/proc/net/udp6", port, 0x07);
+		put(&body, &listens, 1);
+	}
+	send_frame(DATA, request->id, &body, NULL, NULL, 0);
+}

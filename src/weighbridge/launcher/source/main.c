@@ -1,0 +1,129 @@
+/* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
+ *
+ *     launcher [--join FILE]... [--user] [--net] [--root FOLDER --name NAME [--data FOLDER]]
+ *
+ * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
+ * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "processes.h"
+#include "site.h"
+#include "wire.h"
+
+static int refuse(const char *what)
+{
+	struct body body = {.size = 0};
+	put_u32(&body, errno);
+	send_bytes(REFUSED, 0, &body, what, strlen(what));
+	return 1;
+}
+
+static void say_hello(void)
+{
+	struct rlimit files = {0, 0};
+	getrlimit(RLIMIT_NOFILE, &files);
+	struct body body = {.size = 0};
+	put_u32(&body, VERSION);
+	put_u32(&body, getpid());
+	put_u64(&body, files.rlim_cur);
+	send_frame(HELLO, 0, &body, NULL, NULL, 0);
+}
+
+static void tell_alone(struct frame *request)
+{
+	struct body body = {.size = 0};
+	reap();
+	put_u32(&body, is_alone());
+	send_frame(DATA, request->id, &body, NULL, NULL, 0);
+}
+
+static void serve(struct frame *request)
+{
+	switch (request->kind) {
+	case START: start_process(request); break;
+	case STOP: stop_process(request); break;
+	case WRITE: write_to(request); break;
+	case READ: read_from(request); break;
+	case LISTENING: tell_listening(request); break;
+	case ALONE: tell_alone(request); break;
+	}
+}
+
+/* Until the stream ends, or somebody asks us to end. */
+static void work(int signals)
+{
+	struct pollfd events[] = {{STDIN_FILENO, POLLIN, 0}, {signals, POLLIN, 0}};
+	for (;;) {
+		int there = 0;
+		struct frame request;
+		while ((there = next_frame(&request)) > 0)
+			serve(&request);
+		if (there < 0)
+			return;
+		reap();
+		if (poll(events, 2, watch()) < 0 && errno != EINTR)
+			return;
+		struct signalfd_siginfo told;
+		if (events[1].revents && read(signals, &told, sizeof told) == sizeof told && told.ssi_signo == SIGTERM)
+			return;
+		events[1].revents = 0;
+	}
+}
+
+int main(int count, char **words)
+{
+	struct site site = {.source = "none"};
+	sigset_t ours;
+	for (int number = 1; number < SIGRTMAX; number++)
+		signal(number, SIG_DFL);  /* nobody's wishes are inherited by the programs */
+	signal(SIGPIPE, SIG_IGN);
+	for (int at = 1; at < count; at++) {
+		const char *word = words[at], *value = at + 1 < count ? words[at + 1] : "";
+		if (strcmp(word, "--user") == 0) {
+			site.own_user = 1;
+			continue;
+		}
+		if (strcmp(word, "--net") == 0) {
+			site.own_network = 1;
+			continue;
+		}
+		if (strcmp(word, "--root") == 0) {
+			site.root = value;
+		} else if (strcmp(word, "--data") == 0) {
+			site.data = value;
+		} else if (strcmp(word, "--name") == 0) {
+			site.source = value;
+		} else if (strcmp(word, "--join") != 0) {
+			errno = EINVAL;
+			return refuse(word);
+		} else if (join_group(value) != 0) {
+			return refuse(value);
+		}
+		at++;
+	}
+	const char *failed = enter(&site);
+	if (failed)
+		return refuse(failed);
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGCHLD);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_SETMASK, &ours, NULL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	int signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		return refuse("signalfd");
+	say_hello();
+	work(signals);
+	end_all();
+	return 0;
+}

@@ -1,0 +1,256 @@
+#define _GNU_SOURCE
+#include "processes.h"
+
+#include "child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PRINTED_LIMIT (64u << 20)  /* bytes of each of a process's outputs */
+#define WATCH_MS 1000              /* so often is that limit looked at: a microsecond of CPU time each */
+
+enum { TOO_MUCH = 1 };             /* a flag of a result */
+
+struct process {
+	struct process *next;
+	uint32_t id;
+	pid_t pid;
+	int printed[2];                /* files in memory: standard output, standard error */
+	int64_t began, ended;          /* nanoseconds */
+	int status, stopping, flags;
+	int64_t kill_at;               /* 0: is not to be killed */
+	struct rusage used;
+};
+
+static struct process *all;
+
+static int64_t now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static void forget(struct process *gone)
+{
+	for (struct process **at = &all; *at; at = &(*at)->next)
+		if (*at == gone) {
+			*at = gone->next;
+			break;
+		}
+	close(gone->printed[0]);
+	close(gone->printed[1]);
+	free(gone);
+}
+
+static void send_result(struct process *done)
+{
+	uint64_t sizes[2];
+	for (int each = 0; each < 2; each++) {
+		struct stat file;
+		sizes[each] = fstat(done->printed[each], &file) == 0 ? file.st_size : 0;
+		if (sizes[each] > PRINTED_LIMIT) {
+			sizes[each] = PRINTED_LIMIT;
+			done->flags |= TOO_MUCH;
+		}
+	}
+	const struct rusage *used = &done->used;
+	struct body body = {.size = 0};
+	put_u32(&body, done->status);
+	put_u32(&body, done->flags);
+	put_u64(&body, done->ended - done->began);
+	put_u64(&body, used->ru_utime.tv_sec * UINT64_C(1000000) + used->ru_utime.tv_usec);
+	put_u64(&body, used->ru_stime.tv_sec * UINT64_C(1000000) + used->ru_stime.tv_usec);
+	put_u64(&body, (uint64_t)used->ru_maxrss << 10);
+	put_u64(&body, used->ru_nvcsw);
+	put_u64(&body, used->ru_nivcsw);
+	put_u64(&body, used->ru_minflt);
+	put_u64(&body, used->ru_majflt);
+	put_u64(&body, sizes[0]);
+	send_frame(RESULT, done->id, &body, done->printed, sizes, 2);
+	forget(done);
+}
+
+static char **strings_of(struct frame *request, uint32_t count)
+{
+	char **strings = count < (1u << 20) ? calloc(count + 1, sizeof *strings) : NULL;
+	for (uint32_t each = 0; strings && each < count; each++)
+		strings[each] = (char *)take_string(request);
+	return strings;
+}
+
+/* u32 user, group (all ones: the launcher's), number of arguments and of variables; then strings: folder, arguments,
+   variables; then what the program reads. */
+void start_process(struct frame *request)
+{
+	struct plan plan = {.user = take_u32(request)};
+	plan.group = take_u32(request);
+	uint32_t arguments = take_u32(request), variables = take_u32(request);
+	plan.folder = take_string(request);
+	plan.argv = strings_of(request, arguments);
+	plan.env = strings_of(request, variables);
+	struct process *process = calloc(1, sizeof *process);
+	int error = ENOMEM;
+	if (plan.argv && plan.env && process) {
+		process->id = request->id;
+		process->printed[0] = file_in_memory("stdout", O_APPEND);
+		process->printed[1] = file_in_memory("stderr", O_APPEND);
+		plan.input = request->at ? input_of(request->at, request->end - request->at) : -1;
+		if (request->at == NULL || arguments == 0)
+			error = EINVAL;
+		else if (plan.input < 0 || process->printed[0] < 0 || process->printed[1] < 0)
+			error = errno;
+		else {
+			memcpy(plan.printed, process->printed, sizeof plan.printed);
+			process->began = now();
+			error = launch(&plan, &process->pid);
+		}
+		close(plan.input);
+		process->next = all;
+		all = process;
+		if (error)
+			forget(process);
+	}
+	free(plan.argv);
+	free(plan.env);
+	struct body body = {.size = 0};
+	put_u32(&body, error);
+	put_u32(&body, error ? 0 : process->pid);
+	send_frame(BEGAN, request->id, &body, NULL, NULL, 0);
+}
+
+/* u32 signal, milliseconds of grace. The result is sent once the process has ended. */
+void stop_process(struct frame *request)
+{
+	int number = take_u32(request);
+	uint32_t grace_ms = take_u32(request);
+	for (struct process *each = all; each; each = each->next) {
+		if (each->id != request->id)
+			continue;
+		if (each->ended) {
+			send_result(each);
+		} else {
+			each->stopping = 1;
+			each->kill_at = now() + grace_ms * INT64_C(1000000);
+			kill(-each->pid, number);
+		}
+		return;
+	}
+	struct body body = {.size = 0};
+	put_u32(&body, ESRCH);
+	send_frame(DONE, request->id, &body, NULL, NULL, 0);
+}
+
+static struct process *of_pid(pid_t pid)
+{
+	struct process *each = all;
+	while (each && (each->ended || each->pid != pid))
+		each = each->next;
+	return each;
+}
+
+void reap(void)
+{
+	siginfo_t told;
+	while (memset(&told, 0, sizeof told), waitid(P_ALL, 0, &told, WEXITED | WNOHANG | WNOWAIT) == 0 && told.si_pid) {
+		struct process *process = of_pid(told.si_pid);
+		if (process == NULL) {
+			waitpid(told.si_pid, NULL, 0);
+			continue;
+		}
+		process->ended = now();
+		kill(-process->pid, SIGKILL);  /* what the leader left behind: its number is not free before it is reaped */
+		wait4(process->pid, &process->status, 0, &process->used);
+		struct body body = {.size = 0};
+		put_u32(&body, process->status);
+		send_frame(ENDED, process->id, &body, NULL, NULL, 0);
+		if (process->stopping)
+			send_result(process);
+	}
+}
+
+static int prints_too_much(const struct process *process)
+{
+	struct stat file;
+	for (int each = 0; each < 2; each++)
+		if (fstat(process->printed[each], &file) == 0 && file.st_size > PRINTED_LIMIT)
+			return 1;
+	return 0;
+}
+
+int watch(void)
+{
+	int64_t soon = -1, time = now();
+	for (struct process *each = all; each; each = each->next) {
+		if (each->ended)
+			continue;
+		if (prints_too_much(each) || (each->kill_at && time >= each->kill_at)) {
+			kill(-each->pid, SIGKILL);
+			each->kill_at = 0;
+		}
+		int64_t left = each->kill_at ? (each->kill_at - time) / 1000000 + 1 : WATCH_MS;
+		left = left < WATCH_MS ? left : WATCH_MS;
+		soon = soon < 0 || left < soon ? left : soon;
+	}
+	return soon;
+}
+
+int is_alone(void)
+{
+	siginfo_t told;
+	return waitid(P_ALL, 0, &told, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+/* The children of this process, by the kernel's list; orphans become its children as their parents end. */
+static void kill_children(void)
+{
+	DIR *folder = opendir("/proc");
+	if (folder == NULL)
+		return;
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		char path[300], line[512];
+		pid_t pid = atoi(entry->d_name);
+		if (pid <= 1)
+			continue;
+		snprintf(path, sizeof path, "/proc/%d/stat", pid);
+		int file = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t got = file < 0 ? -1 : read(file, line, sizeof line - 1);
+		if (file >= 0)
+			close(file);
+		if (got <= 0)
+			continue;
+		line[got] = 0;
+		const char *after_name = strrchr(line, ')');
+		int parent = 0;
+		if (after_name && sscanf(after_name + 1, " %*c %d", &parent) == 1 && parent == getpid())
+			kill(pid, SIGKILL);
+	}
+	closedir(folder);
+}
+
+void end_all(void)
+{
+	for (int round = 0; round < 2000 && !is_alone(); round++) {
+		for (struct process *each = all; each; each = each->next)
+			if (!each->ended)
+				kill(-each->pid, SIGKILL);
+		if (getpid() == 1)
+			kill(-1, SIGKILL);
+		else
+			kill_children();
+		struct timespec pause = {0, 2000000};
+		nanosleep(&pause, NULL);
+		while (waitpid(-1, NULL, WNOHANG) > 0) {
+		}
+	}
+}

@@ -1,0 +1,23 @@
+/* The processes that Weighbridge asks for: started, timed, ended, and what they printed. */
+#ifndef PROCESSES_H
+#define PROCESSES_H
+
+#include "wire.h"
+
+void start_process(struct frame *request);
+void stop_process(struct frame *request);
+
+/* Takes up everybody who has ended, ours and orphans. */
+void reap(void);
+
+/* Kills what has outlived its grace or printed too much. Gives the milliseconds until this is to be done again, -1:
+   there is nothing to watch. */
+int watch(void);
+
+/* True where the launcher has no children, however far below. */
+int is_alone(void);
+
+/* Ends every process of the site but the launcher itself. */
+void end_all(void);
+
+#endif

@@ -1,0 +1,97 @@
+#define _GNU_SOURCE
+#include "site.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static int write_file(const char *path, const char *text)
+{
+	int file = open(path, O_WRONLY | O_CLOEXEC);
+	if (file < 0)
+		return -1;
+	ssize_t size = strlen(text), done = write(file, text, size);
+	int error = errno;
+	close(file);
+	errno = error;
+	return done == size ? 0 : -1;
+}
+
+int join_group(const char *file)
+{
+	return write_file(file, "0");
+}
+
+/* One user of the namespace, root, who is who we are outside (user_namespaces(7)). */
+static const char *map_root(unsigned user, unsigned group)
+{
+	char line[64];
+	if (write_file("/proc/self/setgroups", "deny") != 0 && errno != ENOENT)
+		return "/proc/self/setgroups";
+	snprintf(line, sizeof line, "0 %u 1", user);
+	if (write_file("/proc/self/uid_map", line) != 0)
+		return "/proc/self/uid_map";
+	snprintf(line, sizeof line, "0 %u 1", group);
+	return write_file("/proc/self/gid_map", line) == 0 ? NULL : "/proc/self/gid_map";
+}
+
+/* A mount's own restrictions must be asked for again where it is mounted anew: in a user namespace they are locked. */
+static unsigned long kept_flags(const char *path)
+{
+	struct statvfs has;
+	if (statvfs(path, &has) != 0)
+		return 0;
+	return (has.f_flag & ST_NOSUID ? MS_NOSUID : 0) | (has.f_flag & ST_NODEV ? MS_NODEV : 0) |
+	       (has.f_flag & ST_NOEXEC ? MS_NOEXEC : 0) | (has.f_flag & ST_NOATIME ? MS_NOATIME : 0) |
+	       (has.f_flag & ST_NODIRATIME ? MS_NODIRATIME : 0) | (has.f_flag & ST_RELATIME ? MS_RELATIME : 0);
+}
+
+/* Where the root is mounted: on itself, unless it is the whole machine's, which no mount on "/" would hide. */
+static const char *place_of(const struct site *site)
+{
+	return strcmp(site->root, "/") == 0 ? "/mnt" : site->root;
+}
+
+static const char *mount_all(const struct site *site)
+{
+	const char *place = place_of(site);
+	static char path[4096];
+	static const char *const from_host[] = {"/proc", "/sys", "/dev"}, *const in_memory[] = {"/tmp", "/run"};
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		return "/";
+	if (mount(site->root, place, NULL, MS_BIND | MS_REC, NULL) != 0 ||
+	    mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(place), NULL) != 0)
+		return place;
+	for (size_t each = 0; each < sizeof from_host / sizeof *from_host; each++) {
+		snprintf(path, sizeof path, "%s%s", place, from_host[each]);
+		if (mount(from_host[each], path, NULL, MS_BIND | MS_REC, NULL) != 0)
+			return path;
+	}
+	for (size_t each = 0; each < sizeof in_memory / sizeof *in_memory; each++) {
+		snprintf(path, sizeof path, "%s%s", place, in_memory[each]);
+		if (mount(site->source, path, "tmpfs", 0, "mode=1777") != 0)
+			return path;
+	}
+	snprintf(path, sizeof path, "%s/srv", place);
+	return site->data && mount(site->data, path, NULL, MS_BIND, NULL) != 0 ? path : NULL;
+}
+
+const char *enter(const struct site *site)
+{
+	unsigned user = geteuid(), group = getegid();
+	int namespaces = (site->own_user ? CLONE_NEWUSER : 0) | (site->own_network ? CLONE_NEWNET : 0) |
+			 (site->root ? CLONE_NEWNS : 0);
+	if (namespaces && unshare(namespaces) != 0)
+		return "a namespace";
+	const char *failed = site->own_user ? map_root(user, group) : NULL;
+	if (failed == NULL && site->root)
+		failed = mount_all(site);
+	if (failed == NULL && site->root && (chroot(place_of(site)) != 0 || chdir("/") != 0))
+		failed = site->root;
+	return failed;
+}

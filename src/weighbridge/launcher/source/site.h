@@ -1,0 +1,18 @@
+/* What makes a native site of a host: control groups, namespaces, the root folder. */
+#ifndef SITE_H
+#define SITE_H
+
+struct site {
+	const char *root;     /* becomes /, read-only; NULL: all stays as it is */
+	const char *data;     /* becomes /srv */
+	const char *source;   /* what the folders in memory are named after */
+	int own_network, own_user;
+};
+
+/* Joins a control group by its file. Gives 0, or -1 with errno. */
+int join_group(const char *file);
+
+/* Gives NULL, or what could not be done, with errno. */
+const char *enter(const struct site *site);
+
+#endif

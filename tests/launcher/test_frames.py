@@ -1,0 +1,79 @@
+"""Frames to and from a launcher: whole, in pieces, damaged."""
+
+import contextlib
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.launcher import frames
+from weighbridge.launcher.frames import Frame, Kind, Reader
+from weighbridge.model.command import Command, Usage
+
+FRAMES = st.builds(Frame, st.sampled_from(Kind), st.integers(0, 2**32 - 1), st.binary(max_size=200))
+COUNTS = (1_500_000, 250_000, 4 << 20, 7, 8, 9, 10)
+
+
+def left(status: int = 0, flags: int = 0, stdout: bytes = b"", stderr: bytes = b"") -> Frame:
+    """A result as the launcher sends it (source/processes.c)."""
+    body = struct.pack("<iIQ7QQ", status, flags, 2_000_000_000, *COUNTS, len(stdout)) + stdout + stderr
+    return Frame(Kind.RESULT, 3, body)
+
+
+@given(st.lists(FRAMES, max_size=5), st.lists(st.integers(1, 50), max_size=30))
+def test_frames_survive_any_cut(sent: list[Frame], cuts: list[int]):
+    stream, reader, came = b"".join(each.pack() for each in sent), Reader(), list[Frame]()
+    for cut in [*cuts, len(stream) + 1]:
+        came += reader.feed(stream[:cut])
+        stream = stream[cut:]
+    assert came == sent
+
+
+def test_what_is_no_frame_is_refused():
+    with pytest.raises(ValueError, match="frame of"):
+        list(Reader().feed(b"HTTP/1.1 200 OK\r\n"))
+    with pytest.raises(ValueError):
+        list(Reader().feed(struct.pack("<IIc", 0, 0, b"?")))
+
+
+@given(st.binary(max_size=100))
+def test_no_body_is_more_than_a_value_error(body: bytes):
+    for read in (frames.hello, frames.errno_of, frames.result):
+        with contextlib.suppress(ValueError):
+            read(Frame(Kind.RESULT, 1, body))
+
+
+def test_a_start_has_every_word_and_the_input():
+    frame = frames.start(7, Command(("wrk", "-c", "ü"), stdin=b"\0in"), {"A": "b"})
+    assert (frame.kind, frame.number) == (Kind.START, 7)
+    assert struct.unpack_from("<IIII", frame.body) == (2**32 - 1, 2**32 - 1, 3, 1)
+    assert frame.body[16:] == b"/\0wrk\0-c\0" + "ü".encode() + b"\0A=b\0" + b"\0in"
+
+
+def test_a_zero_byte_ends_no_word_silently():
+    with pytest.raises(ValueError, match="zero byte"):
+        frames.start(1, Command(("echo", "a\0b")), {})
+
+
+def test_a_result():
+    found = frames.result(left(3 << 8, stdout=b"out", stderr=b"err"))
+    assert (found.returncode, found.duration_s, found.stdout, found.stderr, found.too_much) == (
+        3, 2.0, b"out", b"err", False,
+    )  # fmt: skip
+    assert found.usage == Usage(1.5, 0.25, 4 << 20, 7, 8, 9, 10)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(0, 0), (1 << 8, 1), (255 << 8, 255), (9, -9), (15, -15), (11 | 0x80, -11)]
+)
+def test_codes_are_those_of_subprocess(status: int, code: int):
+    assert frames.result(left(status)).returncode == frames.code_of(status) == code
+
+
+def test_too_much_is_told():
+    assert frames.result(left(9, frames.TOO_MUCH)).too_much
+
+
+def test_ports_by_their_protocol_numbers():
+    assert frames.listening(1, (("tcp", 80), ("udp", 5201))).body == struct.pack("<HHHH", 6, 80, 17, 5201)

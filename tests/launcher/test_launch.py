@@ -1,0 +1,176 @@
+"""Our end of a launcher's stream, against a launcher that a test plays."""
+
+import errno
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+
+import pytest
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.launcher import frames, launch
+from weighbridge.launcher.frames import Frame, Kind, Reader
+from weighbridge.launcher.launch import Launcher
+from weighbridge.model.command import Command
+
+from .test_frames import left
+
+HELLO = Frame(Kind.HELLO, 0, struct.pack("<IIQ", frames.VERSION, 42, 1024))
+
+
+class Played:
+    """A stream whose other end is ``act``: the frames that answer each one sent. Implements ``Stream``."""
+
+    def __init__(self, act: Callable[[Frame], Iterator[Frame]], greeting: Frame | None = HELLO) -> None:
+        self.sent: list[Frame] = []
+        self._act, self._reader = act, Reader()
+        self._pieces: SimpleQueue[bytes] = SimpleQueue()
+        self._pieces.put(greeting.pack() if greeting else b"")
+
+    def send(self, data: bytes) -> None:
+        for frame in self._reader.feed(data):
+            self.sent.append(frame)
+            for answer in self._act(frame):
+                self._pieces.put(answer.pack())
+
+    def receive(self) -> bytes:
+        return self._pieces.get()
+
+    def end(self) -> None:
+        self._pieces.put(b"")
+
+
+def number(value: int) -> bytes:
+    return struct.pack("<i", value)
+
+
+def obliging(frame: Frame) -> Iterator[Frame]:
+    """A program that ends at once, with code 3."""
+    if frame.kind is Kind.START:
+        yield Frame(Kind.BEGAN, frame.number, number(0) + number(77))
+        yield Frame(Kind.ENDED, frame.number, number(3 << 8))
+    if frame.kind is Kind.STOP:
+        yield Frame(Kind.RESULT, frame.number, left(3 << 8, stdout=b"out").body)
+    if frame.kind is Kind.READ:
+        yield Frame(Kind.DATA, frame.number, number(errno.EACCES))
+    if frame.kind is Kind.WRITE:
+        yield Frame(Kind.DONE, frame.number, number(errno.ENOSPC))
+    if frame.kind is Kind.ALONE:
+        yield Frame(Kind.DATA, frame.number, number(1))
+    if frame.kind is Kind.LISTENING:
+        yield Frame(Kind.DATA, frame.number, b"\x01" * (len(frame.body) // 4))
+
+
+def made(
+    act: Callable[[Frame], Iterator[Frame]] = obliging, greeting: Frame | None = HELLO
+) -> tuple[Launcher, Played]:
+    stream = Played(act, greeting)
+    return Launcher(stream, "0-native-server", lambda: "its launcher was killed", {"PATH": "/bin"}), stream
+
+
+def test_a_program_runs_with_the_site_s_variables_and_its_own():
+    launcher, stream = made()
+    assert (launcher.pid, launcher.open_files) == (42, 1024)
+    done = launcher.run(Command(("true",), env={"A": "b"}, stop_signal=10))
+    assert (done.returncode, done.stdout, done.duration_s, done.timed_out) == (3, b"out", 2.0, False)
+    assert done.usage is not None and done.outside_s is not None and done.outside_s >= 0
+    started, stopped = stream.sent
+    assert started.body.endswith(b"true\0PATH=/bin\0A=b\0") and stopped.body == struct.pack("<II", 10, 2000)
+
+
+def test_stopping_twice_is_harmless():
+    launcher, stream = made()
+    running = launcher.start(Command(("true",)))
+    assert running.wait(5) and running.poll() == 3
+    assert running.stop() is running.stop()
+    assert [frame.kind for frame in stream.sent] == [Kind.START, Kind.STOP]
+
+
+def test_a_program_that_cannot_be_started():
+    def refusing(frame: Frame) -> Iterator[Frame]:
+        yield Frame(Kind.BEGAN, frame.number, number(errno.ENOENT) + number(0))
+
+    launcher, stream = made(refusing)
+    running = launcher.start(Command(("nothing",)))
+    assert running.wait(5) and running.poll() == 127
+    done = running.stop()
+    assert (done.error, done.returncode, done.last_words) == (errno.ENOENT, 127, "nothing: No such file or directory")
+    assert len(stream.sent) == 1, "there is nothing to end"
+
+
+def test_one_that_goes_on_is_waited_for_and_no_longer():
+    launcher, _ = made(lambda frame: iter([Frame(Kind.BEGAN, frame.number, number(0) + number(7))]))
+    running = launcher.start(Command(("sleep", "9")))
+    assert not running.wait(0.01) and running.poll() is None
+
+
+@pytest.mark.parametrize("kinds", [(Kind.START,), (Kind.START, Kind.STOP)])
+def test_a_launcher_that_goes_is_told_at_once(kinds: tuple[Kind, ...]):
+    def going(frame: Frame) -> Iterator[Frame]:
+        if frame.kind in kinds and frame.kind is not kinds[-1]:
+            yield Frame(Kind.BEGAN, frame.number, number(0) + number(7))
+        else:
+            stream.end()
+
+    launcher, stream = made(going)
+    running = launcher.start(Command(("sleep", "9")))
+    if kinds[-1] is Kind.START:
+        assert running.wait(5) and running.poll() == -9
+    with pytest.raises(EnvironmentLost, match="0-native-server: its launcher was killed"):
+        running.stop()
+    with pytest.raises(EnvironmentLost):
+        launcher.run(Command(("true",)))
+    with pytest.raises(EnvironmentLost):
+        launcher.alone()
+
+
+def test_what_is_killed_together_with_its_site_has_not_failed():
+    def dying(frame: Frame) -> Iterator[Frame]:
+        if frame.kind is Kind.START:
+            yield Frame(Kind.BEGAN, frame.number, number(0) + number(7))
+            yield Frame(Kind.ENDED, frame.number, number(9))
+        else:
+            yield Frame(Kind.RESULT, frame.number, left(9).body)
+            threading.Timer(0.02, stream.end).start()
+
+    launcher, stream = made(dying)
+    running = launcher.start(Command(("client",)))
+    assert running.wait(5)
+    with pytest.raises(EnvironmentLost):
+        running.stop()
+
+
+def test_files_and_listeners():
+    launcher, stream = made()
+    with pytest.raises(PermissionError):
+        launcher.read("/etc/shadow")
+    with pytest.raises(EnvironmentLost, match="cannot write /tmp/x: No space left on device"):
+        launcher.put("/tmp/x", b"data")
+    assert stream.sent[-1].body == struct.pack("<I", 0o644) + b"/tmp/x\0data"
+    assert launcher.listening((("tcp", 80), ("udp", 81))) and launcher.alone()
+
+
+def test_one_that_could_not_make_its_site():
+    refusal = Frame(Kind.REFUSED, 0, number(errno.EPERM) + b"a namespace")
+    with pytest.raises(Unavailable, match="cannot be made: a namespace: Operation not permitted"):
+        made(greeting=refusal)
+    with pytest.raises(Unavailable, match="did not start: its launcher was killed"):
+        made(greeting=None)
+    with pytest.raises(Unavailable, match="another version"):
+        made(greeting=Frame(Kind.HELLO, 0, struct.pack("<IIQ", 99, 1, 1)))
+
+
+def test_no_answer_is_a_loss(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(launch, "ANSWER_S", 0.01)
+    launcher, _ = made(lambda _: iter(()))
+    with pytest.raises(EnvironmentLost, match="has not answered"):
+        launcher.alone()
+
+
+def test_garbage_is_a_loss():
+    launcher, stream = made()
+    stream._pieces.put(b"HTTP/1.1 500 Oops\r\n\r\n")
+    assert launcher.closed.wait(5)
+    with pytest.raises(EnvironmentLost):
+        launcher.run(Command(("true",)))

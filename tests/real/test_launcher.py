@@ -1,0 +1,173 @@
+"""The launcher itself: in an image that has nothing else, what it costs, and that nothing outlives it."""
+
+import os
+import signal
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import Command
+from weighbridge.model.site import Limits, RunContext, Site, SiteRequest
+from weighbridge.model.userland import Userland
+
+from .conftest import open_run
+
+RUN = "1a0c4e5f5a1b"
+MIB = 2**20
+NO_OP = "int main(int count, char **words) { (void)words; return count + 2; }"
+STARTS = 60
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def run(userland: Userland) -> Iterator[RunContext]:
+    with open_run(RUN) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def alone(run: RunContext, tmp_path_factory: pytest.TempPathFactory) -> Userland:
+    """A root folder that holds one static program and nothing else."""
+    folder = tmp_path_factory.mktemp("alone")
+    (folder / "no-op.c").write_text(NO_OP)
+    root = folder / "root"
+    for name in ("proc", "sys", "dev", "tmp", "run", "srv"):
+        (root / name).mkdir(parents=True)
+    subprocess.run(["cc", "-static", "-O2", "-o", root / "no-op", folder / "no-op.c"], check=True)
+    with tarfile.open(folder / "root.tar", "w") as tar:
+        tar.add(root / "no-op", "no-op")
+    return Userland("0" * 64, root, folder / "root.tar", {})
+
+
+@pytest.fixture(scope="module", params=["native", "docker"])
+def site(request: pytest.FixtureRequest, run: RunContext, small_userland: Userland) -> Iterator[Site]:
+    yield from opened(run, request.param, small_userland)
+
+
+@pytest.fixture(scope="module", params=["native", "docker"])
+def bare(request: pytest.FixtureRequest, run: RunContext, alone: Userland) -> Iterator[Site]:
+    """A site in the root folder without anything."""
+    yield from opened(run, request.param, alone)
+
+
+def opened(run: RunContext, kind: str, userland: Userland) -> Iterator[Site]:
+    environment = registry.environments()[kind]
+    name = f"{next(_numbers)}-{kind}"
+    request = SiteRequest(run, LocalHost(run.id), name, "solo", userland, Limits(memory=512 * MIB))
+    with environment.open(environment.options(), request) as site:
+        yield site
+
+
+def test_an_image_of_one_static_program_is_enough(bare: Site):
+    done = bare.run(Command(("/no-op", "a", "b")))
+    assert (done.returncode, done.stdout, done.stderr) == (5, b"", b"")
+    assert done.usage is not None and done.usage.peak_memory < 8 * MIB
+    assert bare.run(Command(("sh", "-c", "true"))).error
+    bare.put("/tmp/there", b"kept")
+    assert bare.read("/tmp/there") == b"kept"
+    assert not bare.listening((("tcp", 1),))
+    with pytest.raises(FileNotFoundError):
+        bare.read("/var/lib/dpkg/status")
+
+
+def test_what_a_start_takes(bare: Site):
+    """Issue: at most 3 ms to start, run and take up a program that does nothing; here with the way there and back."""
+    began, inside = [], []
+    for _ in range(STARTS):
+        before = time.perf_counter()
+        done = bare.run(Command(("/no-op",)))
+        began.append(time.perf_counter() - before)
+        inside.append(done.duration_s)
+        assert done.outside_s is not None and done.outside_s >= done.duration_s
+    print(f"{median(inside) * 1e3:.2f} ms inside, {median(began) * 1e3:.2f} ms there and back")
+    assert median(inside) < 0.003
+    assert median(began) < 0.010
+
+
+def test_it_takes_little_and_nothing_while_a_program_sleeps(site: Site):
+    running = site.start(Command(("sleep", "60")))
+    time.sleep(0.3)
+    before = site.meters()
+    time.sleep(1)
+    after = site.meters()
+    assert after["cpu_s"] - before["cpu_s"] < 0.005
+    running.stop()
+    lines = Path(f"/proc/{site.pid}/status").read_text().splitlines()  # type: ignore[attr-defined]
+    (resident,) = [line for line in lines if line.startswith("VmHWM")]
+    assert int(resident.split()[1]) * 1024 < 8 * MIB
+
+
+def test_times_and_counts_are_those_of_the_program(site: Site):
+    busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.2"
+    done = site.run(Command(("sh", "-c", busy)))
+    usage = done.usage
+    assert usage is not None
+    assert 0.2 < usage.cpu_user_s + usage.cpu_system_s + 0.2 <= done.duration_s + 0.02
+    assert usage.switches >= 1 and usage.minor_faults > 10 and usage.peak_memory > 500_000
+
+
+def test_orphans_are_taken_up_and_seen(site: Site):
+    site.run(Command(("sh", "-c", "setsid sleep 0.6 & sleep 0.2")))
+    assert not _alone(site), "it outlived its leader, in a session of its own"
+    deadline = time.monotonic() + 5
+    while not _alone(site) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _alone(site)
+    states = [_state(pid) for pid in _children(site.pid)]  # type: ignore[attr-defined]
+    assert "Z" not in states
+
+
+def test_what_it_may_print_has_a_bound(site: Site):
+    done = site.run(Command(("sh", "-c", "yes | head -c 80000000; sleep 30"), 30))
+    assert done.too_much and len(done.stdout) == 64 * MIB
+    assert done.duration_s < 20, "it was ended before its time"
+
+
+def test_nobody_outlives_its_stream(run: RunContext, small_userland: Userland):
+    for kind in ("native", "docker"):
+        for open_site in opened(run, kind, small_userland):
+            open_site.start(Command(("sh", "-c", "setsid sleep 300 & trap '' TERM; sleep 300")))
+            time.sleep(0.2)
+            pid = open_site.pid  # type: ignore[attr-defined]
+            family = [pid, *_children(pid)]
+            assert len(family) >= 3
+        assert not [each for each in family if _state(each) not in ("", "Z")]
+
+
+def test_a_launcher_that_is_killed_takes_its_programs_along(run: RunContext, small_userland: Userland):
+    for open_site in opened(run, "native", small_userland):
+        running = open_site.start(Command(("sleep", "300")))
+        time.sleep(0.2)
+        pid = open_site.pid  # type: ignore[attr-defined]
+        (child,) = _children(pid)
+        os.kill(pid, signal.SIGKILL)
+        assert running.wait(5)
+        time.sleep(0.1)
+        assert _state(child) in ("", "Z")
+
+
+def _alone(site: Site) -> bool:
+    found: bool = site._launcher.alone()  # type: ignore[attr-defined]
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += [int(child), *_children(int(child))]
+    return found
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
