@@ -15,7 +15,8 @@ import pytest
 from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
-from weighbridge.model.site import Limits, RunContext, Site, SiteRequest, Userland
+from weighbridge.model.site import Limits, RunContext, Site, SiteRequest
+from weighbridge.model.userland import Userland
 
 from .conftest import open_run
 

@@ -28,8 +28,9 @@ def environment_readiness(environment: Environment) -> Readiness:
 
 def userland_problem(spec: UserlandSpec, source: SourceOptions | None = None) -> Readiness | None:
     """Why the userland is neither there nor can be built by this user; None where all is well."""
+    cache = cache_folder()
     try:
-        if cached(spec, cache_folder(), source) is not None:
+        if cached(spec, cache, source) is not None:
             return None
     except Unavailable as why:
         return Readiness(False, str(why), "see 'userland' in the study")

@@ -51,7 +51,7 @@ static unsigned long kept_flags(const char *path)
 	       (has.f_flag & ST_NODIRATIME ? MS_NODIRATIME : 0) | (has.f_flag & ST_RELATIME ? MS_RELATIME : 0);
 }
 
-/* Where the root is mounted: on the folder itself, unless that is the whole of its host. */
+/* Where the root is mounted: on itself, unless it is the whole machine's, which no mount on "/" would hide. */
 static const char *place_of(const struct site *site)
 {
 	return strcmp(site->root, "/") == 0 ? "/mnt" : site->root;
@@ -59,9 +59,9 @@ static const char *place_of(const struct site *site)
 
 static const char *mount_all(const struct site *site)
 {
+	const char *place = place_of(site);
 	static char path[4096];
 	static const char *const from_host[] = {"/proc", "/sys", "/dev"}, *const in_memory[] = {"/tmp", "/run"};
-	const char *place = place_of(site);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return "/";
 	if (mount(site->root, place, NULL, MS_BIND | MS_REC, NULL) != 0 ||
