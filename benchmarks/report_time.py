@@ -41,15 +41,15 @@ print(json.dumps({
 }))
 """
 JSON = f"""{_MADE}
-from weighbridge.report.analysis import analyse
-from weighbridge.report.machine import report_json
+from weighbridge.analysis.analyse import analyse
+from weighbridge.report.export.json import report_json
 from weighbridge.store.run import RunStore
 with RunStore(Path(sys.argv[1])) as store:
     analysis = analyse(store)
     Path(sys.argv[2]).write_text(json.dumps(report_json(store, analysis), indent=2))
 {_TOLD}"""
 PAGE = f"""{_MADE}
-from weighbridge.report.analysis import analyse
+from weighbridge.analysis.analyse import analyse
 from weighbridge.report.html import write_html
 from weighbridge.store.run import RunStore
 with RunStore(Path(sys.argv[1])) as store:
@@ -70,7 +70,7 @@ def once(program: str, folder: Path, result: Path) -> dict[str, Any]:
 def make_large(run_of: Path, folder: Path) -> Path:
     """Copy the blocks of a run until there are as many trials, measurements and readings as the goals are about.
 
-    A copied trial keeps its measurements up to its share of all; its series are thinned out in the same way.
+    Each trial keeps its first measurements and series, so many that their numbers come near.
     """
     with RunStore(run_of) as store:
         trials, values = len(store.trials()), len(store.values())
@@ -118,23 +118,15 @@ def _copy_blocks(file: sqlite3.Connection, further: int, blocks: int, last: int)
 
 
 def _thin(file: sqlite3.Connection, table: str, share: float) -> None:
-    """Keep so many of a trial's rows, the same ones in each; all where there are too few."""
-    if share < 1:
-        name = "metric" if table == "measurement" else "place || name"
-        file.execute(
-            f"CREATE TEMP TABLE kept AS SELECT name FROM (SELECT {name} AS name, count(*) AS often FROM {table}"
-            " GROUP BY 1 ORDER BY often DESC, name)"
-        )
-        (rows,) = file.execute(f"SELECT count(*) FROM {table}").fetchone()
-        often = file.execute(f"SELECT {name}, count(*) FROM {table} GROUP BY 1").fetchall()
-        counts, kept, total = dict(often), [], 0
-        for (each,) in file.execute("SELECT name FROM kept").fetchall():
-            if total + counts[each] <= rows * share:
-                total += counts[each]
-                kept.append(each)
-        file.execute("DROP TABLE kept")
-        marks = ", ".join("?" * len(kept))
-        file.execute(f"DELETE FROM {table} WHERE {name} NOT IN ({marks})", kept)
+    """Keep the first so many of each trial's rows; all where there are too few."""
+    (rows,) = file.execute(f"SELECT count(*) FROM {table}").fetchone()
+    ranks = f"SELECT rowid AS row, row_number() OVER (PARTITION BY trial ORDER BY rowid) AS place FROM {table}"
+    counts = file.execute(f"SELECT place, count(*) FROM ({ranks}) GROUP BY place ORDER BY place").fetchall()
+    kept = most = 0
+    for place, count in counts:
+        if kept < share * rows:
+            kept, most = kept + count, place
+    file.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT row FROM ({ranks}) WHERE place > ?)", (most,))
 
 
 def measure(folder: Path, times: int) -> dict[str, float]:

@@ -13,7 +13,7 @@ from weighbridge.model import study as models
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint
-from weighbridge.report.machine import report_json
+from weighbridge.report.export.json import report_json
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
 from weighbridge.study.source import bundled, parse

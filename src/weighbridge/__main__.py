@@ -1,6 +1,19 @@
 """The entry point: ``weighbridge`` and ``python -m weighbridge``."""
 
-from weighbridge.cli.app import main
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    if sys.argv[1:] == ["--version"]:  # asked by scripts: without the libraries of the commands
+        from importlib import metadata
+
+        print(f"weighbridge {metadata.version('weighbridge')}")
+        return
+    from weighbridge.cli.app import main as run
+
+    run()
+
 
 if __name__ == "__main__":
     main()

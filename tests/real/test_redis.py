@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
+from weighbridge.analysis.durability import MEANING, durabilities, durability_lines
 from weighbridge.errors import TrialsFailed
 from weighbridge.model.command import Command
 from weighbridge.model.site import Userland
 from weighbridge.model.trial import TrialRecord
-from weighbridge.report.durability import MEANING, durabilities, durability_lines
 from weighbridge.runner import session
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from weighbridge.analysis.analyse import analyse
 from weighbridge.model.measurement import Metric
-from weighbridge.report.analysis import analyse
-from weighbridge.report.answer import answer
+from weighbridge.report.text.answer import answer
 
 from .made_up_runs import LATENCY, REQUESTS, TCP, THROUGHPUT, Workload, rising_load
 

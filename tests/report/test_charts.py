@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from weighbridge.analysis.analyse import analyse
 from weighbridge.model.measurement import Outcome
 from weighbridge.report import charts
-from weighbridge.report.analysis import analyse
 from weighbridge.report.html import write_html
 
 from .made_up_runs import LOSS, TCP, Workload

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
-from weighbridge.report.machine import report_json
 from weighbridge.store.run import DATABASE, RunStore
 
 KEPT = Path(__file__).parent / "finished_runs"

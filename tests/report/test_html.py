@@ -1,3 +1,6 @@
+import base64
+import gzip
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -7,8 +10,9 @@ import pytest
 
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
+from weighbridge.report.charts.library import chart_library
 from weighbridge.report.html import write_html
-from weighbridge.report.outputs import ALL_EXCERPTS_BYTES
+from weighbridge.report.sections.outputs import ALL_EXCERPTS_BYTES
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
@@ -177,3 +181,37 @@ def test_the_page_stays_small(run):
     page = store.directory / "report.html"
     write_html(store, page)
     assert ALL_EXCERPTS_BYTES < page.stat().st_size < 3_000_000
+
+
+def test_the_trials_of_a_large_page_are_packed_with_the_same_markup(run, monkeypatch):
+    store = run(
+        costs={"bridge": 1.25}, failing={(3, "bridge"): Outcome.DEADLINE}, message=HOSTILE, output=HOSTILE.encode()
+    )
+    plain = page_of(store)
+    monkeypatch.setattr("weighbridge.report.sections.trials.PLAIN_CHARACTERS", 1000)
+    page = page_of(store)
+    packed = [text for attrs, text in page.scripts if attrs.get("type") == "application/gzip"]
+    trials = " ".join(attrs["data-trials"] for attrs in page.all("details") if attrs.get("class") == "group").split()
+    unpacked = [Page(gzip.decompress(base64.b64decode(each)).decode()) for each in packed]
+    ids = {attrs["id"] for each in unpacked for _, attrs in each.elements if "id" in attrs}
+    assert len(packed) == 3 and ids == {f"t{each}" for each in trials} and len(trials) == 30
+    links = [[attrs["href"] for attrs in each.all("a")] for each in (plain, *unpacked)]
+    assert [*itertools.chain.from_iterable(links[1:])] == [link for link in links[0] if link.startswith("raw/")]
+    assert not any(each.all("script") or each.all("img") for each in unpacked)
+    assert not any(attrs.get("class") == "trial" for attrs in page.all("details"))
+
+
+def test_the_chart_library_is_kept_unless_others_could_write_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
+    bundled = []
+    monkeypatch.setattr("vl_convert.javascript_bundle", lambda *_, **__: bundled.append(1) or "let vega;")
+    library = chart_library.__wrapped__
+    assert [library(), library(), len(bundled)] == ["let vega;", "let vega;", 1]
+    (file,) = (tmp_path / "charts").iterdir()
+    file.chmod(0o666)
+    assert [library(), len(bundled)] == ["let vega;", 2]
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+    assert [library(), len(bundled)] == ["let vega;", 3]
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", "/proc/nowhere")
+    assert [library(), len(bundled)] == ["let vega;", 4]

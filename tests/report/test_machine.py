@@ -7,7 +7,8 @@ import polars
 import pytest
 
 from weighbridge.model.measurement import Metric, Outcome
-from weighbridge.report.machine import FORMAT, report_json, write_csv
+from weighbridge.report.export.csv import write_csv
+from weighbridge.report.export.json import FORMAT, report_json
 
 from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 

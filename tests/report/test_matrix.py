@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from weighbridge.report.analysis import analyse
-from weighbridge.report.content import Remark
-from weighbridge.report.matrix import matrix
-from weighbridge.report.matrix_section import matrix_section
-from weighbridge.report.matrix_words import cost_range, large, native, small
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.results import Remark
+from weighbridge.report.sections.matrix import matrix_section
+from weighbridge.report.text.matrix import matrix
+from weighbridge.report.text.matrix_words import cost_range, large, native, small
 
 from .made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload, rising_load
 from .test_html import check_links, page_of

@@ -3,9 +3,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from weighbridge.analysis.analyse import analyse
 from weighbridge.report import charts
-from weighbridge.report.analysis import analyse
-from weighbridge.report.static_charts import ELEMENTS, SVG, static_svg
+from weighbridge.report.charts.static import ELEMENTS, SVG, static_svg
 
 from .made_up_runs import LATENCY, TCP, Workload
 from .test_html import HOSTILE, Page, check_links, page_of

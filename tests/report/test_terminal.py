@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
+from weighbridge.analysis.analyse import analyse
 from weighbridge.model.measurement import Outcome
-from weighbridge.report.analysis import analyse
 from weighbridge.report.terminal import print_report
 
 from .made_up_runs import LOSS, TCP, Workload

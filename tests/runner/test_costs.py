@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weighbridge.analysis.resources import is_resource_use
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Work
 from weighbridge.model.trial import Series
-from weighbridge.report.resources import is_resource_use
 from weighbridge.runner.costs import derived, usage, without_the_start, work_of
 
 MBIT = Metric("throughput", "Mbit/s", "higher")

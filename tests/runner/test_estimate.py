@@ -2,8 +2,8 @@
 
 import pytest
 
+from weighbridge.analysis.plan import meters_hz
 from weighbridge.meters.kernel import KernelMeter
-from weighbridge.report.plan import meters_hz
 from weighbridge.runner.estimate import meter_hz
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge.analysis.plan import plan_of
 from weighbridge.errors import Interrupted, RunDirectoryError
-from weighbridge.report.plan import plan_of
 from weighbridge.runner import sites as sites_module
 from weighbridge.runner.precision import Precision
 from weighbridge.runner.session import Session

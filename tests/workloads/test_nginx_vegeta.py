@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from weighbridge.analysis.trial_flags import kind, words
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
-from weighbridge.report.trial_flags import kind, words
 from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
 
 from .captured import AT, data, ended, parse

@@ -26,9 +26,9 @@ def register(app: typer.Typer) -> None:
         CPU time and link rate are cut by 0, 2, 5, 10 and 25 %. The result is kept, and later runs on this machine
         carry it in their reports.
         """
+        from weighbridge.analysis.calibration import summary
         from weighbridge.cli.progress import show
         from weighbridge.cli.runs import continuable
-        from weighbridge.report.calibration import summary
         from weighbridge.runner.calibration import keep
         from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible

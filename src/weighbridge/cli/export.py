@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write a run's measurements and costs as tables for other programs."""
         from weighbridge.cli.runs import run_directory
-        from weighbridge.report.machine import write_csv
+        from weighbridge.report.export.csv import write_csv
         from weighbridge.store.run import RunStore
 
         if csv is None:

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge import registry
 from weighbridge.cli.approval import brought_lines
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
-from weighbridge.model.study import Study
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Study
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +40,7 @@ def register(app: typer.Typer) -> None:
             _print(planned, trials)
 
 
-def describe(study: Study) -> dict[str, Any]:
+def describe(study: "Study") -> dict[str, Any]:
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.machine import userland_problem, warnings
@@ -86,8 +87,10 @@ def describe(study: Study) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def hosts_of(study: Study) -> dict[str, Any]:
+def hosts_of(study: "Study") -> dict[str, Any]:
     """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
+    from weighbridge import registry
+
     roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles}
     clients = {"client": list(study.client_hosts)} if "client" in roles else {}
     return {

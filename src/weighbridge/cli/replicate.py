@@ -9,9 +9,9 @@ from weighbridge.cli.metrics import Address, MetricsOption, address, watched
 from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, err, examples, fail, out, print_json
 
 if TYPE_CHECKING:
+    from weighbridge.analysis.results import Analysis
     from weighbridge.model.study import Study
-    from weighbridge.report.content import Analysis
-    from weighbridge.report.replication import Offer, Replication
+    from weighbridge.replication.comparison import Offer, Replication
     from weighbridge.store.run import RunStore
 
 PAGE = "replication.html"
@@ -121,10 +121,10 @@ def _require_published(directory: Path) -> None:
 
 def _show(store: "RunStore", *, as_json: bool) -> None:
     """Write both pages of a run and print its tables."""
-    from weighbridge.report.analysis import analyse
+    from weighbridge.analysis.analyse import analyse
+    from weighbridge.replication.export import replication_json
+    from weighbridge.replication.page import print_replication
     from weighbridge.report.html import write_html
-    from weighbridge.report.replication_json import replication_json
-    from weighbridge.report.replication_page import print_replication
     from weighbridge.report.terminal import print_report
 
     analysis = analyse(store)
@@ -140,9 +140,9 @@ def _show(store: "RunStore", *, as_json: bool) -> None:
 
 def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication", Path]:
     """Write the page of a run beside its published study. StudyError where its study has no published figures."""
+    from weighbridge.replication.comparison import replication
+    from weighbridge.replication.page import write_replication
     from weighbridge.replication.published import published
-    from weighbridge.report.replication import replication
-    from weighbridge.report.replication_page import write_replication
 
     found = replication(analysis, published(analysis.study), _offers(analysis.study))
     return found, write_replication(found, store, store.directory / PAGE)
@@ -150,7 +150,7 @@ def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication"
 
 def _offers(study: str) -> "list[Offer]":
     """What each profile of the bundled study measures."""
-    from weighbridge.report.replication import Offer
+    from weighbridge.replication.comparison import Offer
     from weighbridge.study.profiles import load, profiles_of
 
     studies = {name: load(study, name) for name in profiles_of(study)}

@@ -11,7 +11,7 @@ from weighbridge.errors import LimitExceeded, LimitUndecided
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from weighbridge.report.gate import Finding
+    from weighbridge.analysis.gate import Finding
 
 
 T = TypeVar("T")
@@ -43,14 +43,14 @@ def register(app: typer.Typer) -> None:
         ),
     ) -> None:
         """Show the verdicts of a run and write its page, from what is stored."""
+        from weighbridge.analysis.analyse import analyse
+        from weighbridge.analysis.gate import finding_sentence, judge
+        from weighbridge.analysis.limit import parse_limit
         from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
         from weighbridge.model.text import printable
-        from weighbridge.report.analysis import analyse
-        from weighbridge.report.gate import finding_sentence, judge
+        from weighbridge.report.export.json import limits_json, report_json
         from weighbridge.report.html import write_html
-        from weighbridge.report.limit import parse_limit
-        from weighbridge.report.machine import limits_json, report_json
         from weighbridge.report.terminal import print_report
         from weighbridge.store.run import RunStore
 
@@ -78,8 +78,8 @@ def register(app: typer.Typer) -> None:
 
 def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
     """What is read of the limits; a wrong one is a wrong command line."""
+    from weighbridge.analysis.limit import LimitError
     from weighbridge.model.text import printable
-    from weighbridge.report.limit import LimitError
 
     try:
         return read()
@@ -89,8 +89,8 @@ def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
 
 def _answer(findings: "Sequence[Finding]") -> None:
     """Raise what the limits come to, unless every one of them is kept: with a line for each that is not."""
+    from weighbridge.analysis.gate import finding_sentence
     from weighbridge.model.text import printable
-    from weighbridge.report.gate import finding_sentence
 
     lines = [printable(finding_sentence(each)) for each in findings if each.outcome != "kept"]
     if any(each.outcome == "exceeded" for each in findings):

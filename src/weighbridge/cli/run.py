@@ -102,7 +102,7 @@ def _report(store: "RunStore", progress: "Shown", trusted: list[bool]) -> None:
     if not store.finished():
         return
 
-    from weighbridge.report.analysis import analyse
+    from weighbridge.analysis.analyse import analyse
     from weighbridge.report.html import write_html
     from weighbridge.report.terminal import print_report
 

@@ -3,21 +3,25 @@
 import time
 from pathlib import Path
 
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.remarks import CODES
+from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.trial_flags import said_once
+from weighbridge.analysis.usage import usage
 from weighbridge.report import charts
-from weighbridge.report.analysis import analyse
-from weighbridge.report.answer import answer
-from weighbridge.report.content import Analysis
-from weighbridge.report.curve_sections import curve_sections
-from weighbridge.report.curve_words import broke_sentences
-from weighbridge.report.matrix_section import matrix_section
-from weighbridge.report.outputs import processes
-from weighbridge.report.overtime_sections import overtime_sections
 from weighbridge.report.page import FULL_PX, place, render, write_page
-from weighbridge.report.path_sections import path_sections
-from weighbridge.report.path_words import INTRODUCTION
-from weighbridge.report.remarks import CODES
-from weighbridge.report.sections import groups, ladders, sections, sweeps
-from weighbridge.report.sentences import (
+from weighbridge.report.sections.curves import curve_sections
+from weighbridge.report.sections.matrix import matrix_section
+from weighbridge.report.sections.metrics import ladders, sections, sweeps
+from weighbridge.report.sections.outputs import processes
+from weighbridge.report.sections.overtime import overtime_sections
+from weighbridge.report.sections.paths import path_sections
+from weighbridge.report.sections.trials import trial_groups
+from weighbridge.report.text.answer import answer
+from weighbridge.report.text.curves import broke_sentences
+from weighbridge.report.text.paths import INTRODUCTION
+from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
+from weighbridge.report.text.summary import (
     NOTHING,
     disagreements,
     exploratory_sentence,
@@ -25,9 +29,6 @@ from weighbridge.report.sentences import (
     trust_sentence,
     verdict_sentences,
 )
-from weighbridge.report.steps import LADDER_INTRODUCTION, ladder_sentences
-from weighbridge.report.trial_flags import said_once
-from weighbridge.report.usage import usage
 from weighbridge.store.run import RunStore
 
 FOLDED_FROM = 9
@@ -60,7 +61,7 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         curves = curve_sections(analysis, specs)
         watched = overtime_sections(store, analysis, specs)
         top = place(specs, charts.overview(analysis, legend=False), static_px=FULL_PX)
-    facts = _facts(store)
+    facts, groups = _facts(store), trial_groups(analysis, processes(store, path))
     return render(
         "report.html.j2",
         specs,
@@ -89,8 +90,8 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         ladders=steps,
         ladder_introduction=LADDER_INTRODUCTION,
         steps=ladder_sentences(analysis),
-        groups=groups(analysis),
-        processes=processes(store, path),
+        groups=groups,
+        packed=any(group.packed for group in groups),
         hosts=_hosts(facts),
         facts={scope: each for scope, each in facts.items() if not scope.startswith(f"{THIS_MACHINE} ")},
         info=_info(store),

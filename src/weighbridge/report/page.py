@@ -5,16 +5,23 @@ script elements with every ``<``, ``>`` and ``&`` written as an escape, so that 
 security policy in the page forbids every connection.
 """
 
+import base64
+import gzip
 import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from weighbridge.analysis.formatting import margin, plain, quantity, share
+from weighbridge.analysis.trial_flags import flag_text
 from weighbridge.model.text import printable
-from weighbridge.report.numbers import margin, plain, quantity, share
-from weighbridge.report.static_charts import static_svg
-from weighbridge.report.trial_flags import flag_text
+from weighbridge.report.charts.library import chart_library
+from weighbridge.report.charts.static import static_svg
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -28,6 +35,9 @@ class Drawn:
     svg: Any = ""
     """The chart as it is seen without a script; empty where only the script draws it."""
 
+
+PLAIN_CHARACTERS = 1_000_000
+"""Of all charts' definitions, and of all trials: beyond, they are stored compressed."""
 
 FULL_PX, HALF_PX, SMALL_PX = 1080, 470, 270
 """Widths of charts that are drawn without a script: as wide as the page, beside a table, and one of many."""
@@ -63,8 +73,35 @@ def write_page(page: str, path: Path, run: Path) -> None:
 
 def render(template: str, specs: dict[str, str], **values: Any) -> str:
     """The page of a template with its charts, style and script."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
+
+    large = sum(map(len, specs.values())) > PLAIN_CHARACTERS
+    definitions = {name: Markup(packed(spec) if large else spec) for name, spec in specs.items()}  # noqa: S704 - _json
+    parts = {
+        "packed_specs": large,
+        "specs": definitions,
+        "style": Markup((TEMPLATES / "report.css").read_text()),  # noqa: S704 - our own file
+        "script": Markup((TEMPLATES / "report.js").read_text()),  # noqa: S704 - our own file
+        "library": Markup(chart_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
+    }
+    return _templates().get_template(template).render(**values, **parts)
+
+
+def packed(text: str) -> str:
+    """Text as its gzip in base 64, which the page's script unpacks."""
+    return base64.b64encode(gzip.compress(text.encode(errors="replace"), 6, mtime=0)).decode()
+
+
+def fragment(template: str, **values: Any) -> "Markup":
+    """A part of a page, escaped."""
+    from markupsafe import Markup
+
+    return Markup(_templates().get_template(template).render(**values))  # noqa: S704 - the template escapes
+
+
+@cache
+def _templates() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -73,27 +110,7 @@ def render(template: str, specs: dict[str, str], **values: Any) -> str:
     environment.filters.update(
         quantity=quantity, plain=plain, share=share, margin=margin, clean=printable, flag_text=flag_text
     )
-    return environment.get_template(template).render(
-        **values,
-        specs={name: Markup(spec) for name, spec in specs.items()},  # noqa: S704 - made safe by _json
-        style=Markup((TEMPLATES / "report.css").read_text()),  # noqa: S704 - our own file
-        script=Markup((TEMPLATES / "report.js").read_text()),  # noqa: S704 - our own file
-        library=Markup(_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
-    )
-
-
-@cache
-def _library() -> str:
-    """Give Vega, Vega-Lite and Vega-Embed as one script, from the copy inside vl-convert."""
-    import vl_convert
-    from altair.utils._importers import vl_version_for_vl_convert
-
-    script = str(
-        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vl_version_for_vl_convert())
-    )
-    if "</script" in script.lower() or "<!--" in script:
-        raise AssertionError("the chart library holds text that would end its script element")
-    return script
+    return environment
 
 
 def _json(value: object) -> str:

@@ -3,17 +3,22 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from weighbridge.analysis.few import TOO_FEW
+from weighbridge.analysis.formatting import quantities
+from weighbridge.analysis.metric_names import titled
+from weighbridge.analysis.overload import reason
+from weighbridge.analysis.results import Analysis, MetricReport
+from weighbridge.analysis.trial_flags import said_once
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
-from weighbridge.report.answer import answer
-from weighbridge.report.broke import reason
-from weighbridge.report.content import Analysis, MetricReport
-from weighbridge.report.curve_words import curve_sentences, curve_title
-from weighbridge.report.effect import effect
-from weighbridge.report.few import TOO_FEW
-from weighbridge.report.names import titled
-from weighbridge.report.numbers import quantities
-from weighbridge.report.sentences import (
+from weighbridge.report.terminal_matrix import STYLES, matrix_tables
+from weighbridge.report.terminal_paths import path_parts
+from weighbridge.report.terminal_tables import blocks_of, costs_table, percentiles_table, resources_table
+from weighbridge.report.text.answer import answer
+from weighbridge.report.text.curves import curve_sentences, curve_title
+from weighbridge.report.text.effect import effect
+from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
+from weighbridge.report.text.summary import (
     baseline_sentence,
     count,
     disagreements,
@@ -24,11 +29,6 @@ from weighbridge.report.sentences import (
     trust_sentence,
     verdict_sentences,
 )
-from weighbridge.report.steps import LADDER_INTRODUCTION, ladder_sentences
-from weighbridge.report.terminal_matrix import STYLES, matrix_tables
-from weighbridge.report.terminal_paths import path_parts
-from weighbridge.report.terminal_tables import blocks_of, costs_table, percentiles_table, resources_table
-from weighbridge.report.trial_flags import said_once
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from weighbridge.analysis.results import Analysis
 from weighbridge.model.text import printable
-from weighbridge.report.content import Analysis
-from weighbridge.report.matrix import Matrix, matrix
-from weighbridge.report.matrix_words import cost_range, large, native, small
+from weighbridge.report.text.matrix import Matrix, matrix
+from weighbridge.report.text.matrix_words import cost_range, large, native, small
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from weighbridge.analysis.path_table import path_tables
+from weighbridge.analysis.results import Analysis
 from weighbridge.model.text import printable
-from weighbridge.report.content import Analysis
-from weighbridge.report.path_table import path_tables
-from weighbridge.report.path_words import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
+from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

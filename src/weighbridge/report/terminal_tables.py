@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from weighbridge.analysis.formatting import cost_text, quantities, quantity
+from weighbridge.analysis.latency import PERCENTS
+from weighbridge.analysis.merged_latency import LatencyReport
+from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.text import printable
-from weighbridge.report.content import Analysis, MetricReport
-from weighbridge.report.latency import PERCENTS
-from weighbridge.report.merged_latency import LatencyReport
-from weighbridge.report.numbers import cost_text, quantities, quantity
 from weighbridge.report.terminal_matrix import STYLES
 
 if TYPE_CHECKING:

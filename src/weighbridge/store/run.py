@@ -6,29 +6,20 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-from pydantic import TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.ladder import Rung
-from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Study
-from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
-from weighbridge.store import reading
+from weighbridge.model.trial import RoleRecord, TrialRecord
 from weighbridge.store.database import connect, connect_to_read, saving, transaction
+from weighbridge.store.reader import RunReader
 from weighbridge.store.rows import (
-    StoredProcess,
-    StoredSample,
-    StoredTrial,
     Value,
     arm_row,
     cell_row,
     ladder_text,
     level_text,
-    rungs_of,
     series_rows,
     trial_row,
 )
@@ -37,19 +28,16 @@ from weighbridge.store.schema import bring_up_to_date
 __all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "level_text"]
 
 DATABASE = "run.sqlite"
-Row = TypeVar("Row", bound=tuple[object, ...])
-Stored = TypeVar("Stored")
 METERS_HZ = "meters_hz"
 """The key of a run under which it keeps how many readings a second its meters took."""
 
 
-class RunStore:
+class RunStore(RunReader):
     """One run directory. Writing needs ``writable=True``, which locks it against a second run."""
 
     def __init__(self, directory: Path, *, writable: bool = False) -> None:
         self.directory = directory
         self._lock: int | None = None
-        self._known: dict[str, tuple[int, list[Any]]] = {}
         database = directory / DATABASE
         if not writable and not database.is_file():
             raise RunDirectoryError(f"{directory} is not a run directory: it has no {DATABASE}")
@@ -58,8 +46,9 @@ class RunStore:
             if writable:
                 (directory / "raw").mkdir(parents=True, exist_ok=True)
                 self._take_lock()
-            self._db = connect(database) if writable else connect_to_read(database)
-            undo.callback(self._db.close)
+            file = connect(database) if writable else connect_to_read(database)
+            undo.callback(file.close)
+            super().__init__(directory, file)
             bring_up_to_date(self._db, str(directory), create=writable)
             if not writable and not self.info():
                 raise RunDirectoryError(f"{directory} holds no run yet: it ended before its first trial")
@@ -120,33 +109,10 @@ class RunStore:
                 [cell_row(i, cell) for i, cell in enumerate(study.cells)],
             )
 
-    def info(self) -> dict[str, str]:
-        """The run's keys: study, question, study_text, baseline, seed, run_id, created (epoch seconds), ..."""
-        found = dict(self._read(reading.KEYS, "the run's keys", "SELECT key, value FROM run"))
-        for key, kind in reading.KEY_TYPES.items():
-            with reading.checked(self.directory, f"the run's {key}"):
-                if key in found:
-                    kind.validate_python(found[key])
-        return found
-
-    def ladder(self) -> tuple[Rung, ...]:
-        """The ladder with which the run was begun; empty where the study has none."""
-        return rungs_of(self.info().get("ladder", "[]"))
-
     def set_info(self, key: str, value: str) -> None:
         """Set one key of the run."""
         with saving(self.directory):
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, value))
-
-    def environments(self) -> list[tuple[str, str, dict[str, object], str | None]]:
-        """Each arm in the study's order: name, kind, options, the name of the baseline where it is the A/A arm."""
-        query = "SELECT name, kind, options, aa_of FROM environment ORDER BY position"
-        return self._read(reading.ENVIRONMENTS, "environments", query)
-
-    def cells(self) -> list[tuple[str, str, str, str, dict[str, object]]]:
-        """Each workload and level in the study's order: workload, level (JSON), kind, label, options."""
-        query = "SELECT workload, level, kind, label, options FROM cell ORDER BY position"
-        return self._read(reading.CELLS, "workloads", query)
 
     # -- facts -------------------------------------------------------------------------------------
 
@@ -157,10 +123,6 @@ class RunStore:
             self._db.executemany(
                 "INSERT INTO fact VALUES (?, ?, ?, ?)", [(scope, k, v, now) for k, v in facts.items()]
             )
-
-    def facts(self) -> list[tuple[str, str, str, float]]:
-        """Every fact: scope, key, value, when (epoch seconds)."""
-        return self._read(reading.FACTS, "facts", "SELECT scope, key, value, at FROM fact ORDER BY rowid")
 
     # -- trials ------------------------------------------------------------------------------------
 
@@ -195,111 +157,3 @@ class RunStore:
             (self.directory / name).write_bytes(data)
             names.append(name)
         return role.role, json.dumps(role.argv), role.returncode, role.duration_s, names[0], names[1]
-
-    def spent_s(self) -> float:
-        """Seconds that all trials took so far."""
-        query = "SELECT coalesce(sum(duration_s), 0.0) FROM trial"
-        return self._read(reading.SPENT, "trials", query)[0][0]
-
-    def finished(self) -> dict[Trial, Outcome]:
-        """Every trial that ended, with its outcome."""
-        return {trial: outcome for trial, (outcome, _) in self.endings().items()}
-
-    def endings(self) -> dict[Trial, tuple[Outcome, str]]:
-        """Every trial that ended, with its outcome and message."""
-        query = "SELECT block, attempt, workload, level, environment, outcome, message FROM trial"
-        rows = self._read(reading.FINISHED, "trials", query)
-        return {
-            Trial(block, attempt, workload, tuple(sorted(level.items())), environment): (outcome, message)
-            for block, attempt, workload, level, environment, outcome, message in rows
-        }
-
-    def values(self) -> list[Value]:
-        """Every measurement of every trial that ended well, in the order in which the trials ran."""
-        return self._once("values", self._values)
-
-    def _values(self) -> list[Value]:
-        rows = self._read(
-            reading.VALUES,
-            "measurements",
-            "SELECT trial, metric, unit, better, value FROM measurement ORDER BY rowid",
-        )
-        measured: dict[int, list[tuple[str, str, str, float]]] = {}
-        for number, metric, unit, better, value in rows:
-            measured.setdefault(number, []).append((metric, unit, better, value))
-        return [
-            Value(t.id, t.block, t.attempt, t.environment, t.workload, t.level, *each, t.started_at, t.flags)
-            for t in sorted(self.trials(), key=lambda trial: (trial.started_at, trial.id))
-            if t.outcome is Outcome.OK
-            for each in measured.get(t.id, ())
-        ]
-
-    def trials(self) -> list[StoredTrial]:
-        """Every trial, in the order of their ids."""
-        return self._once("trials", lambda: self._rows(reading.TRIALS, StoredTrial, "trials", "trial ORDER BY id"))
-
-    def processes(self) -> list[StoredProcess]:
-        """Every process of every trial."""
-        return self._rows(reading.PROCESSES, StoredProcess, "processes", "process")
-
-    def samples(self, *names: str) -> list[StoredSample]:
-        """Every number that meters gave of whole trials, or those with one of these names."""
-        marks = f" WHERE name IN ({', '.join('?' * len(names))})" if names else ""
-        return self._rows(reading.SAMPLES, StoredSample, "readings of meters", f"sample{marks}", names)
-
-    def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
-        """Every series of readings with its trial's id, or those of one trial only."""
-        if trial is None:
-            return [(number, each) for number, found in self.series_by_trial().items() for each in found]
-        return [(trial, each) for each in self._series("WHERE trial = ? ORDER BY rowid", trial).get(trial, ())]
-
-    def series_by_trial(self) -> Mapping[int, Sequence[Series]]:
-        """The series of readings of each trial that has any, all of them read at once."""
-        return self._once("series", lambda: [self._series("ORDER BY trial, rowid")])[0]
-
-    def _series(self, which: str, *values: object) -> dict[int, list[Series]]:
-        query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - our own words
-        found: dict[int, list[Series]] = {}
-        for number, place, name, at_s, read in self._read(reading.SERIES, "series", query, values):
-            if len(at_s) != len(read):
-                told = f"{self.directory} is damaged: trial {number}: {place} {name} has no value for each time"
-                raise RunDirectoryError(told)
-            found.setdefault(number, []).append(Series(place, name, at_s, read))
-        return found
-
-    def histograms(self) -> list[tuple[int, str, str]]:
-        """Every latency histogram of a trial that ended well: trial, metric, encoded."""
-        query = (
-            "SELECT h.trial, h.metric, h.encoded FROM histogram h JOIN trial t ON t.id = h.trial"
-            " WHERE t.outcome = 'ok' ORDER BY h.trial, h.rowid"
-        )
-        return self._read(reading.HISTOGRAMS, "histograms", query)
-
-    def _rows(
-        self,
-        kind: TypeAdapter[list[Row]],
-        made: Callable[..., Stored],
-        what: str,
-        of: str,
-        values: tuple[str, ...] = (),
-    ) -> list[Stored]:
-        columns = ", ".join(made._fields)  # type: ignore[attr-defined]  # of a NamedTuple
-        rows = self._read(kind, what, f"SELECT {columns} FROM {of}", values)  # noqa: S608 - our own names
-        return [made(*row) for row in rows]
-
-    def _once(self, name: str, read: Callable[[], list[Stored]]) -> list[Stored]:
-        """What was read before, as long as nothing has been written since."""
-        changes = self._db.total_changes
-        known = self._known.get(name)
-        if known is None or known[0] != changes:
-            known = self._known[name] = changes, read()
-        return cast(list[Stored], known[1])
-
-    def _read(
-        self, kind: TypeAdapter[list[Row]], what: str, query: str, values: tuple[object, ...] = ()
-    ) -> list[Row]:
-        """Rows that are as they must be. Raises RunDirectoryError."""
-        with saving(self.directory):
-            rows = self._db.execute(query, values).fetchall()
-        with reading.checked(self.directory, what):
-            return kind.validate_python(rows, strict=True)

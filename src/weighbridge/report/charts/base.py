@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from weighbridge.report.content import Analysis
+from weighbridge.analysis.results import Analysis
 
 if TYPE_CHECKING:
     import altair as alt

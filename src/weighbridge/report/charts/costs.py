@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from weighbridge.analysis.formatting import cost_text, margin, readable_unit
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.charts.base import BAND, BASELINE, ROW_PX, TWO_LINES, Canvas, environment_colour, told
-from weighbridge.report.content import Analysis, Comparison, MetricReport
-from weighbridge.report.numbers import cost_text, margin, readable_unit
 
 if TYPE_CHECKING:
     import altair as alt

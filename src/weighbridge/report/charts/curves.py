@@ -4,9 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from weighbridge.analysis.formatting import quantity, readable_unit
+from weighbridge.analysis.metric_names import metric_words
+from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.sweep import Curve, LoadSweep, MetricCurve, Peak
 from weighbridge.report.charts.base import Canvas, environment_colour, told
-from weighbridge.report.content import Analysis
-from weighbridge.report.curve_words import (
+from weighbridge.report.text.curves import (
     broke_words,
     errors_words,
     level_words,
@@ -14,9 +17,6 @@ from weighbridge.report.curve_words import (
     next_broke,
     peak_doubt,
 )
-from weighbridge.report.names import metric_words
-from weighbridge.report.numbers import quantity, readable_unit
-from weighbridge.report.sweep import Curve, LoadSweep, MetricCurve, Peak
 
 if TYPE_CHECKING:
     import altair as alt

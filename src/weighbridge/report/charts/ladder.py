@@ -8,10 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from weighbridge.analysis.formatting import cost_text, readable_unit
+from weighbridge.analysis.metric_names import metric_words
+from weighbridge.analysis.results import Analysis, Ladder, Step
 from weighbridge.report.charts.base import BASELINE, TWO_LINES, Canvas, colours, told
-from weighbridge.report.content import Analysis, Ladder, Step
-from weighbridge.report.names import metric_words
-from weighbridge.report.numbers import cost_text, readable_unit
 
 if TYPE_CHECKING:
     import altair as alt

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from weighbridge.analysis.formatting import readable_unit
+from weighbridge.analysis.merged_latency import LatencyReport
+from weighbridge.analysis.metric_names import metric_words
+from weighbridge.analysis.results import Analysis
 from weighbridge.report.charts.base import Canvas, environment_colour, told
-from weighbridge.report.content import Analysis
-from weighbridge.report.merged_latency import LatencyReport
-from weighbridge.report.names import metric_words
-from weighbridge.report.numbers import readable_unit
 
 if TYPE_CHECKING:
     import altair as alt

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from weighbridge.analysis.formatting import quantity, readable_unit
+from weighbridge.analysis.results import Analysis, MetricReport
+from weighbridge.analysis.trial_flags import flags_text
 from weighbridge.report.charts.base import BASELINE, ROW_PX, Canvas, environment_colour, told
-from weighbridge.report.content import Analysis, MetricReport
-from weighbridge.report.numbers import quantity, readable_unit
-from weighbridge.report.trial_flags import flags_text
 
 if TYPE_CHECKING:
     import altair as alt

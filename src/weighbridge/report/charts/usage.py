@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from weighbridge.analysis.formatting import readable_unit
+from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.usage import Panel
 from weighbridge.report.charts.base import colours
-from weighbridge.report.content import Analysis
-from weighbridge.report.numbers import readable_unit
-from weighbridge.report.usage import Panel
 
 SMALL_PX = 110
 

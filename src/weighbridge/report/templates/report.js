@@ -17,18 +17,26 @@
     };
   }
 
+  function text(held) {  // of a script element that holds data; what is large is stored compressed
+    if (held.type !== "application/gzip") { return Promise.resolve(held.textContent); }
+    const bytes = Uint8Array.from(atob(held.textContent), function (each) { return each.charCodeAt(0); });
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
   function draw(place) {
     if (place.dataset.drawn) { return Promise.resolve(); }
     place.dataset.drawn = "1";
     const live = document.createElement("div");  // drawn aside: what is seen stays until the chart is ready
     live.style.cssText = "position: absolute; visibility: hidden; left: 0; top: 0; width: " + place.clientWidth + "px";
     place.append(live);
-    const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
-    (spec.vconcat || []).forEach(function (panel) { panel.width = Math.max(160, place.clientWidth - 70); });
-    return window.vegaEmbed(live, spec, {
-      renderer: "svg", config: config(place.clientWidth), tooltip: { theme: dark.matches ? "dark" : "light" },
-      actions: { export: true, source: false, compiled: false, editor: false },
-      downloadFileName: "weighbridge-" + place.dataset.spec,
+    return text(document.getElementById(place.dataset.spec)).then(function (definition) {
+      const spec = JSON.parse(definition);
+      (spec.vconcat || []).forEach(function (panel) { panel.width = Math.max(160, place.clientWidth - 70); });
+      return window.vegaEmbed(live, spec, {
+        renderer: "svg", config: config(place.clientWidth), tooltip: { theme: dark.matches ? "dark" : "light" },
+        actions: { export: true, source: false, compiled: false, editor: false },
+        downloadFileName: "weighbridge-" + place.dataset.spec,
+      });
     }).then(function () {
       place.replaceChildren(live);
       live.style.cssText = "";
@@ -54,8 +62,31 @@
     places.forEach(function (place) { if (place.dataset.drawn) { delete place.dataset.drawn; draw(place); } });
   });
 
+  const groups = Array.from(document.querySelectorAll("details.group"));
+
+  function unpack(group) {  // the trials of a large page are stored compressed until they are looked at
+    const packed = group.querySelector("script.packed");
+    if (packed) {
+      packed.remove();
+      group.unpacked = text(packed).then(function (html) {
+        group.insertAdjacentHTML("beforeend", html);
+      });
+    }
+    return group.unpacked || Promise.resolve();
+  }
+
+  groups.forEach(function (group) {
+    group.addEventListener("toggle", function () { if (group.open) { unpack(group); } });
+  });
+
   function open() {
-    let target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const name = decodeURIComponent(location.hash.slice(1));
+    const trial = /^t\d+$/.test(name) ? " " + name.slice(1) + " " : "none";
+    const group = groups.find(function (each) { return (" " + (each.dataset.trials || "") + " ").includes(trial); });
+    (group ? unpack(group) : Promise.resolve()).then(function () { reveal(document.getElementById(name)); });
+  }
+
+  function reveal(target) {
     const first = target;
     for (; target; target = target.parentElement) {
       if (target.tagName === "DETAILS") { target.open = true; }

@@ -1,0 +1,1 @@
+"""Everything that a report computes: comparisons, verdicts, remarks, curves, resource use. Reads the store."""

@@ -1,0 +1,188 @@
+"""A run's numbers, compared: every cost with its interval, verdict and remarks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import cast
+
+from weighbridge.analysis import remarks, verdicts
+from weighbridge.analysis.bottleneck import counts, limit_of
+from weighbridge.analysis.comparisons import Key, comparison, grouped, paired, per_block
+from weighbridge.analysis.confounders import (
+    POLLED,
+    calibrated,
+    confounders,
+    different_paths,
+    interrupt_times,
+    packet_sizes,
+    polled,
+)
+from weighbridge.analysis.curves import load_sweeps
+from weighbridge.analysis.durability import differences, durabilities, durability_lines
+from weighbridge.analysis.few import FEW_BLOCKS
+from weighbridge.analysis.ladder import climb
+from weighbridge.analysis.latency import latencies
+from weighbridge.analysis.overload import breakages, standing_values
+from weighbridge.analysis.paths import paths_of
+from weighbridge.analysis.plan import Plan, plan_of
+from weighbridge.analysis.readings import readings
+from weighbridge.analysis.resources import is_resource_use, negligible
+from weighbridge.analysis.results import Analysis, MetricReport
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.flag import Flag
+from weighbridge.statistics import Better, Cost, compare
+from weighbridge.store.consistency import require_consistent
+from weighbridge.store.run import RunStore, Value
+
+
+def analyse(store: RunStore) -> Analysis:
+    """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
+
+    `weighbridge.analysis.verdicts` says how the noise floor, `trusted` and the verdicts come about. Raises
+    RunDirectoryError where the store cannot be read or is damaged.
+    """
+    require_consistent(store)
+    info, plan, facts = store.info(), plan_of(store), store.facts()
+    read = store.values()
+    trials = _trials(store, read)
+    broken, values = breakages(trials), grouped(standing_values(read, trials))
+    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
+    found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
+    kept = durabilities(facts)
+    found += differences(kept, plan.baseline)
+    paths = paths_of(facts, info)
+    found += different_paths(paths, plan, labels)
+    changed = remarks.about_changes(plan.changes)
+    found += changed
+    limits = _limits(trials)
+    context = remarks.Context(
+        trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
+        packet_sizes(facts), kept, readings(store), interrupt_times(facts), limits, broken, paths, changed,
+        remarks.by_cell(trials),
+    )  # fmt: skip
+    reports, checks, p_values = _compared(values, plan, labels)
+    reports = _judged(reports, p_values, plan, context)
+    return Analysis(
+        run_id=info.get("run_id", ""),
+        study=info.get("study", ""),
+        question=info.get("question", ""),
+        baseline=plan.baseline,
+        aa_arm=plan.aa_arm,
+        environments=plan.environments,
+        equivalence=plan.equivalence,
+        target=plan.target,
+        labels=tuple(labels.values()),
+        metrics=tuple(reports),
+        trust=verdicts.trust(reports, checks, plan.aa_arm),
+        confounders=found,
+        trials=trials,
+        polled=polled(facts),
+        conditions=(*([POLLED] if polled(facts) else []), *calibrated(facts)),
+        ladder=climb(store, values, reports, plan, context),
+        latencies=latencies(store, plan, labels, trials),
+        sweeps=load_sweeps(store, trials, reports, plan, broken),
+        broken=broken,
+        bottlenecks={where: counts(mine) for where, mine in limits.items()},
+        durability=durability_lines(kept),
+        paths=paths,
+    )
+
+
+def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
+    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
+    values: dict[int, dict[str, float]] = {}
+    for value in measured:
+        values.setdefault(value.trial_id, {})[value.metric] = value.value
+    return tuple(
+        TrialRow(
+            row.id, order, row.block, row.attempt, row.environment, row.workload, row.level,
+            labels.get((row.workload, row.level), row.workload), str(row.outcome), row.message, row.started_at,
+            row.duration_s, row.flags, values.get(row.id, {}),
+        )
+        for order, row in enumerate(sorted(store.trials(), key=lambda row: (row.started_at, row.id)), 1)
+    )  # fmt: skip
+
+
+def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, str, str], list[Flag | None]]:
+    """The bottleneck of each good trial, by workload, level and environment."""
+    found: dict[tuple[str, str, str], list[Flag | None]] = {}
+    for trial in (each for each in trials if each.ok):
+        found.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
+    return found
+
+
+_Check = tuple[str, Cost, float]
+"""A metric's title, the A/A arm's cost at 99 % confidence and its p-value."""
+
+
+def _compared(
+    values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, str], str]
+) -> tuple[list[MetricReport], list[_Check], list[float | None]]:
+    """Give the reports before Holm, the A/A checks, and the p-value of every comparison in their order."""
+    reports: list[MetricReport] = []
+    checks: list[_Check] = []
+    p_values: list[float | None] = []
+    seen: set[tuple[str, str]] = set()
+    order = {cell: position for position, cell in enumerate(labels)}
+    # The metrics of a workload keep their order, but what the meters add comes after what it measures.
+    for key in sorted(values, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2]))):
+        workload, level, metric = key
+        here = values[key]
+        headline = key[:2] not in seen and not is_resource_use(metric)
+        seen.add(key[:2])
+        made = [comparison(here, plan, arm, plan.baseline) for arm in plan.compared_on(workload, level)]
+        baseline_values = per_block(here, plan.baseline)
+        aa = next((each.cost for each, _ in made if each.aa), None)
+        report = MetricReport(
+            workload, level, labels.get((workload, level), workload), metric, here[0].unit,
+            cast(Better, here[0].better), headline, median(baseline_values) if baseline_values else None,
+            verdicts.noise_floor(aa) if aa is not None and aa.blocks >= FEW_BLOCKS else None,
+            tuple(each for each, _ in made),
+        )  # fmt: skip
+        reports.append(report)
+        p_values.extend(None if each.aa else p for each, p in made)
+        if aa is not None and plan.aa_arm:
+            sides = paired(here, plan.baseline, plan.aa_arm)
+            at_99 = compare(*sides, better=report.better, confidence=0.99, looks=plan.looks, scale=aa.scale)
+            nothing = negligible(report.metric, at_99.typical)
+            checks.append(
+                (report.title, at_99, 1.0 if nothing else verdicts.family_p_value(sides, at_99, plan.looks))
+            )
+    return reports, checks, p_values
+
+
+def _after_holm(reports: Sequence[MetricReport], p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm in two families: what the workloads measure, and resource use, so that neither weakens the other."""
+    resource = [report.resource_use for report in reports for _ in report.comparisons]
+    found: list[float | None] = [None] * len(resource)
+    for kind in (False, True):
+        places = [place for place, is_resource in enumerate(resource) if is_resource is kind]
+        for place, p_value in zip(places, verdicts.adjusted([p_values[each] for each in places]), strict=True):
+            found[place] = p_value
+    return found
+
+
+def _judged(
+    reports: Sequence[MetricReport], p_values: Sequence[float | None], plan: Plan, context: remarks.Context
+) -> list[MetricReport]:
+    """Give the reports with verdicts and remarks."""
+    after_holm, failing = iter(_after_holm(reports, p_values)), context.failing()
+    judged = []
+    for report in reports:
+        rows, aa = [], report.aa.cost if report.aa else None
+        for each in report.comparisons:
+            p_value = next(after_holm)
+            never = context.never_equivalent(report, each.environment, failing)
+            unknown = context.paths.missing(report.workload, report.level, plan.baseline, each.environment)
+            nothing = each.cost is not None and negligible(report.metric, each.cost.typical)
+            limit = context.hidden(report, each.environment)
+            verdict = verdicts.verdict(
+                each.cost, p_value, None if each.aa else aa, never_equivalent=never or unknown,
+                never_different=nothing or unknown, hidden=limit is not None,
+            )  # fmt: skip
+            row = replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict)
+            rows.append(replace(row, hidden=limit if verdict == "hidden" else None))
+        whole = replace(report, comparisons=tuple(rows))
+        told = tuple(replace(each, remarks=remarks.about(whole, each, context)) for each in rows)
+        judged.append(replace(whole, comparisons=told))
+    return judged

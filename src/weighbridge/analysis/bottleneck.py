@@ -1,0 +1,100 @@
+"""What limited the trials of both sides of a comparison, where that hides a difference between them.
+
+A full cable, and a generator on another machine that ran out of CPU, give both sides the same result whatever
+the environment costs. A rate that was asked for and met does so with rates only: its latency, jitter and loss are the
+environment's own. The CPU of what is inside the environment, its quota and its disks show a cost. Resource use is
+never hidden.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from weighbridge.analysis.formatting import SPACE, plain, quantity
+from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
+
+HIDES_ALL = frozenset({FlagCode.CABLE, FlagCode.GENERATOR})
+HIDES_RATES = frozenset({FlagCode.ASKED_RATE})
+MOST = 0.5
+"""Share of the trials of each side that have to have met a limit."""
+MEANING = (
+    "hidden: both sides met the same limit, which gives both the same result whatever the environment costs; the rate"
+    " limit of a testbed's cable or of netns caps the rate and adds no delay"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """The limit that most trials of both sides met."""
+
+    code: FlagCode
+    share: float
+    """Median share of the limit that was used, as a fraction."""
+    rate: float | None
+    """Median of the limit itself in ``unit``, where it is a rate."""
+    unit: str
+    trials: int
+    """How many trials met it, or another limit that hides."""
+    of: int
+    mixed: bool = False
+    """Whether some of them met another limit."""
+
+    @property
+    def kind(self) -> str:
+        """``cable``, ``asked-rate`` or ``generator``."""
+        return self.code.removeprefix("bottleneck-")
+
+    @property
+    def words(self) -> str:
+        """``both limited by the cable (99 % of 100 Mbit/s)``."""
+        what = "its CPU" if self.rate is None else quantity(self.rate, self.unit)
+        mostly = ", mostly" if self.mixed else ""
+        return f"both limited{mostly} by {_NAMES[self.code]} ({plain(100 * self.share, 2)}{SPACE}% of {what})"
+
+
+_NAMES = {
+    FlagCode.CABLE: "the cable",
+    FlagCode.ASKED_RATE: "the rate that was asked for",
+    FlagCode.GENERATOR: "the load generator",
+}
+
+
+def is_rate(unit: str) -> bool:
+    """Whether a metric is so much per second: what a rate that was asked for decides."""
+    return unit.endswith("/s")
+
+
+def limit_of(flags: Sequence[Flag]) -> Flag | None:
+    """The bottleneck among the flags of one trial; None in runs of before there were any."""
+    return next((flag for flag in flags if flag.code in BOTTLENECKS), None)
+
+
+def shared_limit(first: Sequence[Flag | None], second: Sequence[Flag | None], unit: str) -> Bottleneck | None:
+    """Give what limited more than half of the trials of each side, where it hides a metric in ``unit``.
+
+    Where several did, it is the commonest.
+    """
+    hiding = HIDES_ALL | HIDES_RATES if is_rate(unit) else HIDES_ALL
+    sides = [[flag for flag in side if flag is not None and flag.code in hiding] for side in (first, second)]
+    if not all(len(met) > MOST * len(side) for met, side in zip(sides, (first, second), strict=True)):
+        return None
+    every = [*sides[0], *sides[1]]
+    code = FlagCode(Counter(flag.code for flag in every).most_common(1)[0][0])
+    met = [flag for flag in every if flag.code == code]
+    rates = [flag.figures["rate"] for flag in met if "rate" in flag.figures]
+    return Bottleneck(
+        code, median(flag.figures.get("share", 1.0) for flag in met), median(rates) if rates else None,
+        "bit/s" if code == FlagCode.CABLE else met[0].text, len(every), len(first) + len(second),
+        mixed=len(met) < len(every),
+    )  # fmt: skip
+
+
+def counts(limits: Sequence[Flag | None]) -> Mapping[str, int]:
+    """How many of some trials had which bottleneck, by kind."""
+    found: dict[str, int] = {}
+    for flag in limits:
+        if flag is not None:
+            kind = flag.code.removeprefix("bottleneck-")
+            found[kind] = found.get(kind, 0) + 1
+    return found

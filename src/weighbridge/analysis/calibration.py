@@ -1,0 +1,89 @@
+"""Known weights read back: the true cost of each, the cost that was read, and what this machine can see."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.store.run import RunStore
+
+DETECTABLE = (1.96 + 0.84) / 1.96
+"""A cost this many times the half-width of a 95 % interval is told from none in four runs of five
+(two-sided 5 %, power 80 %: Cohen 1988, section 2.4)."""
+SPANS_S = (60.0, 600.0, 3600.0)
+"""The times for which the smallest visible cost is given, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One weight: costs are fractions of the metric (0.05 is 5 %), ``blocks`` how many made the reading."""
+
+    what: str
+    weight: str
+    true: float
+    read: float
+    low: float
+    high: float
+    blocks: int
+
+    @property
+    def inside(self) -> bool:
+        """Whether the true cost lies in the interval that was read."""
+        return self.low <= self.true <= self.high
+
+
+def readings(store: RunStore) -> list[Reading]:
+    """Every weight of a calibration run, the A/A arm (0 %) first. The baseline and all weights must share a knob."""
+    arms = {name: (options, aa_of) for name, _, options, aa_of in store.environments()}
+    analysis = analyse(store)
+    full = _knob(arms[analysis.baseline][0])
+    found = []
+    for report in analysis.headlines:
+        for row in report.comparisons:
+            if row.cost is None or row.cost.percent is None:
+                continue
+            options, aa_of = arms[row.environment]
+            true = 0.0 if aa_of else 1 - _knob(options) / full
+            cost = row.cost.percent
+            what = f"{report.label} {report.metric}"
+            numbers = (cost.estimate / 100, cost.low / 100, cost.high / 100)
+            found.append(Reading(what, "A/A" if aa_of else row.environment, true, *numbers, row.blocks))
+    return sorted(found, key=lambda reading: reading.true)
+
+
+def _knob(options: Mapping[str, object]) -> float:
+    """What is turned down: the share of CPU time, or the rate of the link."""
+    value = options.get("rate") or options.get("cpu_share") or 1.0
+    return float(cast(float, value))
+
+
+def smallest_visible(found: Sequence[Reading], spent_s: float, weights: int) -> dict[float, float]:
+    """Per time span in seconds, the smallest cost that one comparison shows in it on this machine, as a fraction.
+
+    From the median half-width of the readings; the width falls with the square root of the time spent on a
+    comparison, which is ``spent_s`` for ``weights`` comparisons and the baseline.
+    """
+    widths = sorted((reading.high - reading.low) / 2 for reading in found)
+    if not widths or spent_s <= 0:
+        return {}
+    width, each_s = widths[len(widths) // 2], 2 * spent_s / (weights + 1)  # a comparison alone has two arms
+    return {span: DETECTABLE * width * math.sqrt(each_s / span) for span in SPANS_S}
+
+
+def summary(stores: Sequence[RunStore]) -> dict[str, Any]:
+    """The document of a calibration: every reading, how many were inside, the smallest visible cost per span."""
+    document: dict[str, Any] = {"readings": [], "smallest_visible": {}}
+    for store in stores:
+        found = readings(store)
+        trials = store.trials()
+        spent = sum(trial.duration_s for trial in trials)
+        visible = smallest_visible(found, spent, len(found))
+        for reading in found:
+            row = {"what": reading.what, "weight": reading.weight, "true": reading.true, "read": reading.read}
+            row |= {"low": reading.low, "high": reading.high, "blocks": reading.blocks, "inside": reading.inside}
+            document["readings"].append(row)
+        if found:
+            document["smallest_visible"][found[0].what] = {f"{span:.0f} s": cost for span, cost in visible.items()}
+    document["inside"] = sum(row["inside"] for row in document["readings"])
+    return document

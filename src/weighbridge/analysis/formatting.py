@@ -1,0 +1,200 @@
+"""Numbers as people read them: three or four significant digits, SI prefixes, costs in percent."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from weighbridge.analysis.few import FEW_BLOCKS, TOO_FEW
+from weighbridge.statistics import Cost, Interval
+
+if TYPE_CHECKING:
+    from weighbridge.analysis.results import Comparison
+
+SPACE = "\u00a0"
+"""Between thousands and before a unit: a space at which no line is broken."""
+
+_FAMILIES: dict[str, tuple[tuple[str, float], ...]] = {
+    "bit/s": (("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)),
+    "B/s": (("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)),
+    "KiB/s": (("KiB/s", 1.0), ("MiB/s", 2.0**10), ("GiB/s", 2.0**20)),
+    "B": (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)),
+    "s": (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)),
+}
+_FAMILY_OF = {name: (family, factor) for family in reversed(_FAMILIES.values()) for name, factor in family}
+_ALIASES = {"us": "µs", "bits/s": "bit/s", "bps": "bit/s", "bytes/s": "B/s", "bytes": "B"}
+_BEFORE_NEXT = {"GB/s", "Gbit/s", "GiB/s", "GB"}
+"""Prefixes that are used from 10 on: 8 662 Mbit/s is easier to compare than 8.66 Gbit/s."""
+
+
+def readable_unit(value: float, unit: str) -> tuple[str, float]:
+    """Give the unit in which `value` (in `unit`) is easiest to read, and the factor to multiply values by."""
+    name = _ALIASES.get(unit, unit)
+    if name not in _FAMILY_OF:
+        return name, 1.0
+    family, own = _FAMILY_OF[name]
+    base = abs(value) * own
+    if base == 0:
+        return name, 1.0
+    fitting = [(u, f) for u, f in family if base / f >= (10 if u in _BEFORE_NEXT else 1)]
+    chosen, factor = fitting[-1] if fitting else family[0]
+    return chosen, own / factor
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """Give a number with `digits` significant digits (four from 1 000 on), thousands apart: ``8 662``, ``0.0123``."""
+    if not math.isfinite(value):
+        return "-∞" if value < 0 else "∞" if value > 0 else "?"
+    if value == 0:
+        return "0"
+    digits = max(digits, 4) if abs(value) >= 1000 else digits
+    if abs(value) < 1e-4:
+        return f"{value:.{digits - 1}e}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    if abs(value) >= 10**digits:
+        value = float(f"{value:.{digits}g}")
+    return f"{value:,.{places}f}".replace(",", SPACE)
+
+
+def _after(unit: str) -> str:
+    """A unit as it stands after a number: ``2 140 /s``, and nothing after a count."""
+    return {"1/s": "/s", "count": ""}.get(unit, unit)
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """Give a value with its unit: ``8 662 Mbit/s`` for 8.662e9 bit/s; a dash where there is none."""
+    if value is None:
+        return "–"
+    shown, factor = readable_unit(value, unit)
+    return f"{plain(value * factor)}{SPACE}{_after(shown)}".strip()
+
+
+def quantities(values: Sequence[float], unit: str, between: str = ", ") -> str:
+    """Give several values in one unit: ``8 662, 8 713 Mbit/s``; a dash where there are none."""
+    if not values:
+        return "–"
+    shown, factor = readable_unit(max(values, key=abs), unit)
+    return f"{between.join(plain(value * factor) for value in values)}{SPACE}{_after(shown)}".strip()
+
+
+def percent_short(percent: float) -> str:
+    """Give a percentage in large figures, without its sign: ``42 %``, from 10 on without decimals."""
+    return f"{_fixed(abs(percent), 0 if abs(percent) >= 9.95 else 1)}{SPACE}%"
+
+
+def _places(spread: float, size: float) -> int:
+    """How many decimals a percentage needs, from its half-width and its size in percent."""
+    if not math.isfinite(spread):
+        return 1
+    if size >= 1000 or spread >= 100:
+        return 0
+    return 2 if 0 < spread < 0.1 else 1
+
+
+def _fixed(value: float, places: int) -> str:
+    if not math.isfinite(value):
+        return plain(value)
+    text = f"{value:,.{places}f}".replace(",", SPACE)
+    return text.removeprefix("-") if float(f"{value:.{places}f}") == 0 else text
+
+
+def percent_interval(percent: Interval) -> str:
+    """Give a cost in percent with its limits: ``27.4 % [25.9, 28.8]``."""
+    places = _places((percent.high - percent.low) / 2, abs(percent.estimate))
+    estimate = _fixed(percent.estimate, places)
+    low, high = (_limit(value, places) for value in (percent.low, percent.high))
+    return f"{estimate}{SPACE}% [{low},{SPACE}{high}]"
+
+
+def _limit(percent: float, places: int) -> str:
+    if abs(percent) <= FARTHEST or math.isinf(percent):
+        return _fixed(percent, places)
+    return f"{'>' if percent > 0 else '<-'}{_fixed(FARTHEST, 0)}"
+
+
+def percent_range(percents: Sequence[float]) -> str:
+    """Give several costs in percent as their range: ``3.1 to 12.4 %``."""
+    low, high = (_fixed(each, 1 if abs(each) < 1000 else 0) for each in (min(percents), max(percents)))
+    return f"{low}{SPACE}%" if low == high else f"{low} to {high}{SPACE}%"
+
+
+def difference_interval(interval: Interval, unit: str) -> str:
+    """Give a difference in the metric's unit with its sign and limits: ``+0.12 points [0.10, 0.15]``.
+
+    A metric that is itself in percent differs by percentage points, so that nobody takes them for a cost in percent.
+    """
+    finite = [abs(v) for v in (interval.estimate, interval.low, interval.high) if math.isfinite(v)]
+    shown, factor = readable_unit(max(finite), unit)
+    numbers = [value * factor for value in (interval.estimate, interval.low, interval.high)]
+    half = (numbers[2] - numbers[1]) / 2 or abs(numbers[0])
+    places = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
+    estimate, low, high = (_fixed(value, places) for value in numbers)
+    sign = "+" if interval.estimate > 0 else ""
+    limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else ""
+    return f"{sign}{estimate}{SPACE}{_points(shown)}".strip() + limits
+
+
+def _points(unit: str) -> str:
+    return points(unit) if unit == "%" else _after(unit)
+
+
+def points(unit: str) -> str:
+    """Give the unit of a difference of values in `unit`: percentages differ by points."""
+    return "points" if unit == "%" else unit
+
+
+NO_INTERVAL = "(no interval)"
+"""Said of the ratio of a single block."""
+FARTHEST = 9999.0
+"""Limits further out, in percent, are written as beyond it: few blocks' reach 10^9 % and hide the estimate."""
+
+
+def percent_text(percent: Interval, blocks: int) -> str:
+    """Give a cost in percent with its interval; of few blocks only that they are."""
+    return percent_interval(percent) if blocks >= FEW_BLOCKS else TOO_FEW
+
+
+def cost_of(cost: Cost | None) -> str:
+    """Give a ratio's cost with its interval, in percent; a dash where there is none."""
+    percent = cost.percent if cost is not None else None
+    return percent_text(percent, cost.blocks) if cost is not None and percent is not None else "–"
+
+
+def cost_text(comparison: "Comparison", unit: str) -> str:
+    """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit.
+
+    Of few blocks it says only that they are. Where a side broke in every block that stands where the cost would.
+    """
+    cost = comparison.cost
+    if cost is None:
+        return comparison.instead or "–"
+    if comparison.few:
+        return TOO_FEW
+    percent = cost.percent
+    if percent is not None:
+        return percent_text(percent, cost.blocks)
+    return difference_interval(cost.interval, unit)
+
+
+def share(fraction: float | None) -> str:
+    """Give a fraction as ``±1.1 %``, far out as ``>9 999 %``; ``not known`` where there is none."""
+    if fraction is None:
+        return "not known"
+    percent = 100 * fraction
+    if FARTHEST < percent < math.inf:
+        return f"{_limit(percent, 0)}{SPACE}%"
+    return f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}{SPACE}%"
+
+
+def unsigned(fraction: float) -> str:
+    """Give a fraction without a sign: ``33.6 %``."""
+    return share(fraction).removeprefix("±").removeprefix(">")
+
+
+def floor_text(fraction: float | None) -> str:
+    """Give a noise floor: as a share, or in words where it would read ±0.00 %."""
+    return "below the metric's resolution" if fraction is not None and fraction < 5e-5 else share(fraction)
+
+
+def margin(fraction: float) -> str:
+    """Give a margin as it was written: ``±3 %``."""
+    return f"±{100 * fraction:g}{SPACE}%"

@@ -1,0 +1,117 @@
+"""Whether costs are above limits: exceeded, kept, or not to be told from this run.
+
+A cost is known as its 95 % interval. Only where the whole interval is on one side of the limit is there an answer;
+each comparison is judged by its own interval. What takes a verdict from a comparison (a bottleneck that hides the
+cost, a cost within the noise floor, too many failed trials, an untrusted session) takes the answer too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from weighbridge.analysis.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain, points
+from weighbridge.analysis.limit import Limit, Target, amount, targets
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.verdicts import within_noise
+from weighbridge.statistics import Interval
+
+FEWEST = 5
+"""Blocks below which an interval says too little to pass or fail anything."""
+
+Outcome = Literal["exceeded", "kept", "undecided"]
+Reason = Literal[
+    "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted"
+]
+"""Why: ``above`` and ``within`` the limit; everything else is why it cannot be told."""
+
+_WHY: dict[Reason, str] = {
+    "interval": "the limit is inside the interval",
+    "blocks": f"fewer than {FEWEST} blocks",
+    "no-cost": "no complete block",
+    "hidden": "a bottleneck hides the cost",
+    "no-ratio": "a value was zero, so there is no percentage",
+    "noise": "no larger than the noise floor",
+    "failed": "more than one trial in ten failed or broke",
+    "untrusted": "the A/A arm makes the session untrusted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One comparison against one limit. ``cost``: positive is worse, in ``unit``; None without a complete block."""
+
+    limit: Limit
+    target: Target
+    outcome: Outcome
+    reason: Reason
+    cost: Interval | None = None
+    unit: str = ""
+    blocks: int = 0
+
+
+def judge(limits: Sequence[Limit], analysis: Analysis) -> tuple[Finding, ...]:
+    """Give every comparison that the limits are about with its outcome, in the order of the limits.
+
+    Raises LimitError where a limit names what the run does not have, or has another unit than the cost.
+    """
+    return tuple(_finding(limit, target, analysis) for limit in limits for target in targets(limit, analysis))
+
+
+def _finding(limit: Limit, target: Target, analysis: Analysis) -> Finding:
+    report, row = target.report, target.row
+    most = amount(limit, report) if report else limit.amount
+    if report is None or row is None or row.cost is None:
+        reason: Reason = "broke" if row is not None and row.instead else "no-cost"
+        return Finding(limit, target, "undecided", reason)
+    cost = row.cost.worsening
+    outcome, reason = _compared(cost, limit.operator, most)
+    if (why := _spoiled(outcome, limit, report, row, analysis)) is not None:
+        outcome, reason = "undecided", why
+    unit = "%" if row.cost.scale == "ratio" else points(report.unit)
+    return Finding(limit, target, outcome, reason, cost, unit, row.blocks)
+
+
+def _compared(cost: Interval, operator: str, most: float) -> tuple[Outcome, Reason]:
+    """Where an interval lies; a cost that is exactly the limit is above it only for ``>=``."""
+    above = cost.low > most if operator == ">" else cost.low >= most
+    within = cost.high <= most if operator == ">" else cost.high < most
+    if above:
+        return "exceeded", "above"
+    return ("kept", "within") if within else ("undecided", "interval")
+
+
+def _spoiled(
+    outcome: Outcome, limit: Limit, report: MetricReport, row: Comparison, analysis: Analysis
+) -> Reason | None:
+    """Why a cost cannot be held against the limit, whatever its interval; None where it can."""
+    cost, aa = row.cost, report.aa.cost if report.aa and not row.aa else None
+    selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
+    reasons: dict[Reason, bool] = {
+        "hidden": str(row.verdict) == "hidden",
+        "no-ratio": cost is not None and cost.scale == "difference" and limit.unit == "%",
+        "blocks": row.blocks < FEWEST,
+        "untrusted": analysis.trust.trusted is False,
+        "failed": outcome == "kept" and bool(selection),  # the runs that succeeded prove no small cost
+        "noise": outcome == "exceeded" and limit.amount >= 0 and cost is not None and within_noise(cost, aa),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def finding_sentence(finding: Finding) -> str:
+    """Give a finding in words: the comparison, its cost, the limit, and why it cannot be told."""
+    target, limit = finding.target, f"{finding.limit.amount:g}{SPACE}{finding.limit.unit}".strip()
+    cost = f"{_cost_words(finding)}, " if finding.cost is not None else ""
+    text = f"{target.name}: {cost}limit {limit}"
+    if finding.outcome != "undecided":
+        return f"limit {finding.outcome}: {text}"
+    why = target.row.instead if finding.reason == "broke" and target.row else _WHY.get(finding.reason, "")
+    return f"cannot tell: {text}, {why}"
+
+
+def _cost_words(finding: Finding) -> str:
+    cost, row, report = finding.cost, finding.target.row, finding.target.report
+    if cost is None or report is None or row is None or row.cost is None:
+        return "no cost"
+    if row.cost.scale == "difference":
+        return difference_interval(cost, report.unit)
+    return percent_interval(cost) if finding.blocks > 1 else f"{plain(cost.estimate)} % {NO_INTERVAL}"

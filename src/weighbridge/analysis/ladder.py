@@ -1,0 +1,107 @@
+"""The ladder of a study: environments of which each adds one step to another, and what each step costs.
+
+A step is a paired comparison of its own, of two environments inside the same blocks. It is never the difference of
+two costs against the baseline, whose intervals would add up and whose typical values need not be from the same runs.
+
+The steps of all the workloads' own metrics are a family of their own for Holm: asking for a ladder takes nothing from
+the comparisons with the baseline. Resource use has no ladder. A step is judged like any other comparison; its noise
+floor is the metric's.
+
+An environment that has no trial of a workload and level is absent there: the steps that add to it are against what it
+itself adds to.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+from weighbridge.analysis import remarks, verdicts
+from weighbridge.analysis.comparisons import Key, comparison
+from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.plan import Plan, changes
+from weighbridge.analysis.results import Ladder, MetricReport, Step
+from weighbridge.model.ladder import Rung, nearest_base
+from weighbridge.statistics import Scale
+from weighbridge.store.run import RunStore, Value
+
+
+def climb(
+    store: RunStore,
+    values: Mapping[Key, Sequence[Value]],
+    reports: Sequence[MetricReport],
+    plan: Plan,
+    context: remarks.Context,
+) -> tuple[Ladder, ...]:
+    """Give the steps of each of the workloads' own metrics, the headline metrics first; none without a ladder."""
+    own = sorted((each for each in reports if not each.resource_use), key=lambda each: not each.headline)
+    present: dict[tuple[str, str], set[str]] = {}
+    for trial in context.trials:
+        present.setdefault((trial.workload, trial.level), set()).add(trial.environment)
+    said = cache(partial(changes, store))
+    ladders, p_values = [], []
+    for report in own if plan.ladder else []:
+        here = values[report.workload, report.level, report.metric]
+        steps = []
+        for previous, name in _pairs(plan.ladder, present.get((report.workload, report.level), set())):
+            row, p_value = comparison(here, plan, name, previous)
+            start = _stand(report, previous, row.cost.scale if row.cost else None)
+            steps.append(Step(previous, said(previous, name), row, start))
+            p_values.append(p_value)
+        if steps:
+            ladders.append(Ladder(report, tuple(steps)))
+    pairs = {(step.previous, step.row.environment) for ladder in ladders for step in ladder.steps}
+    contexts = _contexts(store, pairs, context)
+    after_holm, failing = iter(verdicts.adjusted(p_values)), context.failing()
+    judged = []
+    for ladder in ladders:
+        report, told = ladder.report, []
+        aa = report.aa.cost if report.aa else None
+        for step in ladder.steps:
+            p_value = next(after_holm)
+            against = contexts[step.previous, step.row.environment]
+            never = against.never_equivalent(report, step.row.environment, failing)
+            limit = against.hidden(report, step.row.environment)
+            unknown = against.paths.missing(report.workload, report.level, step.previous, step.row.environment)
+            verdict = verdicts.verdict(
+                step.row.cost, p_value, aa, never_equivalent=never or unknown, never_different=unknown,
+                hidden=limit is not None,
+            )  # fmt: skip
+            row = replace(against.with_breaks(report, step.row), adjusted_p=p_value, verdict=verdict, aa=False)
+            row = replace(row, hidden=limit if verdict == "hidden" else None)
+            about = remarks.about(report, row, against)
+            told.append(replace(step, row=replace(row, remarks=about)))
+        judged.append(replace(ladder, steps=tuple(told)))
+    return tuple(judged)
+
+
+def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What is compared where only the environments that are `present` were measured: (against, environment)."""
+    for name in (rung.name for rung in ladder if rung.name in present):
+        base = nearest_base(ladder, name, present)
+        if base is not None:
+            yield base, name
+
+
+def _contexts(
+    store: RunStore, pairs: Iterable[tuple[str, str]], context: remarks.Context
+) -> dict[tuple[str, str], remarks.Context]:
+    """What is known of the run, as far as it concerns each of the pairs."""
+    facts = store.facts()
+    return {
+        (previous, name): replace(
+            context,
+            baseline=previous,
+            confounders=confounders(facts, previous, (previous, name)),
+            target=None,  # the run stops on the precision of the comparisons with the baseline
+        )
+        for previous, name in pairs
+    }
+
+
+def _stand(report: MetricReport, environment: str, scale: Scale | None) -> float | None:
+    """Where an environment stands against the baseline on a scale: its own typical ratio or difference."""
+    rows = {row.environment: row.cost for row in report.comparisons}
+    if environment not in rows:  # the baseline itself
+        return 0.0 if scale == "difference" else 1.0
+    cost = rows[environment]
+    return cost.typical if cost is not None and cost.scale == scale else None

@@ -1,0 +1,113 @@
+"""Latency from HDR histograms: merged over the runs of an environment. Percentiles are never averaged.
+
+The merged percentile is that of all requests of all runs. Its cost is a comparison of the runs' own percentiles,
+paired by block, because requests within a run are not independent; it is not part of any family and has no verdict.
+"""
+
+import binascii
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from weighbridge.analysis.merged_latency import Latency, LatencyReport
+from weighbridge.analysis.plan import Plan
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.errors import RunDirectoryError
+from weighbridge.statistics import Cost, compare_percentiles, merge_histograms, percentiles
+from weighbridge.store.pairs import pairs
+from weighbridge.store.run import RunStore, Value
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
+
+PERCENTS = (50.0, 90.0, 99.0, 99.9)
+"""The percentiles that are shown."""
+
+BEYOND = 10
+"""Requests that each run needs beyond a percentile before its cost is given: with fewer it is one request's luck."""
+
+NANOSECONDS = 1e-9
+"""Histograms count nanoseconds."""
+
+DECADES, PER_DECADE = 5, 8
+
+
+def latencies(
+    store: RunStore, plan: Plan, labels: Mapping[tuple[str, str], str], trials: Sequence[TrialRow]
+) -> tuple[LatencyReport, ...]:
+    """Give the merged latencies of a run, in the order of `labels`; none where no workload gives histograms.
+
+    Raises RunDirectoryError for a histogram that cannot be read.
+    """
+    good = {trial.id: trial for trial in trials if trial.ok}
+    found: dict[tuple[str, str, str], dict[int, HdrHistogram]] = {}
+    for number, metric, encoded in store.histograms():
+        trial, histogram = good[number], _decoded(encoded, number, metric)
+        if histogram.get_total_count():
+            found.setdefault((trial.workload, trial.level, metric), {})[number] = histogram
+    order = list(labels)
+    keys = sorted(found, key=lambda key: order.index(key[:2]) if key[:2] in labels else len(order))
+    return tuple(
+        LatencyReport(*key[:2], labels.get(key[:2], key[0]), key[2], _environments(found[key], key[2], plan, good))
+        for key in keys
+    )
+
+
+def _decoded(encoded: str, trial: int, metric: str) -> "HdrHistogram":
+    from hdrh.codec import HdrCookieException, HdrLengthException
+    from hdrh.histogram import HdrHistogram
+
+    try:
+        histogram = HdrHistogram.decode(encoded)
+    except (HdrCookieException, HdrLengthException, binascii.Error, zlib.error, ValueError, IndexError) as error:
+        raise RunDirectoryError(f"trial {trial}: the histogram of {metric} cannot be read: {error}") from error
+    return histogram
+
+
+def _environments(
+    histograms: "Mapping[int, HdrHistogram]", metric: str, plan: Plan, trials: Mapping[int, TrialRow]
+) -> tuple[Latency, ...]:
+    places = [_place(trials[each], metric) for each in histograms]
+    rows = []
+    for environment in plan.environments:
+        mine = [histograms[each.trial_id] for each in places if each.environment == environment]
+        if mine:
+            whole = merge_histograms(mine)
+            found = pairs(places, plan.baseline, environment) if environment != plan.baseline else []
+            sides = [(histograms[p.baseline.trial_id], histograms[p.other.trial_id]) for p in found]
+            rows.append(
+                Latency(
+                    environment,
+                    len(mine),
+                    int(whole.get_total_count()),
+                    tuple(NANOSECONDS * value for value in percentiles(whole, PERCENTS)),
+                    tuple(_cost(sides, percent, plan) for percent in PERCENTS),
+                    _curve(whole),
+                )
+            )
+    return tuple(rows)
+
+
+def _place(trial: TrialRow, metric: str) -> Value:
+    """Where a trial's histogram belongs, as the rule of what is paired with what reads it."""
+    return Value(
+        trial.id, trial.block, trial.attempt, trial.environment, trial.workload, trial.level, metric, "s", "lower",
+        0.0, trial.started_at, trial.flags,
+    )  # fmt: skip
+
+
+def _cost(sides: "Sequence[tuple[HdrHistogram, HdrHistogram]]", percent: float, plan: Plan) -> Cost | None:
+    fewest = min((each.get_total_count() for pair in sides for each in pair), default=0)
+    if fewest * (100 - percent) / 100 < BEYOND - 1e-6:
+        return None
+    first, second = [pair[0] for pair in sides], [pair[1] for pair in sides]
+    return compare_percentiles(first, second, percent, equivalence=plan.equivalence, looks=plan.looks)
+
+
+def _curve(histogram: "HdrHistogram") -> tuple[tuple[float, float], ...]:
+    """Points at even distances on the scale of 1 / (1 - share), as far as there are requests beyond."""
+    requests = histogram.get_total_count()
+    beyond = (10 ** (-step / PER_DECADE) for step in range(1, DECADES * PER_DECADE + 1))
+    percents = [100 * (1 - share) for share in beyond if requests * share >= 1]
+    values = percentiles(histogram, percents)
+    return tuple((percent, NANOSECONDS * value) for percent, value in zip(percents, values, strict=True))

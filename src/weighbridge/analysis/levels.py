@@ -1,0 +1,83 @@
+"""The workloads of a run, each with the levels of its load in their order."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from weighbridge.analysis.plan import meters_hz, study_file
+from weighbridge.store.run import RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of a workload: as it is written at a span, its cell's key and its label in the report."""
+
+    text: str
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A workload with all levels of its load; other factors are fixed in it."""
+
+    workload: str
+    title: str
+    load: str
+    """The name of the factor that its levels are of; empty where nothing is swept."""
+    levels: tuple[Level, ...]
+    """Rising where they are numbers, in the study's order otherwise."""
+
+
+def groups_of(store: RunStore) -> list[Group]:
+    """Give the workloads of a run, each with its levels in order; other factors than the load make groups apart."""
+    loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
+    workloads: dict[str, list[_Cell]] = {}
+    for workload, key, _, label, options in store.cells():
+        workloads.setdefault(workload, []).append(_Cell(key, json.loads(key), label, options))
+    found: dict[tuple[str, str], tuple[Group, list[Level]]] = {}
+    for workload, cells in workloads.items():
+        load = _load(cells, loads.get(workload, ""))
+        for cell in sorted(cells, key=lambda each: each.number(load) or 0.0):
+            others = ", ".join(f"{name}={value}" for name, value in cell.level.items() if name != load)
+            title = f"{workload} ({others})" if others and load else workload
+            text = str(cell.level[load]) if load else cell.label.removeprefix(workload).strip(" ()")
+            _, levels = found.setdefault((workload, title), (Group(workload, title, load, ()), []))
+            levels.append(Level(text, cell.key, cell.label))
+    return [replace(group, levels=tuple(levels)) for group, levels in found.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    key: str
+    level: Mapping[str, object]
+    label: str
+    options: Mapping[str, object]
+
+    def number(self, factor: str) -> float | None:
+        """A factor's value: the option in its base unit, or as it was written; None where it is no number."""
+        value = self.options.get(factor, self.level.get(factor))
+        try:
+            return None if isinstance(value, bool) else float(str(value))
+        except ValueError:
+            return None
+
+
+def _load(cells: Sequence[_Cell], named: str) -> str:
+    """The factor that is the load: of those swept over numbers, the one that the workload has named or the first."""
+    swept = []
+    for name in dict.fromkeys(name for cell in cells for name in cell.level):
+        numbers = [cell.number(name) for cell in cells if name in cell.level]
+        if len(numbers) == len(cells) and None not in numbers and len(set(numbers)) > 1:
+            swept.append(name)
+    return named if named in swept else next(iter(swept), "")
+
+
+def hosts_of(store: RunStore) -> tuple[str, ...]:
+    """The names of the study's hosts: an environment's own variants of them are shown under these."""
+    return tuple(str(name) for name in study_file(store.info().get("study_text", ""), "hosts"))
+
+
+def every_s(store: RunStore) -> float:
+    """The seconds between two readings of the meters, as the study asked for."""
+    return 1 / meters_hz(store)

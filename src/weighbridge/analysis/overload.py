@@ -1,0 +1,68 @@
+"""Trials that broke under their load: how many, why, and what that means where a block is run again."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from weighbridge.analysis.sweep import Broke
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.store.run import Value
+
+Place = tuple[str, str, str]
+"""Workload, level (JSON) and environment."""
+
+
+def breakages(trials: Iterable[TrialRow]) -> dict[Place, Broke]:
+    """Give how many trials broke, for each workload, level and environment in which some did."""
+    places: dict[Place, list[TrialRow]] = {}
+    for trial in trials:
+        if trial.ok or trial.broke:
+            places.setdefault((trial.workload, trial.level, trial.environment), []).append(trial)
+    return {place: found for place, mine in places.items() if (found := _broke(mine)) is not None}
+
+
+def _broke(trials: Sequence[TrialRow]) -> Broke | None:
+    broken = [trial for trial in trials if trial.broke]
+    if not broken:
+        return None
+    measured = {trial.block for trial in standing(trials) if trial.ok}
+    lost = {trial.block for trial in broken} - measured
+    return Broke(broken[0].environment, len(broken), len(trials), reason(broken), len(lost), len(measured))
+
+
+def reason(trials: Iterable[TrialRow]) -> str:
+    """What trials that broke said: the most frequent message, told apart without the figures in it."""
+    kinds: dict[str, list[str]] = {}
+    for trial in trials:
+        kinds.setdefault(without_figures(trial.message), []).append(trial.message)
+    said = max(kinds.values(), key=len, default=[""])
+    return Counter(said).most_common(1)[0][0].rstrip(". ")
+
+
+def without_figures(text: str) -> str:
+    """A message by which it is told whether two say the same."""
+    return re.sub(r"[\d\s.,]+", " ", text)
+
+
+def standing(trials: Iterable[TrialRow]) -> list[TrialRow]:
+    """Give the trials without the repetitions of those that broke: a break is a result, which is not tried away.
+
+    A block is run again where another environment failed in it; what broke in it before stays its result.
+    """
+    trials = list(trials)
+    first: dict[tuple[Place, int], int] = {}
+    for trial in trials:
+        if trial.broke:
+            key = _in_block(trial)
+            first[key] = min(trial.attempt, first.get(key, trial.attempt))
+    return [trial for trial in trials if trial.attempt <= first.get(_in_block(trial), trial.attempt)]
+
+
+def _in_block(trial: TrialRow) -> tuple[Place, int]:
+    return (trial.workload, trial.level, trial.environment), trial.block
+
+
+def standing_values(values: Iterable[Value], trials: Iterable[TrialRow]) -> list[Value]:
+    """Give the values of the trials that `standing` gives."""
+    kept = {trial.id for trial in standing(trials)}
+    return [value for value in values if value.trial_id in kept]

@@ -1,0 +1,248 @@
+"""Resource use over the time of one block, with its trials as marked spans: what ran when, and what it used then.
+
+One block of each workload is drawn, the one whose values are nearest to the medians of all blocks. Time in which
+nothing of the workload ran (other workloads of the block did) is cut out. Nothing here is compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from weighbridge.analysis.levels import Group, every_s, groups_of, hosts_of
+from weighbridge.analysis.metered import (
+    CPU,
+    HOST,
+    KINDS,
+    PLACES,
+    QUANTITIES,
+    UNITS,
+    Key,
+    Readings,
+    about_s,
+    quantities,
+    stretches,
+)
+from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.trial import PROMETHEUS
+from weighbridge.store.run import RunStore
+
+POINTS, MOST_POINTS = 16_000, 5_600
+"""Points in all pictures together, and in one: in long blocks each is the mean of a longer time."""
+
+MOST_QUERIES = 12
+"""Series of a Prometheus server that are drawn of a workload, in the order of their names."""
+
+KEPT_GAP_S = 1.0
+"""A longer time between two trials of a workload is cut out but for this much."""
+
+ENOUGH_BLOCKS = 3
+"""Complete blocks from which one is the nearest to the median."""
+
+IDLE_CPUS, IDLE_BYTES = 0.005, 1.0
+"""What a quantity must exceed somewhere to be drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One trial in the picture: from its second ``start`` to ``end`` there; ``wall_s`` after the block began."""
+
+    trial: TrialRow
+    level: str
+    start: float
+    end: float
+    wall_s: float
+    cut: bool
+    """Whether time was cut out before it."""
+
+
+Curve = tuple[tuple[float, ...], tuple[float, ...]]
+"""Where each step begins, in the picture's seconds, and its value; the last step's value stands twice, at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One quantity of one place over the picture's time. ``curves``: by kind (of a host's CPU time) and span."""
+
+    place: str
+    what: str
+    unit: str
+    curves: Mapping[str, Mapping[int, Curve]]
+
+    @property
+    def most(self) -> float:
+        """The largest value; of several kinds the largest sum would be higher."""
+        return max((max(values) for kind in self.curves.values() for _, values in kind.values()), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One block of a workload: its trials in the order in which they ran, and what was used meanwhile."""
+
+    group: Group
+    block: int
+    why: str
+    """Why it is this block, in words."""
+    spans: tuple[Span, ...]
+    panels: tuple[Panel, ...]
+    queries: tuple[Panel, ...]
+    """What a Prometheus server had; ``what`` is the query's name with its labels."""
+    further: int
+    """How many more series of that server are kept with the run."""
+    step_s: float
+    """The time that a point is the mean of, at least; 0 where each reading is a point."""
+
+
+def pictures(store: RunStore, analysis: Analysis) -> list[Picture]:
+    """Give what can be drawn, one picture for each workload; none where the run has no readings over time."""
+    groups = groups_of(store)
+    found = []
+    for group in groups:
+        chosen = _block(analysis, group)
+        if chosen is not None:
+            picture = _picture(store, group, *chosen, min(MOST_POINTS, POINTS // len(groups)))
+            if picture.panels or picture.queries:
+                found.append(picture)
+    return found
+
+
+# -- which block -----------------------------------------------------------------------------------
+
+
+def _block(analysis: Analysis, group: Group) -> tuple[int, str, list[TrialRow]] | None:
+    """The block to draw, why it is that one, and its trials; None without a trial."""
+    labels = {level.label for level in group.levels}
+    blocks: dict[int, list[TrialRow]] = {}
+    for trial in analysis.trials:
+        if trial.label in labels:
+            blocks.setdefault(trial.block, []).append(trial)
+    if not blocks:
+        return None
+    results = {number: {_place(trial) for trial in mine if _result(trial)} for number, mine in blocks.items()}
+    most = max(len(places) for places in results.values())
+    complete = [number for number, places in sorted(results.items()) if len(places) == most]
+    if len(complete) < ENOUGH_BLOCKS or not most:
+        number = complete[0]
+        others = "the first of those with the most results" if len(complete) > 1 else "the one with the most results"
+        why = "the only one" if len(blocks) == 1 else others
+    else:
+        number = _nearest(analysis, {each: blocks[each] for each in complete})
+        why = f"of {len(complete)} blocks the one whose results are nearest to their medians"
+    return number, why, sorted(blocks[number], key=lambda trial: trial.started_at)
+
+
+def _place(trial: TrialRow) -> tuple[str, str]:
+    return trial.label, trial.environment
+
+
+def _result(trial: TrialRow) -> bool:
+    """Whether a trial is a result: one that broke under its load is."""
+    return trial.ok or trial.outcome == "broke"
+
+
+def _nearest(analysis: Analysis, blocks: Mapping[int, Sequence[TrialRow]]) -> int:
+    """The block with the smallest mean distance, as a logarithm, of the headline values from their medians."""
+    headlines = {report.label: report.metric for report in analysis.headlines}
+    values: dict[tuple[str, str], dict[int, float]] = {}
+    for number, trials in blocks.items():
+        for trial in trials:
+            value = trial.values.get(headlines.get(trial.label, ""), 0.0)
+            if value > 0:
+                values.setdefault(_place(trial), {}).setdefault(number, value)
+    middles = {place: median(mine.values()) for place, mine in values.items()}
+
+    def distance(number: int) -> float:
+        away = [abs(math.log(mine[number] / middles[p])) for p, mine in values.items() if number in mine]
+        return sum(away) / len(away) if away else math.inf
+
+    return min(blocks, key=distance)
+
+
+# -- the picture -----------------------------------------------------------------------------------
+
+
+def _picture(store: RunStore, group: Group, block: int, why: str, trials: Sequence[TrialRow], points: int) -> Picture:
+    hosts, apart_s, spans = hosts_of(store), every_s(store), _spans(group, trials)
+    read = [quantities((series for _, series in store.series(trial.id)), hosts) for trial in trials]
+    drawn = {key for each in read for key in each}
+    lasted = sum(span.end - span.start for span in spans)
+    # A step is kept apart for each span, so that each adds one point at its end.
+    steps = max(1, points // max(1, len(drawn)) - 2 * len(spans))
+    step_s = lasted / steps
+    fastest = min((_every(mine) for each in read for mine in each.values()), default=0.0)
+    step_s = 0.0 if step_s <= fastest else _round_up(step_s)
+    curves: dict[Key, dict[int, Curve]] = {}
+    for number, (span, mine) in enumerate(zip(spans, read, strict=True)):
+        for key, values in mine.items():
+            if key != Key(key.place, CPU) or not key.place.startswith(HOST):  # of a host the kinds are drawn
+                curves.setdefault(key, {})[number] = _curve(span, values, step_s, about_s(key, apart_s))
+    panels = _panels(curves)
+    queries = [panel for panel in panels if panel.place == PROMETHEUS]
+    return Picture(
+        group, block, why, spans, tuple(panel for panel in panels if panel.place != PROMETHEUS),
+        tuple(queries[:MOST_QUERIES]), max(0, len(queries) - MOST_QUERIES), step_s,
+    )  # fmt: skip
+
+
+def _spans(group: Group, trials: Sequence[TrialRow]) -> tuple[Span, ...]:
+    """The trials one after the other, with at most KEPT_GAP_S between them."""
+    texts = {level.label: level.text for level in group.levels}
+    spans: list[Span] = []
+    place = ended = 0.0
+    for trial in trials:
+        gap = trial.started_at - ended if spans else 0.0
+        place += min(max(gap, 0.0), KEPT_GAP_S)
+        wall_s = trial.started_at - trials[0].started_at
+        spans.append(
+            Span(trial, texts[trial.label], round(place, 2), round(place + trial.duration_s, 2), wall_s,
+                 gap > KEPT_GAP_S)
+        )  # fmt: skip
+        place, ended = place + trial.duration_s, trial.started_at + trial.duration_s
+    return tuple(spans)
+
+
+def _curve(span: Span, read: Readings, step_s: float, apart_s: float) -> Curve:
+    steps = stretches(read, step_s, apart_s)
+    at = tuple(round(span.start + each.start, 2) for each in steps)
+    values = tuple(float(f"{each.value:.3g}") for each in steps)
+    return (*at, round(span.start + steps[-1].end, 2)), (*values, values[-1])
+
+
+def _every(read: Readings) -> float:
+    """Seconds between two readings."""
+    at = sorted(read)
+    return (at[-1] - at[0]) / (len(at) - 1) if len(at) > 1 else math.inf
+
+
+def _round_up(seconds: float) -> float:
+    """To two digits: a reader is told it."""
+    size: float = 10 ** (math.floor(math.log10(seconds)) - 1)
+    return float(f"{math.ceil(seconds / size) * size:.3g}")
+
+
+def _panels(curves: Mapping[Key, Mapping[int, Curve]]) -> list[Panel]:
+    """By quantity, and in each the server before the generator and the hosts; without those that were never used."""
+    by_panel: dict[tuple[str, str], dict[str, Mapping[int, Curve]]] = {}
+    for key, mine in curves.items():
+        by_panel.setdefault((key.place, key.what), {})[key.kind] = mine
+    panels = []
+    for (place, what), kinds in by_panel.items():
+        if place == PROMETHEUS:
+            name, _, unit = what.rpartition(" ")
+            panels.append(Panel(place, name or what, unit if name else "", kinds))
+        elif what in QUANTITIES:
+            order = {kind: kinds[kind] for kind in dict.fromkeys(("", *KINDS.values())) if kind in kinds}
+            panel = Panel(place, what, UNITS[what], order)
+            if panel.most > (IDLE_CPUS if what == CPU else IDLE_BYTES):
+                panels.append(panel)
+    return sorted(panels, key=_rank)
+
+
+def _rank(panel: Panel) -> tuple[int, int, str, str]:
+    places = list(PLACES.values())
+    what = QUANTITIES.index(panel.what) if panel.what in QUANTITIES else len(QUANTITIES)
+    place = places.index(panel.place) if panel.place in places else len(places)
+    return what, place, panel.place, panel.what

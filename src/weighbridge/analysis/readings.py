@@ -1,0 +1,44 @@
+"""How often the meters read during the trials, and whether that is often enough."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from weighbridge.analysis.plan import FASTEST_HZ, meters_hz
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.trial import PROMETHEUS
+from weighbridge.store.run import RunStore
+
+ENOUGH = 5
+"""Readings in the measured time of a trial below which a mean or a peak says little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Readings a second, and the measured seconds of each trial."""
+
+    hz: float
+    measured_s: Mapping[int, float]
+
+    def advice(self, trials: Sequence[int]) -> str:
+        """What to change where these trials have too few readings (their median); empty where they have enough."""
+        seconds = median(self.measured_s[each] for each in trials) if trials else math.inf
+        if seconds * self.hz >= ENOUGH:
+            return ""
+        count = round(seconds * self.hz)
+        read = f"about {count} reading{'' if count == 1 else 's'}" if count else "hardly one reading"
+        wanted = math.ceil(ENOUGH / seconds) if seconds > 0 else math.inf
+        begin = f"trials are too short for meters at {self.hz:g} Hz ({read} in each)"
+        if wanted > FASTEST_HZ:
+            return f"{begin}: make the trials longer"
+        return f"{begin}: raise meters: {{hz: {max(wanted, math.floor(self.hz) + 1)}}}"
+
+
+def readings(store: RunStore) -> Readings | None:
+    """How often the meters of a run read; None where its trials have no readings over time."""
+    measured = {trial.id: trial.measured_s for trial in store.trials() if trial.outcome is Outcome.OK}
+    first = next(iter(measured), None)
+    if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
+        return None
+    return Readings(meters_hz(store), measured)

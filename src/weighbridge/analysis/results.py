@@ -1,0 +1,283 @@
+"""What a report contains, as frozen data: every other module of the report only words or draws it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weighbridge.analysis.bottleneck import Bottleneck
+from weighbridge.analysis.few import FEW_BLOCKS, TOO_FEW
+from weighbridge.analysis.merged_latency import LatencyReport
+from weighbridge.analysis.metric_names import metric_label, titled
+from weighbridge.analysis.paths import Paths
+from weighbridge.analysis.resources import is_resource_use
+from weighbridge.analysis.sweep import Broke, LoadSweep
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.flag import FlagKind
+from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that a reader has to know beside a number: a stable code and a sentence."""
+
+    code: str
+    """One of the codes that `weighbridge.analysis.remarks.CODES` explains."""
+    text: str
+    flag: FlagKind | None = None
+    """The kind of flag that it counts, where it is about flags of trials."""
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One environment against the baseline on one metric of one workload at one level."""
+
+    environment: str
+    aa: bool
+    """Whether this is the A/A arm: the baseline measured a second time."""
+    cost: Cost | None
+    """None where no block has both values."""
+    baseline_value: float | None
+    """The baseline's median over the blocks that were compared, in the metric's unit; None without such a block."""
+    value: float | None
+    """The environment's median over the same blocks; without any, over its own good trials."""
+    slow: SlowRuns | None
+    adjusted_p: float | None
+    """p-value of "no cost" after Holm across the report; None for the A/A arm and where there is no cost."""
+    verdict: Verdict
+    """The report's verdict, after Holm; `cost.verdict` is the one before."""
+    remarks: tuple[Remark, ...]
+    broke: Broke | None = None
+    """Of the environment's trials of this workload and level; None where none broke."""
+    baseline_broke: Broke | None = None
+    """Of the baseline's."""
+    hidden: Bottleneck | None = None
+    """The limit that both sides met, where the verdict is "hidden"."""
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks compared."""
+        return self.cost.blocks if self.cost else 0
+
+    @property
+    def few(self) -> bool:
+        """Whether the cost is made of so few blocks that the values are shown instead of it."""
+        return self.cost is not None and self.cost.blocks < FEW_BLOCKS
+
+    @property
+    def shown_as(self) -> str:
+        """What colours and words go by: the verdict, or "aa", "broke", "few" where that says more."""
+        if self.aa:
+            return "aa"
+        return "broke" if self.instead else "few" if self.few else self.verdict
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether the cost is made of fewer than ten blocks."""
+        return self.cost is not None and self.cost.exploratory
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict as people read it: with "(exploratory)" below ten blocks, none below `FEW_BLOCKS`."""
+        if self.aa:
+            return "A/A arm"
+        if self.instead:
+            return "broke"
+        if self.few:
+            return TOO_FEW
+        if self.hidden:
+            return f"hidden: {self.hidden.words}"
+        return f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
+
+    @property
+    def instead(self) -> str:
+        """What stands where the cost would: ``broke 10 of 10``; empty where there is a cost or neither broke."""
+        if self.cost is not None:
+            return ""
+        own = self.broke.words if self.broke else ""
+        other = f"{self.baseline_broke.environment} {self.baseline_broke.words}" if self.baseline_broke else ""
+        return ", ".join(filter(None, (own, other)))
+
+
+@dataclass(frozen=True, slots=True)
+class MetricReport:
+    """Every comparison on one metric of one workload at one level."""
+
+    workload: str
+    level: str
+    """JSON object of the swept factors, as in the store."""
+    label: str
+    """The workload with its level, as people read it."""
+    metric: str
+    unit: str
+    better: Better
+    headline: bool
+    """Whether it is its workload's first metric: the one that the sentences on top are about."""
+    baseline_value: float | None
+    """The baseline's median over all blocks' first good attempts, in `unit`."""
+    noise_floor: float | None
+    """The smallest cost that stands out of the noise, as a fraction; see `weighbridge.analysis.verdicts`."""
+    comparisons: tuple[Comparison, ...]
+    """In the study's order; the A/A arm is last."""
+
+    @property
+    def aa(self) -> Comparison | None:
+        """The A/A arm's comparison."""
+        return next((each for each in self.comparisons if each.aa), None)
+
+    @property
+    def resource_use(self) -> bool:
+        """Whether it is resource use, a family of its own, and not what the workload measures."""
+        return is_resource_use(self.metric)
+
+    @property
+    def title(self) -> str:
+        """Workload, level and metric, as people read them."""
+        return titled(self.label, self.workload, self.metric, self.unit)
+
+    @property
+    def phrase(self) -> str:
+        """The same inside a sentence: ``tcp throughput``."""
+        return self.title.replace(" · ", " ")
+
+    @property
+    def name(self) -> str:
+        """The metric, where workload and level are said already."""
+        return metric_label(self.workload, self.metric, self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the ladder on one metric: an environment against the one it adds to, paired in the same blocks."""
+
+    previous: str
+    """The environment that it adds to, or (where that is absent) the nearest one below it."""
+    change: str
+    """The settings in which the two differ, in words; may be empty."""
+    row: Comparison
+    """Its ``baseline_value`` is the previous environment's. ``adjusted_p`` is of the family of the steps."""
+    start: float | None
+    """Where the previous environment stands: its typical ratio to the baseline, or its difference in the metric's
+    unit where the step's cost is one; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The steps of one metric of one workload at one level, in the ladder's order."""
+
+    report: MetricReport
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What the A/A arm says about the session. ``trusted`` is None where there is no A/A arm to ask.
+
+    True says no more than that no false cost was seen: whether the session sees small costs, its noise floor says.
+    """
+
+    trusted: bool | None
+    reason: str
+    noise_floor: float | None
+    """Median of the headline metrics' noise floors, as a fraction (0.011 is ±1.1 %)."""
+    largest_noise: float | None
+    """Largest of the headline metrics' noise floors, as a fraction."""
+    largest_noise_in: str
+    """The metric that has it."""
+    blocks: int = 0
+    """Number of blocks of the A/A arm on the headline metrics, the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A whole run, compared. Cheap to keep and to read; made by `weighbridge.analysis.analyse.analyse`."""
+
+    run_id: str
+    study: str
+    question: str
+    baseline: str
+    aa_arm: str | None
+    environments: tuple[str, ...]
+    """Every arm's name in the study's order, the A/A arm too."""
+    equivalence: float | None
+    """The margin of "equivalent", as a fraction."""
+    target: float | None
+    """The half-width that an adaptive run aims at, as a fraction."""
+    labels: tuple[str, ...]
+    """Every workload and level of the study, also those without a finished trial."""
+    metrics: tuple[MetricReport, ...]
+    trust: Trust
+    confounders: tuple[Remark, ...]
+    trials: tuple[TrialRow, ...]
+    """In the order in which they ran."""
+    polled: bool = False
+    """Whether idle CPUs of this machine polled and did not halt."""
+    conditions: tuple[str, ...] = ()
+    """Under what the machine measured all environments alike, and what its last calibration said: a line each."""
+    ladder: tuple[Ladder, ...] = ()
+    """The steps of each of the workloads' own metrics, headlines first; empty where the study has no ladder."""
+    latencies: tuple[LatencyReport, ...] = ()
+    """The merged histograms of the workloads that give them."""
+    sweeps: tuple[LoadSweep, ...] = ()
+    """The workloads that name their load, with at least three levels of it."""
+    broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
+    """Where trials broke under their load: workload, level, environment."""
+    bottlenecks: Mapping[tuple[str, str, str], Mapping[str, int]] = field(default_factory=dict)
+    """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
+    durability: Mapping[str, str] = field(default_factory=dict)
+    """By label what a power cut leaves of what the workload's server has acknowledged, in words."""
+    paths: Paths = field(default_factory=Paths)
+    """The network path of each environment, for the clients of each host."""
+
+    @property
+    def failed(self) -> tuple[TrialRow, ...]:
+        """The trials that gave no measurements, without those that broke, which is a result."""
+        return tuple(trial for trial in self.trials if not (trial.ok or trial.broke))
+
+    @property
+    def headlines(self) -> tuple[MetricReport, ...]:
+        """The first metric of each workload and level."""
+        return tuple(each for each in self.metrics if each.headline)
+
+    @property
+    def compared(self) -> tuple[Comparison, ...]:
+        """Every comparison that has a cost, without the A/A arm."""
+        return tuple(row for each in self.metrics for row in each.comparisons if row.cost is not None and not row.aa)
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether every comparison has fewer than ten blocks."""
+        return bool(self.compared) and all(row.exploratory for row in self.compared)
+
+    @property
+    def native_only(self) -> bool:
+        """Whether the study has no environment beside the baseline and its A/A arm."""
+        return set(self.environments) <= {self.baseline, self.aa_arm}
+
+    @property
+    def few(self) -> bool:
+        """Whether every comparison has so few blocks that the values are shown instead of a cost."""
+        return bool(self.compared) and all(row.few for row in self.compared)
+
+    def block_values(self, report: MetricReport, environment: str) -> tuple[float, ...]:
+        """Return an environment's values of a metric, in its unit: in each block the first good attempt's."""
+        found: dict[int, tuple[int, float]] = {}
+        for trial in self.trials:
+            here = (trial.workload, trial.level, trial.environment) == (report.workload, report.level, environment)
+            if here and report.metric in trial.values:
+                given = (trial.attempt, trial.values[report.metric])
+                found[trial.block] = min(found.get(trial.block, given), given)
+        return tuple(value for _, (_, value) in sorted(found.items()))
+
+    def of(self, label: str) -> tuple[MetricReport, ...]:
+        """The metrics of one workload and level."""
+        return tuple(each for each in self.metrics if each.label == label)
+
+    def durability_of(self, sweep: LoadSweep) -> str:
+        """The durability of a workload under a rising load, in words; empty where it has none."""
+        return "; ".join(dict.fromkeys(filter(None, (self.durability.get(each.label) for each in sweep.levels))))
+
+    def group(self, label: str, environment: str) -> str:
+        """Give the id of the trials of one environment in one workload and level, in the page."""
+        return f"g{self.labels.index(label)}-{self.environments.index(environment)}"

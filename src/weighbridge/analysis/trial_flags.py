@@ -1,0 +1,199 @@
+"""What trials were flagged with, in words: once for all environments where it is about nearly all of them.
+
+The only place where a flag's code becomes a sentence.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from weighbridge.analysis.formatting import plain
+from weighbridge.analysis.results import Remark
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
+
+FOREIGN = 0.75
+"""CPUs that may be busy outside of the sites: as `weighbridge.meters.host` has it, which a test compares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is said of a code: ``short`` beside one trial, ``long`` of several; ``{}`` is the figure.
+
+    ``figure`` is its name, and it is shown times ``factor``.
+    """
+
+    short: str
+    long: str
+    figure: str = ""
+    factor: float = 1.0
+
+
+def _share(short: str, long: str) -> Words:
+    return Words(f"{short} {{}} %", long, "share", 100.0)
+
+
+_LIMIT_IN = "by its CPU limit in {} % of the time (flagged above 5 %)"
+WORDS: dict[str, Words] = {
+    FlagCode.LOAD: Words(
+        "load {}", "the machine's load was {} when they began (flagged above 2 for each CPU)", "load"
+    ),
+    FlagCode.OTHER_WORK: Words(
+        "{} CPUs busy outside the sites",
+        f"other processes, the engine or the kernel used {{}} CPUs (flagged above {FOREIGN:g})",
+        "cpus",
+    ),
+    FlagCode.STEAL: _share("steal", "the hypervisor took {} % of the CPU time (steal; flagged above 1 %)"),
+    FlagCode.MEMORY_PRESSURE: _share(
+        "memory pressure", "programs waited for memory in {} % of the time (flagged above 5 %)"
+    ),
+    FlagCode.IO_PRESSURE: _share("io pressure", "programs waited for disks in {} % of the time (flagged above 5 %)"),
+    FlagCode.THROTTLED: _share("throttled", f"was throttled {_LIMIT_IN}"),
+    FlagCode.PROMETHEUS: Words(
+        "prometheus",
+        "Prometheus had no samples, or not all, of what the study asks for (each trial's line says what)",
+    ),
+    FlagCode.GENERATOR_LATE: _share(
+        "generator late", "the client sent {} % of the requests late by itself (flagged above 1 %)"
+    ),
+    FlagCode.CONNECTION_WAIT: _share(
+        "waited for a connection", "{} % of the requests waited for a free connection (flagged above 1 %)"
+    ),
+    FlagCode.GENERATOR_RESTED: _share(
+        "generator rested",
+        "the client rested in {} % of its time, while it connected: what was used in it is less than what the load"
+        " takes (flagged above 20 %)",
+    ),
+    FlagCode.GENERATOR_TOOK: Words(
+        "generator took {} CPUs, more than the server",
+        "CPUs were full, and the client took more of them than the server: {} CPUs",
+        "client",
+    ),
+    FlagCode.GENERATOR_SATURATED: Words(
+        "generator saturated", "the load generator was the bottleneck (its CPU was saturated, or it was throttled)"
+    ),
+    FlagCode.SEARCH_GENERATOR: Words(
+        "search ended by the generator",
+        "the generator, not the server, missed the objective above the rate that was found",
+    ),
+    FlagCode.SEARCH_CONNECTIONS: Words(
+        "search ended by its connections", "all connections were in use where the objective was missed"
+    ),
+    FlagCode.SEARCH_TO: Words("search ended by search_to", "no rate up to search_to missed the objective"),
+    FlagCode.PROGRAM_ERRORS: Words("{} errors", "the program reported {} errors beside its result", "count"),
+    FlagCode.CABLE: _share("limited by the cable", "the cable carried {} % of its rate"),
+    FlagCode.ASKED_RATE: _share("limited by the asked rate", "{} % of the rate that was asked for was reached"),
+    FlagCode.GENERATOR: _share("limited by the generator", "the load generator used {} % of its CPU"),
+    FlagCode.CPU_QUOTA: _share("limited by the CPU quota", "was held back by its CPU quota in {} % of the time"),
+    FlagCode.CPUS: _share("limited by the CPUs", "{} % of the CPUs were used"),
+    FlagCode.DISK: _share("limited by the disk", "programs waited for disks in {} % of the time"),
+    FlagCode.NO_BOTTLENECK: Words("no bottleneck known", "no bottleneck is known"),
+    FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
+}
+"""Codes in words. A code of a plug-in's own is shown as it is, with its figures."""
+
+NEARLY_ALL = 0.75
+"""Share of the environments from which a flag is said once for all of them."""
+
+
+def kind(flag: Flag) -> FlagKind:
+    """What a flag is about, without its figures: flags of one kind are counted and said together."""
+    return FlagKind(flag.code, flag.where, flag.text if flag.code == FlagCode.OTHER else "")
+
+
+def flag_text(flag: Flag) -> str:
+    """One flag beside its trial: ``server throttled 20 %``."""
+    if flag.code == FlagCode.OTHER:
+        return flag.text
+    known = WORDS.get(flag.code)
+    what = known.short.format(_figures([flag], known)) if known else stable_text([flag])
+    where = f"{flag.where}: " if flag.where.startswith("host ") else f"{flag.where} " if flag.where else ""
+    return f"{where if known else ''}{what}{f': {flag.text}' if known and flag.text else ''}"
+
+
+def flags_text(flags: Iterable[Flag]) -> str:
+    """The flags of one trial."""
+    return "; ".join(flag_text(flag) for flag in flags)
+
+
+def stable_text(flags: Iterable[Flag]) -> str:
+    """The flags of one trial for machines: ``throttled where=server share=0.2; steal share=0.031``."""
+    return "; ".join(" ".join(_parts(flag)) for flag in flags)
+
+
+def _parts(flag: Flag) -> Iterable[str]:
+    yield str(flag.code)
+    if flag.where:
+        yield f"where={flag.where}"
+    yield from (f"{name}={value:g}" for name, value in flag.figures.items())
+    if flag.text:
+        yield f"text={flag.text}"
+
+
+def words(about: FlagKind, flags: Sequence[Flag]) -> str:
+    """A kind of flag in words, with the range of its figures."""
+    known = WORDS.get(about.code)
+    if known is None:
+        return about.text or " ".join(filter(None, (about.code, about.where)))
+    text = known.long.format(_figures(flags, known), where=about.where)
+    if about.code == FlagCode.THROTTLED:
+        return f"the {about.where} {text}"
+    return f"on {about.where}, {text}" if about.where and "{where}" not in known.long else text
+
+
+def _figures(flags: Iterable[Flag], known: Words) -> str:
+    """The range of the figures: ``0.81 to 1.4``."""
+    numbers = [known.factor * flag.figures[known.figure] for flag in flags if known.figure in flag.figures]
+    if not numbers:
+        return "?"
+    low, high = (plain(pick(numbers), 2) for pick in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def about_flags(environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
+    """Give a remark for each kind of flag that an environment's trials have, the most frequent first."""
+    found, flags = [], _by_kind(trials)
+    for each, count in _kinds(trials).most_common():
+        code = "errors" if each.code == FlagCode.PROGRAM_ERRORS else "trial"
+        text = words(each, flags[each])
+        found.append(Remark(code, f"{environment}: {text} in {count} of {len(trials)} trials", each))
+    return found
+
+
+def said_once(trials: Sequence[TrialRow]) -> tuple[list[str], frozenset[FlagKind]]:
+    """What is about nearly all environments: a sentence each, and the kinds, which need not be said again."""
+    environments = {trial.environment for trial in trials}
+    concerned = Counter(
+        each for name in environments for each in _kinds([trial for trial in trials if trial.environment == name])
+    )
+    counts, flags = _kinds(trials), _by_kind(trials)
+    kinds = [each for each in counts if len(environments) > 1 and _many(concerned[each], len(environments))]
+    kinds = [each for each in kinds if each.code != FlagCode.PROGRAM_ERRORS]
+    lines = [
+        f"in {counts[each]} of {len(trials)} trials{' ' if each.code in WORDS else ': '}{words(each, flags[each])}"
+        for each in kinds
+    ]
+    return lines, frozenset(kinds)
+
+
+def without(remarks: Iterable[Remark], kinds: Collection[FlagKind]) -> list[Remark]:
+    """The remarks but for those about these kinds of flags."""
+    return [remark for remark in remarks if remark.flag is None or remark.flag not in kinds]
+
+
+def _many(concerned: int, of: int) -> bool:
+    return concerned >= NEARLY_ALL * of
+
+
+def _kinds(trials: Sequence[TrialRow]) -> Counter[FlagKind]:
+    """How many trials have each kind. Of a bottleneck the verdicts tell, where it hides something."""
+    flags = ([flag for flag in trial.flags if flag.code not in BOTTLENECKS] for trial in trials)
+    return Counter(each for mine in flags for each in sorted({kind(flag) for flag in mine}))
+
+
+def _by_kind(trials: Sequence[TrialRow]) -> dict[FlagKind, list[Flag]]:
+    found: dict[FlagKind, list[Flag]] = {}
+    for trial in trials:
+        for flag in trial.flags:
+            found.setdefault(kind(flag), []).append(flag)
+    return found

@@ -1,0 +1,178 @@
+"""Resource use over the time of a trial: CPU by kind, memory and network of every place, by environment.
+
+Readings are averaged in steps of time (a second, or longer where trials are long), and at each step the median over
+the trials of an environment is drawn with the band from the smallest to the largest. Nothing here is compared.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.trial import Series
+from weighbridge.store.run import RunStore
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Steps = NDArray[np.float64]
+    """A trial's value at each step of time; nan where there is none."""
+
+MOST_STEPS, FEWEST_STEPS = 60, 10
+POINTS = 16_000
+"""Points in the whole page: with many workloads and environments the steps become longer."""
+
+PANELS = 36
+"""Panels of one workload, about: two hosts and two sites, each with CPU by kind, memory and network."""
+
+IDLE = 0.01
+"""CPUs below which a kind of CPU time is not drawn."""
+
+CPU = re.compile(r"cpu(?:_(?P<kind>\w+))?_share")
+MEMORY = re.compile(r"memory(?:_(?P<kind>used|committed))?_bytes")
+NETWORK = re.compile(r"(?P<interface>.+)_(?P<way>receive|transmit)_bytes_per_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One step of time: seconds since the trial's start; the median over the trials, the smallest and the largest."""
+
+    at_s: float
+    middle: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One quantity of one place over time. ``curves`` are by environment."""
+
+    place: str
+    what: str
+    unit: str
+    curves: Mapping[str, tuple[Point, ...]]
+
+    @property
+    def most(self) -> float:
+        """The largest median."""
+        return max((point.middle for curve in self.curves.values() for point in curve), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The panels of one workload and level; ``idle`` names the kinds of CPU time that were next to none anywhere."""
+
+    panels: tuple[Panel, ...]
+    idle: tuple[str, ...]
+
+
+def usage(store: RunStore, analysis: Analysis) -> dict[str, Usage]:
+    """Give what can be drawn by workload label; empty where the run has no readings over time."""
+    found = {}
+    labels = {label: [t for t in analysis.trials if t.label == label and t.ok] for label in analysis.labels}
+    for label, trials in labels.items():
+        made = _of_one(store, trials, analysis.environments, len(labels))
+        if made.panels:
+            found[label] = made
+    return found
+
+
+def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[str], cells: int) -> Usage:
+    longest = max((trial.duration_s for trial in trials), default=0.0)
+    curves = max(1, cells * len(environments) * PANELS)
+    steps = min(MOST_STEPS, max(FEWEST_STEPS, POINTS // curves))
+    step_s = max(1.0, math.ceil(longest / steps))
+    by_panel: dict[tuple[str, str, str], dict[str, list[Steps]]] = {}
+    read_of = store.series_by_trial()
+    for trial in trials:
+        for panel, read in _of_a_trial(read_of.get(trial.id, ()), step_s).items():
+            by_panel.setdefault(panel, {}).setdefault(trial.environment, []).append(read)
+    panels = []
+    for (place, what, unit), by_environment in by_panel.items():
+        drawn = {name: _points(by_environment[name], step_s) for name in environments if name in by_environment}
+        panels.append(Panel(place, what, unit, drawn))
+    idle = [panel for panel in panels if panel.unit == "CPUs" and panel.most < IDLE]
+    busy = sorted((panel for panel in panels if panel not in idle), key=lambda panel: (panel.place, _rank(panel)))
+    return Usage(tuple(busy), tuple(f"{panel.place} {panel.what}" for panel in idle))
+
+
+def _rank(panel: Panel) -> int:
+    return ["CPUs", "B", "B/s"].index(panel.unit)
+
+
+def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, str], Steps]:
+    """A trial's panels; of several interfaces, the busier one at each step."""
+    found: dict[tuple[str, str, str], Steps] = {}
+    steps_of: dict[tuple[float, ...], tuple[NDArray[np.intp], NDArray[np.intp]]] = {}  # most were read together
+    for series in read:
+        about = _about(series.name)
+        if about is not None:
+            if series.at_s not in steps_of:
+                steps_of[series.at_s] = _steps(series.at_s, step_s)
+            key, steps = (series.place, *about), _averaged(*steps_of[series.at_s], series.values)
+            found[key] = _busier(found[key], steps) if key in found else steps
+    return found
+
+
+@cache  # a run has few names of series, and each trial has all of them
+def _about(name: str) -> tuple[str, str] | None:
+    """What a series is called in the page, and its unit; None for one that is not drawn."""
+    if (cpu := CPU.fullmatch(name)) and cpu["kind"] != "idle":
+        return (f"CPU, {cpu['kind'].replace('_', ' ')}" if cpu["kind"] else "CPU"), "CPUs"
+    if memory := MEMORY.fullmatch(name):
+        return (f"memory, {memory['kind']}" if memory["kind"] else "memory"), "B"
+    if network := NETWORK.fullmatch(name):
+        return ("network in" if network["way"] == "receive" else "network out"), "B/s"
+    return None
+
+
+def _steps(at_s: Sequence[float], step_s: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The step of each reading, and how many readings each step has."""
+    import numpy as np
+
+    steps = (np.asarray(at_s, float) / step_s).astype(np.intp)
+    return steps, np.bincount(steps)
+
+
+def _averaged(steps: NDArray[np.intp], counts: NDArray[np.intp], values: Sequence[float]) -> Steps:
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):  # a step without a reading is nan
+        return np.asarray(np.bincount(steps, np.asarray(values, float)) / counts)
+
+
+def _busier(first: Steps, second: Steps) -> Steps:
+    """The larger value at each step; what only one of them has is kept."""
+    import numpy as np
+
+    if first.size < second.size:
+        first, second = second, first
+    larger = first.copy()
+    larger[: second.size] = np.fmax(first[: second.size], second)
+    return larger
+
+
+def _points(trials: Sequence[Steps], step_s: float) -> tuple[Point, ...]:
+    """The steps that at least half of the trials reached: the last ones would be those of the slowest trial alone."""
+    import numpy as np
+
+    table = np.full((len(trials), max(each.size for each in trials)), np.nan)
+    for row, each in zip(table, trials, strict=True):
+        row[: each.size] = each
+    kept = np.flatnonzero(2 * np.count_nonzero(~np.isnan(table), axis=0) >= len(trials))
+    table = table[:, kept]
+    rows = zip(
+        kept * step_s,
+        np.nanmedian(table, axis=0),
+        np.nanmin(table, axis=0, initial=np.inf),
+        np.nanmax(table, axis=0, initial=-np.inf),
+        strict=True,
+    )
+    return tuple(Point(*(float(value) for value in row)) for row in rows)

@@ -1,0 +1,189 @@
+"""Resource use of each trial as one number, and the median over the blocks by level and environment.
+
+CPU, disks and network are means over the time in which the measured program ran, memory the most that was read then.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from weighbridge.analysis.levels import Group, Level, every_s, groups_of, hosts_of
+from weighbridge.analysis.metered import (
+    CPU,
+    HOST,
+    MEMORY,
+    PLACES,
+    QUANTITIES,
+    UNITS,
+    Key,
+    about_s,
+    mean,
+    most,
+    quantities,
+)
+from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.flag import FlagCode
+from weighbridge.model.trial import PROMETHEUS
+from weighbridge.store.run import RunStore
+
+CONFIDENCE = 0.95
+GENERATOR = {FlagCode.GENERATOR_SATURATED, FlagCode.GENERATOR_LATE, FlagCode.GENERATOR_TOOK}
+"""Flags that say that the generator was the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A quantity over the blocks, in the unit of `weighbridge.analysis.metered.UNITS`: the median with its limits."""
+
+    middle: float
+    low: float
+    high: float
+    blocks: int
+
+    @property
+    def interval(self) -> bool:
+        """Whether the limits are the 95 % interval of the median: below six blocks they are the extremes."""
+        return _rank(self.blocks) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One environment at one level: its use, and in how many of its trials what was flagged."""
+
+    level: Level
+    environment: str
+    use: Mapping[Key, Use]
+    trials: int
+    broke: int
+    """Trials without a value because the server broke; ``trials`` counts them too."""
+    generator: int
+    """Trials in which the generator, and not the server, was the limit."""
+    throttled: Mapping[str, int]
+    """Trials in which the server (or the program without a counterpart) was held back by its CPU limit, by place."""
+
+    @property
+    def generator_limited(self) -> bool:
+        """Whether the generator was the limit in at least half of the trials."""
+        return self.trials > 0 and 2 * self.generator >= self.trials
+
+
+@dataclass(frozen=True, slots=True)
+class ByLevel:
+    """A workload's resource use over its levels. ``quantities`` are those that any trial has."""
+
+    group: Group
+    quantities: tuple[Key, ...]
+    rows: tuple[Row, ...]
+    """Level by level, the environments in the study's order."""
+
+
+def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
+    """Give each workload's use by level; nothing for one without readings over time."""
+    windows = _windows(store)
+    meters = hosts_of(store), every_s(store)
+    found = []
+    for group in groups_of(store):
+        rows = []
+        for level in group.levels:
+            mine = [trial for trial in analysis.trials if trial.label == level.label]
+            for environment in analysis.environments:
+                trials = [trial for trial in mine if trial.environment == environment]
+                if trials:
+                    rows.append(_row(store, meters, windows, level, trials))
+        there = {key for row in rows for key in row.use}
+        if there:
+            found.append(ByLevel(group, tuple(sorted(there, key=_order)), tuple(rows)))
+    return found
+
+
+def _row(
+    store: RunStore,
+    meters: tuple[Sequence[str], float],
+    windows: Mapping[int, tuple[float, float]],
+    level: Level,
+    trials: Sequence[TrialRow],
+) -> Row:
+    hosts, apart_s = meters
+    read_of = store.series_by_trial()
+    values: dict[Key, list[float]] = {}
+    for trial in _one_a_block(trials):
+        read = quantities(read_of.get(trial.id, ()), hosts)
+        window = windows.get(trial.id, (0.0, math.inf))
+        for key, mine in read.items():
+            if key.kind or key.place == PROMETHEUS:
+                continue
+            value = most(mine, window) if key.what == MEMORY else mean(mine, window, about_s(key, apart_s))
+            if value is not None:
+                values.setdefault(key, []).append(value)
+    results = [trial for trial in trials if trial.ok or trial.outcome == "broke"]
+    throttled = {shown: sum(_throttled(trial, role) for trial in results) for role, shown in PLACES.items()}
+    return Row(
+        level, trials[0].environment, {key: over_blocks(mine) for key, mine in values.items()}, len(results),
+        sum(not trial.ok for trial in results), sum(generator_limited(trial) for trial in results),
+        {place: count for place, count in throttled.items() if count and place != PLACES["client"]},
+    )  # fmt: skip
+
+
+def generator_limited(trial: TrialRow) -> bool:
+    """Whether the generator, and not the server, was the limit in a trial."""
+    return any(flag.code in GENERATOR for flag in trial.flags)
+
+
+def _throttled(trial: TrialRow, role: str) -> bool:
+    return any((flag.code, flag.where) == (FlagCode.THROTTLED, role) for flag in trial.flags)
+
+
+def _one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
+    """The first trial of each block that gave a value."""
+    return list({trial.block: trial for trial in reversed(trials) if trial.ok}.values())
+
+
+def _windows(store: RunStore) -> dict[int, tuple[float, float]]:
+    """The time in which the measured program of each trial ran, in seconds of the trial."""
+    edges: dict[str, dict[int, float]] = {"measured_from_s": {}, "measured_to_s": {}}
+    for sample in store.samples(*edges):
+        edges[sample.name][sample.trial] = sample.value
+    until = edges["measured_to_s"]
+    return {number: (begun, until[number]) for number, begun in edges["measured_from_s"].items() if number in until}
+
+
+def over_blocks(values: Sequence[float]) -> Use:
+    """Give the median with its 95 % interval from order statistics, which asks nothing of the distribution.
+
+    It is exact and conservative: the k-th smallest and largest values, with P(Binomial(n, 1/2) < k) <= 2.5 %
+    (Conover, Practical Nonparametric Statistics, section 3.2). Below six values there is none, and the extremes are
+    given.
+    """
+    ordered = sorted(values)
+    k = max(1, _rank(len(ordered)))
+    return Use(median(ordered), ordered[k - 1], ordered[-k], len(ordered))
+
+
+def _rank(n: int) -> int:
+    """The largest k of that interval; 0 where there is none."""
+    below, k = 0.0, 0
+    while k < n // 2 + 1:
+        below += math.comb(n, k) / 2**n
+        if below > (1 - CONFIDENCE) / 2:
+            return k
+        k += 1
+    return k
+
+
+def _order(key: Key) -> tuple[int, str, int]:
+    places = list(PLACES.values())
+    place = places.index(key.place) if key.place in places else len(places) + (not key.place.startswith(HOST))
+    return place, key.place, QUANTITIES.index(key.what)
+
+
+def unit_of(key: Key) -> str:
+    """The unit of a quantity's values."""
+    return UNITS[key.what]
+
+
+def never(use: ByLevel, key: Key) -> bool:
+    """Whether a quantity was next to none everywhere, so that a picture of it would say nothing."""
+    limit = 0.005 if key.what == CPU else 1.0
+    return all(row.use[key].high <= limit for row in use.rows if key in row.use)

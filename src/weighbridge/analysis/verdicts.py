@@ -1,0 +1,172 @@
+"""Many numbers in one report: Holm's correction, the noise floor, and whether the session can be trusted.
+
+**Which p-value Holm gets.** The exact p-value of a `Cost` cannot be below 2 / 2^n (0.002 with ten blocks, 0.25 with
+three), so across more than 25 comparisons of ten blocks Holm could reject nothing, however large the cost. The family
+therefore uses Student's t on the within-block log ratios (differences where there is no ratio), which has no such
+floor and errs on the safe side for the heavy tails of benchmarks. A cost is ``different`` only if its own interval
+excludes "no cost" *and* the adjusted p-value is at most 5 %: the correction can take a verdict away, never give one.
+
+**Identical differences** (a latency in histogram steps: 55 -> 63 us in every block) have no spread for t, which would
+give p = 0 and certainty from two blocks. They get the sign test's 2^(1-n), all that n equal signs can say: 0.25 for
+three blocks, so those can never be ``different``. Only they get it: as a floor for all it would bring Holm's
+problem above back.
+
+By the same measure they prove no equivalence below six blocks: two readings of a coarse clock that are the same
+twice have an interval without width, and say next to nothing.
+
+**Within the noise**: a cost no larger than its metric's noise floor is never ``different``, whatever its own interval
+says, because the A/A arm showed as much in this session where there is nothing. It is ``inconclusive``.
+
+**Never equivalent**: where the baseline or the environment failed in more than one of ten trials of a cell, the runs
+that succeeded are a selection, and nothing is ``equivalent`` on their word; nor are two that do not keep alike what
+they have acknowledged.
+
+**Hidden** (`weighbridge.analysis.bottleneck`): where most trials of both sides met the same limit, and this limit
+gives both the same result whatever they cost, what would be ``equivalent`` or ``inconclusive`` is ``hidden``.
+
+**Noise floor** of a metric: the A/A arm is the baseline itself, so whatever cost it shows is noise. The floor is the
+limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. The session's floor is
+the median over the headline metrics (the first of each workload) in which the A/A arm is not hidden: behind a limit
+there is no noise to see. The largest one is named beside it.
+
+**Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
+session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
+after Holm across the metrics: at most one false alarm in a hundred sessions, however many metrics there are.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import median
+
+from weighbridge.analysis.results import MetricReport, Trust
+from weighbridge.statistics import LOOKS_SHARE, Cost, Verdict, holm, t_test_p_value
+
+ALPHA = 0.05
+"""Chance of any false "different" in a report."""
+
+DISTRUST = 0.01
+"""Chance of calling a good session untrusted."""
+
+FAILING = 0.1
+"""Share of failed trials of a cell above which an environment's costs are those of a selection of its runs."""
+
+SAME = 1e-9
+"""Relative distance below which differences are the same: what the rounding of logarithms makes."""
+
+Paired = tuple[Sequence[float], Sequence[float]]
+"""The baseline's values and an environment's, block by block."""
+
+
+def family_p_value(values: Paired, cost: Cost, looks: int) -> float:
+    """Give the two-sided p-value of Student's t on the scale of `cost`; 1 with fewer than two blocks.
+
+    Differences that are all the same get the sign test's instead: 2^(1-n), or 1 where they are 0. It is never 0.
+    """
+    baseline, other = values
+    if len(baseline) < 2:
+        return 1.0
+    if cost.scale == "ratio":
+        differences = [math.log(b) - math.log(a) for a, b in zip(baseline, other, strict=True)]
+    else:
+        differences = [b - a for a, b in zip(baseline, other, strict=True)]
+    if max(differences) - min(differences) <= SAME * max(abs(each) for each in differences):
+        p_value = 2.0 ** (1 - len(differences)) if differences[0] else 1.0
+    else:
+        p_value = t_test_p_value(differences)
+    return min(1.0, p_value / (LOOKS_SHARE if looks > 1 else 1.0))
+
+
+def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
+    """Give Holm's adjusted p-values in the order given; None stays None and does not count."""
+    given = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(given) for p in p_values]
+
+
+def excludes_no_cost(cost: Cost) -> bool:
+    """Whether the interval lies on one side of "no cost"."""
+    nothing = 1.0 if cost.scale == "ratio" else 0.0
+    return cost.low > nothing or cost.high < nothing
+
+
+def proves_nothing(cost: Cost) -> bool:
+    """Whether the blocks are all the same but so few that even this may be chance: 2^(1-n) is above 5 %."""
+    same = cost.high - cost.low <= SAME * max(abs(cost.low), abs(cost.high))
+    return same and 2.0 ** (1 - cost.blocks) > ALPHA
+
+
+def within_noise(cost: Cost, aa: Cost | None) -> bool:
+    """Whether the typical cost is no larger than what the A/A arm, on the same scale, shows for the metric."""
+    if aa is None or aa.scale != cost.scale:
+        return False
+    if cost.scale == "difference":
+        return abs(cost.typical) <= max(abs(aa.low), abs(aa.high))
+    floor = noise_floor(aa)
+    return floor is not None and max(cost.typical, 1 / cost.typical) - 1 <= floor
+
+
+def failing(outcomes: Sequence[bool]) -> bool:
+    """Whether an environment failed in more than one of ten trials of a cell; `outcomes`: which ones succeeded."""
+    return outcomes.count(False) > FAILING * len(outcomes)
+
+
+def verdict(
+    cost: Cost | None,
+    adjusted_p: float | None,
+    aa: Cost | None,
+    *,
+    never_equivalent: bool = False,
+    never_different: bool = False,
+    hidden: bool = False,
+) -> Verdict:
+    """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
+
+    `aa` is the A/A arm's cost on the same metric; `never_equivalent`: an arm
+    failed too often, or one keeps less of what it acknowledged than the other; `never_different`: the difference is
+    negligible; `hidden`: both sides met the same limit, so that only a difference can be claimed.
+    """
+    if cost is None:
+        return "inconclusive"
+    if cost.equivalent and hidden:
+        return "hidden"
+    if cost.equivalent and not proves_nothing(cost):
+        return "inconclusive" if never_equivalent else "equivalent"
+    significant = not never_different and (adjusted_p is None or adjusted_p <= ALPHA)
+    if significant and excludes_no_cost(cost) and not within_noise(cost, aa):
+        return "different"
+    return "hidden" if hidden else "inconclusive"
+
+
+def noise_floor(aa: Cost | None) -> float | None:
+    """Give the noise floor as a fraction; None without an A/A arm, limits or a ratio scale."""
+    if aa is None or aa.scale == "difference" or aa.low <= 0 or math.isinf(aa.high):
+        return None
+    return math.expm1(max(abs(math.log(aa.low)), abs(math.log(aa.high))))
+
+
+def _first(titles: Sequence[str], shown: int = 3) -> str:
+    more = f" and {len(titles) - shown} more" if len(titles) > shown else ""
+    return ", ".join(titles[:shown]) + more
+
+
+def trust(metrics: Sequence[MetricReport], at_99: Sequence[tuple[str, Cost, float]], aa_arm: str | None) -> Trust:
+    """Judge the session. ``at_99``: per metric its title, the A/A arm's cost at 99 % confidence and its p-value."""
+    seen = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
+    floors = [(each.noise_floor, each.title) for each in seen if each.noise_floor is not None]
+    middle = median(floor for floor, _ in floors) if floors else None
+    largest, largest_in = max(floors) if floors else (None, "")
+    blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
+    usable = [each for each in at_99 if each[1].blocks >= 2]
+    if aa_arm is None:
+        verdict_, reason = None, "this study has no A/A arm, so its noise floor is not known"
+    elif not usable:
+        verdict_, reason = None, "the A/A arm has fewer than two blocks, so the noise floor is not known yet"
+    else:
+        after_holm = holm([p for _, _, p in usable])
+        shifted = [
+            title
+            for (title, cost, _), p in zip(usable, after_holm, strict=True)
+            if excludes_no_cost(cost) and p <= DISTRUST
+        ]
+        verdict_ = not shifted
+        reason = f"the A/A arm shows a cost where there is none: {_first(shifted)}" if shifted else "A/A arm holds"
+    return Trust(verdict_, reason, middle, largest, largest_in, blocks)

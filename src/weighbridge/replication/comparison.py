@@ -1,0 +1,266 @@
+"""A run beside the published study that it repeats: per row, both comparisons and whether their direction agrees."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from weighbridge.analysis.formatting import NO_INTERVAL, difference_interval
+from weighbridge.analysis.metric_names import metric_words
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.replication.proof import PublishedRow, rows
+from weighbridge.replication.published import Compared, Published
+from weighbridge.statistics import Interval
+
+Direction = Literal[
+    "agrees", "disagrees", "measured inconclusive", "published inconclusive", "hidden", "not measured"
+]
+DIRECTIONS: dict[Direction, str] = {
+    "agrees": "both are different with the same sign, or both are equivalent",
+    "disagrees": "both are different with opposite signs, or one is different and the other equivalent",
+    "measured inconclusive": "the run proves neither a difference nor equivalence",
+    "published inconclusive": "the published figures prove neither by their own spread",
+    "hidden": "both sides of the run met the same limit, which hides a difference: no agreement, no disagreement",
+    "not measured": "the run has no such comparison",
+}
+"""Every direction, and what it means."""
+FARTHEST_RATIO = 100.0
+"""A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
+INCONCLUSIVE = "inconclusive"
+SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", "not measured": "not measured"}
+"""Directions that a summary names; the two others are its inconclusive ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one of the study's profiles measures."""
+
+    profile: str
+    workloads: frozenset[str]
+    environments: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One published comparison beside the measured one."""
+
+    published: PublishedRow
+    measured: Comparison | None
+    unit: str
+    """Of the measured metric."""
+    direction: Direction
+    why: str
+    """Why there is no measured comparison; empty where there is one."""
+
+    @property
+    def level(self) -> str:
+        """The level: ``threads=10``; empty where nothing is swept."""
+        return ", ".join(f"{factor}={value}" for factor, value in self.published.level.items())
+
+    @property
+    def name(self) -> str:
+        """The environment with its level."""
+        return f"{self.published.environment} ({self.level})" if self.level else self.published.environment
+
+    @property
+    def apart(self) -> bool:
+        """Whether the published figure, or its whole interval, lies outside of the measured interval.
+
+        It may be so whatever the direction: two costs of the same sign may be of different size.
+        """
+        cost, own = self.measured.cost if self.measured else None, self.published
+        compared = own.compared
+        if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
+            return False
+        if cost.scale == "difference" and self.unit != compared.shown_unit:
+            return False
+        low, high = (own.interval.low, own.interval.high) if own.interval else (own.effect, own.effect)
+        return high < cost.low or low > cost.high
+
+    @property
+    def words(self) -> str:
+        """The direction as people read it, with what weakens it."""
+        weak = []
+        if self.measured is not None and self.measured.hidden is not None:
+            return self.measured.verdict_words
+        if self.measured is not None and self.measured.exploratory:
+            weak.append("exploratory")
+        if self.direction in ("agrees", "disagrees") and self.published.proof == "sign only":
+            weak.append("sign only")
+        return f"{self.direction} ({', '.join(weak)})" if weak else self.direction
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One published table with its rows."""
+
+    compared: Compared
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """A whole run beside its published study."""
+
+    study: Published
+    analysis: Analysis
+    tables: tuple[Table, ...]
+
+    @property
+    def counts(self) -> dict[Direction, int]:
+        """How many rows have each direction."""
+        found = Counter(row.direction for table in self.tables for row in table.rows)
+        return {direction: found[direction] for direction in DIRECTIONS}
+
+    @property
+    def summary(self) -> list[tuple[str, str]]:
+        """A line for each environment: ``agrees 3, disagrees 1, inconclusive 2, not measured 4``."""
+        found: dict[str, Counter[str]] = {}
+        for row in (row for table in self.tables for row in table.rows):
+            found.setdefault(row.published.environment, Counter())[SUMMARISED.get(row.direction, INCONCLUSIVE)] += 1
+        order = ("agrees", "disagrees", INCONCLUSIVE, "hidden", "not measured")
+        return [
+            (name, ", ".join(f"{each} {counts[each]}" for each in order if counts[each] or each in order[:3]))
+            for name, counts in found.items()
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence."""
+        told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
+        rows = [row for table in self.tables for row in table.rows]
+        measured, apart = sum(row.measured is not None for row in rows), sum(row.apart for row in rows)
+        size = f" In size, {apart} of {measured} published figures lie outside of the measured interval."
+        return (
+            f"{len(rows)} published comparisons with {self.study.baseline}; rows by direction: {told}."
+            f"{size if measured else ''}"
+        )
+
+
+def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
+    """Put a run's analysis beside the published figures. Pure. ``offers``: what the study's profiles measure."""
+    tables = []
+    for compared in study.comparisons:
+        found = rows(study, compared, analysis.equivalence)
+        tables.append(Table(compared, tuple(_row(analysis, compared, row, offers) for row in found)))
+    return Replication(study, analysis, tuple(tables))
+
+
+def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]) -> Row:
+    wanted = compared.measured
+    here = [report for report in analysis.metrics if report.workload == wanted.workload]
+    report = next((each for each in here if each.metric == wanted.metric and _same_level(each, compared, row)), None)
+    comparison = (
+        next((each for each in report.comparisons if each.environment == row.environment), None) if report else None
+    )
+    if comparison is None or comparison.cost is None:
+        broke = _broke(analysis, compared, row)
+        why = broke or _why(analysis, compared, row, here, report) + _offered(compared, row, offers, absent=not here)
+        return Row(row, None, report.unit if report else "", "not measured", why)
+    assert report is not None
+    hidden = comparison.verdict == "hidden"
+    way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
+    return Row(row, comparison, report.unit, way, "")
+
+
+def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
+    level: dict[str, str] = json.loads(report.level)
+    return level == {**compared.measured.level, **row.level}
+
+
+def _broke(analysis: Analysis, compared: Compared, row: PublishedRow) -> str:
+    """What broke under this level's load, the environment or the baseline; empty where neither did."""
+    level, workload = {**compared.measured.level, **row.level}, compared.measured.workload
+    here = {name: broke for (mine, key, name), broke in analysis.broken.items()
+            if mine == workload and json.loads(key) == level}  # fmt: skip
+    return "; ".join(
+        f"{name} {here[name].words}: {here[name].reason}"
+        for name in (row.environment, analysis.baseline)
+        if name in here
+    )
+
+
+def _why(
+    analysis: Analysis, compared: Compared, row: PublishedRow, here: list[MetricReport], report: MetricReport | None
+) -> str:
+    """Why a published row has no measured comparison."""
+    wanted = compared.measured
+    if row.environment not in analysis.environments:
+        return f"{row.environment} is not in this run"
+    if not here:
+        return f"the workload {wanted.workload} has no finished trial in this run"
+    if report is None:
+        if any(each.metric == wanted.metric for each in here):
+            return "this level is not in the run"
+        return f"{wanted.workload} has no {metric_words(wanted.metric)} in this run"
+    return "no block has both values"
+
+
+def _offered(compared: Compared, row: PublishedRow, offers: Sequence[Offer], *, absent: bool) -> str:
+    """Which profile measures it, the one with the fewest workloads; empty where none does, or this run meant to."""
+    fitting = [
+        each
+        for each in offers
+        if absent and compared.measured.workload in each.workloads and row.environment in each.environments
+    ]
+    if not fitting:
+        return ""
+    return f": --profile {min(fitting, key=lambda each: len(each.workloads)).profile} measures it"
+
+
+def direction(row: PublishedRow, measured: Comparison, margin: float) -> Direction:
+    """Whether a measured comparison has the direction of the published one.
+
+    Where one is different and the other equivalent they disagree, unless the different one's own estimate lies within
+    ``margin``: then it does not contradict the other, and is inconclusive.
+    """
+    cost, proof, verdict = measured.cost, row.proof, measured.verdict
+    if cost is None or verdict == "inconclusive":
+        return "measured inconclusive"
+    if proof == "inconclusive" or (proof == "sign only" and (row.sign == 0 or verdict == "equivalent")):
+        return "published inconclusive"
+    if "equivalent" not in (verdict, proof):  # both are different
+        none = 1.0 if cost.scale == "ratio" else 0.0
+        return "agrees" if (cost.typical > none) - (cost.typical < none) == row.sign else "disagrees"
+    if verdict != proof and verdict == "equivalent":
+        return "published inconclusive" if _small(row.effect, row.compared.scale, margin) else "disagrees"
+    if verdict != proof:
+        return "measured inconclusive" if _small(cost.typical, cost.scale, margin) else "disagrees"
+    return "agrees"
+
+
+def _small(effect: float, scale: str, margin: float) -> bool:
+    return scale == "ratio" and effect > 0 and abs(math.log(effect)) <= math.log1p(margin)
+
+
+# -- as people read it ----------------------------------------------------------------
+
+
+def published_text(row: PublishedRow) -> str:
+    """The published comparison: ``1.131 [1.092, 1.172]``, a ratio, or a difference with its unit."""
+    unit = row.compared.shown_unit
+    if row.compared.scale == "ratio":
+        return ratio_text(row.interval) if row.interval else f"{row.effect:.3f}"
+    interval = row.interval or Interval(row.effect, row.effect, row.effect)
+    text = difference_interval(interval, unit)
+    return text if row.interval else text.split(" [")[0]
+
+
+def measured_text(row: Row) -> str:
+    """The measured comparison in the same form; why there is none where there is none."""
+    cost = row.measured.cost if row.measured else None
+    if cost is None:
+        return row.why
+    return ratio_text(cost.interval) if cost.scale == "ratio" else difference_interval(cost.interval, row.unit)
+
+
+def ratio_text(ratio: Interval) -> str:
+    """A ratio with its limits; a single block has none, and says so."""
+    if ratio.low <= 0 and math.isinf(ratio.high):
+        return f"{ratio.estimate:.3f} {NO_INTERVAL}"
+    low, high = (
+        f"{each:.3f}" if each <= FARTHEST_RATIO else f">{FARTHEST_RATIO:.0f}" for each in (ratio.low, ratio.high)
+    )
+    return f"{ratio.estimate:.3f} [{low}, {high}]"

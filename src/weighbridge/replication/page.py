@@ -1,0 +1,213 @@
+"""The page of a replication: table by table the published figures beside the measured ones, and a table of them."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weighbridge.analysis.formatting import plain, quantity
+from weighbridge.model.text import printable
+from weighbridge.replication.comparison import (
+    DIRECTIONS,
+    Replication,
+    Row,
+    Table,
+    measured_text,
+    published_text,
+)
+from weighbridge.replication.published_study import better_words, left_out, setup_rows, variant
+from weighbridge.report.page import HALF_PX, place, render, write_page
+from weighbridge.report.text.summary import exploratory_sentence, trust_sentence
+from weighbridge.statistics import Cost
+from weighbridge.store.run import RunStore
+
+if TYPE_CHECKING:
+    import altair as alt
+    from rich.console import Console
+
+COLOURS = {"published": "#E69F00", "measured": "#0072B2"}
+"""Okabe and Ito's, which colour-blind people tell apart."""
+STYLES = {"agrees": "green", "disagrees": "bold red"}
+ROW_PX = 40
+CLASSES = {"agrees": "equivalent", "disagrees": "failed"}
+
+
+def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
+    """Write the page as one offline file and give its path. Raises OSError where it cannot be written."""
+    specs: dict[str, str] = {}
+    analysis = found.analysis
+    page = render(
+        "replication.html.j2",
+        specs,
+        found=found,
+        tables=[
+            {
+                "id": f"t{number}",
+                "table": table,
+                "chart": place(specs, chart(table), static_px=HALF_PX),
+                "rows": _rows(table, _parted(table)[0]),
+                "absent": _rows(table, _parted(table)[1]),
+                "better": better_words(found.study, table.compared),
+            }
+            for number, table in enumerate(found.tables, 1)
+        ],
+        colours=COLOURS,
+        setup=setup_rows(found.study, store, analysis),
+        variant=variant(store),
+        directions=DIRECTIONS,
+        left_out=left_out(found.study),
+        trust=trust_sentence(analysis),
+        exploratory=exploratory_sentence(analysis),
+    )
+    write_page(page, path, store.directory)
+    return path
+
+
+def _parted(table: Table) -> tuple[list[Row], list[Row]]:
+    """The rows to show and those to fold: the measured ones and the rest; where none was measured, all are shown."""
+    measured = [row for row in table.rows if row.measured is not None]
+    if not measured:
+        return list(table.rows), []
+    return measured, [row for row in table.rows if row.measured is None]
+
+
+def _rows(table: Table, rows: Sequence[Row]) -> list[dict[str, str]]:
+    unit = table.compared.shown_unit
+    return [
+        {
+            "name": row.name,
+            "baseline": f"{plain(row.published.baseline)} {unit}",
+            "value": f"{plain(row.published.value)} {unit}",
+            "published": published_text(row.published),
+            "proof": row.published.proof,
+            "measured": measured_text(row),
+            "here": _medians(row),
+            "verdict": row.measured.verdict if row.measured else "",
+            "blocks": str(row.measured.blocks) if row.measured else "–",
+            "apart": "published figure outside" if row.apart else "",
+            "words": row.words,
+            "style": CLASSES.get(row.direction, "soft"),
+        }
+        for row in rows
+    ]
+
+
+def _medians(row: Row) -> str:
+    if row.measured is None:
+        return "–"
+    return f"{quantity(row.measured.value, row.unit)} / {quantity(row.measured.baseline_value, row.unit)}"
+
+
+# -- the chart of a table --------------------------------------------------------------------------
+
+
+def _points(table: Table) -> list[dict[str, Any]]:
+    """What is drawn: both comparisons of every row, on the table's own scale and, for differences, in one unit."""
+    scale, points = table.compared.scale, []
+    alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
+    for row in _parted(table)[0]:
+        own, cost = row.published, row.measured.cost if row.measured else None
+        numbers = own.interval
+        low, high = (numbers.low, numbers.high) if numbers else (own.effect, own.effect)
+        name = row.level if alone and row.level else row.name
+        points.append(_point(row, name, "published", (own.effect, low, high), published_text(own)))
+        if cost is not None and cost.scale == scale and (scale == "ratio" or row.unit == table.compared.shown_unit):
+            points.append(_point(row, name, "measured", _limits_of(cost), measured_text(row)))
+    return [point for point in points if scale == "difference" or point["value"] > 0]
+
+
+def _limits_of(cost: Cost) -> tuple[float, float, float]:
+    """The typical cost with its limits; a single block has none."""
+    return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
+
+
+def _point(row: Row, name: str, source: str, numbers: tuple[float, float, float], text: str) -> dict[str, Any]:
+    value, low, high = numbers
+    return {"environment": name, "source": source, "value": value, "low": low, "high": high, "shown": text,
+            "direction": row.words}  # fmt: skip
+
+
+def chart(table: Table) -> "alt.LayerChart | None":
+    """Published and measured comparisons of a table with their intervals; None where nothing can be drawn.
+
+    Very wide intervals run out of the chart.
+    """
+    import altair as alt
+
+    points = _points(table)
+    if not points:
+        return None
+    ratio = table.compared.scale == "ratio"
+    low, high = _limits([point["value"] for point in points], points, ratio=ratio)
+    for point in points:
+        point["low"], point["high"] = max(point["low"], low), min(point["high"], high)
+    none = 1.0 if ratio else 0.0
+    title = (
+        "ratio to the baseline"
+        if ratio
+        else f"difference, {'points' if table.compared.shown_unit == '%' else table.compared.shown_unit}"
+    )
+    scale = alt.Scale(domain=(low, high), nice=False, type="log" if ratio else "linear", zero=False)
+    x = alt.X("value:Q", scale=scale, title=title)
+    names = list(dict.fromkeys(point["environment"] for point in points))
+    y = alt.Y("environment:N", sort=names, title=None)
+    offset = alt.YOffset("source:N", sort=list(COLOURS), scale=alt.Scale(paddingOuter=0.5))
+    colour = alt.Color("source:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=None)
+    shape = alt.Shape("source:N", scale=alt.Scale(domain=list(COLOURS), range=["diamond", "circle"]), legend=None)
+    base = alt.Chart(alt.InlineData(values=points)).encode(y=y, yOffset=offset, color=colour)
+    lines = base.mark_rule(strokeWidth=2.5).encode(x=x.copy(), x2="high:Q").transform_calculate(value="datum.low")
+    tooltip = ["environment:N", "source:N", alt.Tooltip("shown:N", title=title), "direction:N"]
+    dots = base.mark_point(filled=True, size=75, opacity=1).encode(x=x, shape=shape, tooltip=tooltip)
+    zero = (
+        alt.Chart(alt.InlineData(values=[{"value": none}])).mark_rule(color="#6b7280", strokeDash=[4, 3]).encode(x=x)
+    )
+    return alt.LayerChart(layer=[zero, lines, dots], width="container", height=ROW_PX * len(names))
+
+
+def _limits(values: list[float], points: list[dict[str, Any]], *, ratio: bool) -> tuple[float, float]:
+    """The range of the axis: every estimate and "no difference" are inside, very wide intervals run out of it."""
+    turn, back = (math.log, math.exp) if ratio else (float, float)
+    core = [turn(value) for value in values] + [0.0]
+    span = max(max(core) - min(core), math.log1p(0.02) if ratio else 1e-9)
+    least, most = min(core) - span, max(core) + span
+    lows = [turn(point["low"]) for point in points if point["low"] > 0 or not ratio]
+    highs = [turn(point["high"]) for point in points if math.isfinite(point["high"])]
+    low, high = max(least, min([*core, *lows])), min(most, max([*core, *highs]))
+    room = 0.06 * (high - low)
+    return back(low - room), back(high + room)
+
+
+# -- the terminal ----------------------------------------------------------------------------------
+
+
+def print_replication(found: Replication, console: "Console") -> None:
+    """Print the table of directions to `console`; "outside": the published figure lies outside of the interval."""
+    from rich import box
+    from rich.table import Table as Columns
+    from rich.text import Text
+
+    console.print(Text(f"\nbeside the published study: {found.study.source}", style="bold"))
+    for name, counts in found.summary:
+        console.print(Text(f"  {name}: {counts}"))
+    for table in found.tables:
+        how = "ratio to" if table.compared.scale == "ratio" else "difference from"
+        better = better_words(found.study, table.compared)
+        console.print(Text(f"\n{table.compared.title} ({how} {found.study.baseline}; {better})", style="bold"))
+        if all(row.measured is None for row in table.rows):
+            for why in dict.fromkeys(row.why for row in table.rows):
+                console.print(Text(f"  not measured: {printable(why)}", style="dim"))
+            continue
+        columns = Columns("environment", "published", "measured", "direction", box=box.SIMPLE_HEAD, pad_edge=False)
+        shown, folded = _parted(table)
+        for row in shown:
+            here = f"{measured_text(row)} outside" if row.apart else measured_text(row)
+            cells = (row.name, published_text(row.published), here, row.words)
+            style = STYLES.get(row.direction, "dim")
+            columns.add_row(*(Text(printable(cell), style=style if cell is cells[-1] else "") for cell in cells))
+        console.print(columns)
+        absent: dict[str, list[str]] = {}
+        for row in folded:
+            absent.setdefault(row.why, []).append(row.name)
+        for why, names in absent.items():
+            console.print(Text(f"  not measured ({printable(why)}): {', '.join(names)}", style="dim"))
+    console.print(Text(found.sentence, style="bold"))

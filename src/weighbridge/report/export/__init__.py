@@ -1,0 +1,1 @@
+"""A run for machines: JSON and CSV."""

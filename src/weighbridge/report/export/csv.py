@@ -1,0 +1,101 @@
+"""A run as tidy CSV: ``measurements.csv`` and ``costs.csv``."""
+
+from pathlib import Path
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.trial_flags import stable_text
+from weighbridge.model.text import printable
+from weighbridge.report.export.json import FORMAT, cost_json, finite, limits_of
+from weighbridge.report.export.provenance import provenance
+from weighbridge.store.run import RunStore
+
+MEASUREMENT_COLUMNS = {
+    "trial": int, "block": int, "attempt": int, "order": int, "environment": str, "workload": str, "level": str,
+    "metric": str, "unit": str, "better": str, "value": float, "outcome": str, "message": str, "started_at": float,
+    "duration_s": float, "flags": str,
+}  # fmt: skip
+COST_COLUMNS = {
+    "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
+    "baseline_value": float, "value": float, "cost": float, "cost_low": float, "cost_high": float, "cost_unit": str,
+    "scale": str, "typical": float, "low": float, "high": float,
+    "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
+    "noise_floor": float, "aa": bool, "flags": str, "hidden_by": str, "hidden_share": float, "hidden_rate": float,
+    "format": int, "run": str, "date": str, "kernel": str, "engine": str,
+}  # fmt: skip
+
+
+def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
+    """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
+
+    Measurements: one row per measurement, and one without a metric per trial that failed or broke; ``order`` is the
+    place in the session from 1, ``flags`` are codes with their figures, joined by "; ":
+    ``throttled where=server share=0.2``. Text is one line without control characters, and has ``'`` before it where a
+    spreadsheet would take it for a formula. Costs: the keys of `report_json` (``engine``: the
+    environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the means),
+    ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
+    """
+    analysis = analyse(store)
+    directory.mkdir(parents=True, exist_ok=True)
+    measurements, costs = directory / "measurements.csv", directory / "costs.csv"
+    _write(measurements, MEASUREMENT_COLUMNS, _measurements(store, analysis))
+    origin = provenance(store)
+    about = {"format": FORMAT, "run": analysis.run_id, "date": origin["date"], "kernel": origin["kernel"]}
+    rows = [
+        {**about, "engine": origin["engine"].get(row.environment), **_cost_row(m, row)}
+        for m in analysis.metrics
+        for row in m.comparisons
+    ]
+    _write(costs, COST_COLUMNS, rows)
+    return measurements, costs
+
+
+def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]]:
+    what = {(v.workload, v.level, v.metric): (v.unit, v.better) for v in store.values()}
+    rows: list[dict[str, object]] = []
+    for trial in analysis.trials:
+        about: dict[str, object] = {
+            "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "order": trial.order,
+            "environment": trial.environment, "workload": trial.workload, "level": trial.level,
+            "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
+            "duration_s": trial.duration_s, "flags": stable_text(trial.flags),
+        }  # fmt: skip
+        for metric, value in trial.values.items():
+            unit, better = what[trial.workload, trial.level, metric]
+            rows.append({**about, "metric": metric, "unit": unit, "better": better, "value": value})
+        if not trial.values:
+            rows.append(about)
+    return rows
+
+
+def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
+    cost = row.cost
+    numbers: dict[str, object] = {}
+    if cost is not None:
+        numbers = {
+            "scale": cost.scale, "typical": finite(cost.typical), **limits_of(cost),
+            "geometric": finite(cost.geometric.estimate) if cost.geometric else None,
+            "arithmetic": finite(cost.arithmetic.estimate),
+        }  # fmt: skip
+    limit = row.hidden
+    if limit is not None:
+        numbers |= {"hidden_by": limit.kind, "hidden_share": limit.share, "hidden_rate": limit.rate}
+    return {
+        **cost_json(report, row), **numbers, "level": report.level, "value": row.value, "adjusted_p": row.adjusted_p,
+        "noise_floor": report.noise_floor, "aa": row.aa, "flags": "; ".join(str(remark) for remark in row.remarks),
+    }  # fmt: skip
+
+
+def _write(path: Path, columns: dict[str, type], rows: list[dict[str, object]]) -> None:
+    import polars
+
+    cells = [{name: _cell(row.get(name)) for name in columns} for row in rows]
+    polars.DataFrame(cells, schema=columns).write_csv(path)
+
+
+def _cell(value: object) -> object:
+    """A cell of one line that no spreadsheet takes for a formula: text that begins like one begins with ``'``."""
+    if not isinstance(value, str):
+        return value
+    line = printable(" ".join(value.splitlines())).replace("\t", " ")
+    return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line

@@ -1,0 +1,41 @@
+"""Curves for machines: the part of ``report --json`` about rising loads."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from weighbridge.analysis.sweep import Curve, LoadSweep, MetricCurve
+from weighbridge.statistics import Cost
+
+
+def curves_json(sweeps: Iterable[LoadSweep]) -> list[dict[str, Any]]:
+    """Give each throughput's curves as `weighbridge.report.export.json.report_json` describes them."""
+    return [
+        _curve(sweep, metric, curve)
+        for sweep in sweeps
+        for metric in sweep.metrics
+        if metric.throughput
+        for curve in metric.curves
+    ]
+
+
+def _curve(sweep: LoadSweep, metric: MetricCurve, curve: Curve) -> dict[str, Any]:
+    whole = next((each for each in metric.whole if each.environment == curve.environment), None)
+    errors, peak = sweep.errors.get(curve.environment), curve.peak
+    found = None
+    if peak is not None:
+        found = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.of}
+    return {
+        "environment": curve.environment, "workload": sweep.workload, "metric": metric.metric, "unit": metric.unit,
+        "load": sweep.load, "fixed": sweep.fixed, "peak": found,
+        "peak_cost": _ratio(whole.peak_cost if whole else None), "errors_from": errors.first.text if errors else None,
+    }  # fmt: skip
+
+
+def _ratio(cost: Cost | None) -> dict[str, Any] | None:
+    """A ratio to the baseline; a single block has no interval."""
+    if cost is None or cost.scale != "ratio":
+        return None
+    limits = (cost.low, cost.high) if cost.blocks > 1 else (None, None)
+    low, high = (each if each is not None and math.isfinite(each) else None for each in limits)
+    return {"typical": cost.typical, "low": low, "high": high, "blocks": cost.blocks}

@@ -1,0 +1,53 @@
+"""The matrix in the page: what the template shows of it."""
+
+from typing import Any
+
+from weighbridge.analysis.results import Analysis
+from weighbridge.report.sections.metrics import levels_id, metric_id
+from weighbridge.report.text.effect import effect
+from weighbridge.report.text.matrix import Cell, Row, matrix
+from weighbridge.report.text.matrix_words import large, native, small, whole
+
+
+def matrix_section(analysis: Analysis) -> dict[str, Any]:
+    """Return environments and rows; ``rows`` is empty where there is nothing to compare."""
+    found = matrix(analysis)
+    rows = [_row(analysis, row) for row in found.rows] if found.environments else []
+    return {"environments": found.environments, "rows": rows}
+
+
+def _row(analysis: Analysis, row: Row) -> dict[str, Any]:
+    link = _link(analysis, row)
+    return {
+        "title": row.title,
+        "native": native(analysis, row),
+        "link": link,
+        "cells": [_cell(row, cell) for cell in row.cells],
+    }
+
+
+def _cell(row: Row, cell: Cell | None) -> dict[str, str]:
+    return {
+        "large": large(row, cell),
+        "small": small(row, cell),
+        "style": _style(cell),
+        "title": whole(row, cell) if cell else "not measured here",
+    }
+
+
+def _style(cell: Cell | None) -> str:
+    """The classes of a cell: the verdict, and whether it is a gain."""
+    if cell is None:
+        return ""
+    found = [effect(*each) for each in cell.different]
+    gain = bool(found) and not any(each is not None and each.worse for each in found)
+    return f"{cell.shown_as} gain" if gain else cell.shown_as
+
+
+def _link(analysis: Analysis, row: Row) -> str:
+    """The id of what tells more: the metric, or the curve or the table of its levels."""
+    first = row.reports[0]
+    for number, sweep in enumerate(analysis.sweeps):
+        if sweep.workload == first.workload and any(level.level == first.level for level in sweep.levels):
+            return f"load{number}"
+    return levels_id(first.workload) if row.levels > 1 else metric_id(analysis.labels.index(first.label), 0)

@@ -1,0 +1,1 @@
+"""What a report says, made of what the analysis found."""

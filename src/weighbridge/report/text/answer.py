@@ -1,0 +1,182 @@
+"""The answer to a study's question in one sentence: what costs most (with a ladder: which step), and the rest.
+
+Clients on several hosts (a level ``client``) have a part of the sentence each.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.report.text.effect import Effect, effect
+from weighbridge.report.text.matrix_words import verdict_words
+from weighbridge.report.text.summary import NOTHING, over_levels
+
+NAMED = 3
+"""Costs that are named in a part of the sentence, the largest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One comparison that the answer may name: of a headline metric, with the baseline or a step of the ladder."""
+
+    report: MetricReport
+    row: Comparison
+    against: str
+
+    @property
+    def place(self) -> str:
+        """The host of the clients; empty where that is not swept."""
+        client = json.loads(self.report.level or "{}").get("client")
+        return client if isinstance(client, str) else ""
+
+    @property
+    def effect(self) -> Effect | None:
+        """What was found, where it is different."""
+        return effect(self.report, self.row) if self.row.shown_as == "different" else None
+
+    @property
+    def cost(self) -> float:
+        """How large it is in percent, positive is worse; 0 for what has no percentage or is not different."""
+        percent = self.row.cost.percent if self.row.cost is not None else None
+        return percent.estimate if percent is not None and self.effect is not None else 0.0
+
+
+def answer(analysis: Analysis) -> str:
+    """Return the answer to a study's question as one sentence."""
+    if not analysis.metrics:
+        return NOTHING
+    if analysis.native_only:
+        return f"Only {analysis.baseline} was measured: there is nothing to compare."
+    if analysis.few:
+        return "Too few blocks to say what costs how much: these are the measured values."
+    found, steps = _found(analysis), bool(analysis.ladder)
+    parts, rest = [], list(found)
+    for place in sorted({item.place for item in found}, key=["", *(item.place for item in found)].index):
+        here = [item for item in found if item.place == place]
+        named = _named(here, steps=steps)
+        if named:
+            text = _step_costs(named) if steps else _costs(named)
+            parts.append(f"{analysis.paths.place(place)}: {text}" if place else text)
+        elif steps and (whole := _named([item for item in _whole(analysis) if item.place == place], steps=False)):
+            text = f"{_costs(whole)} against {analysis.baseline}, at which step could not be shown"
+            parts.append(f"{analysis.paths.place(place)}: {text}" if place else text)
+        elif place:
+            parts.append(f"{analysis.paths.place(place)}: {_no_cost(here)}")
+        told = [item for group in named for item in group]
+        rest = [item for item in rest if all(item is not each for each in told)]
+    what = ("step" if steps else "comparison") + ("" if len(rest) == 1 else "s")
+    if len(rest) == len(found) and parts:
+        parts.append(f"of {len(rest)} {what} {_counts(rest)}")
+    elif not parts:
+        parts.append(f"{_no_cost(found)}: of {len(rest)} {what} {_counts(rest)}")
+    elif len(rest) == 1:
+        parts.append(f"the other {what} {_said(rest[0].row.shown_as, 1)}")
+    elif rest:
+        parts.append(f"of the other {len(rest)} {what} {_counts(rest)}")
+    text = "; ".join(parts)
+    return f"{text[:1].upper() if text.startswith(('clients ', 'no ')) else text[:1]}{text[1:]}."
+
+
+def _found(analysis: Analysis) -> list[Found]:
+    """Every comparison on a headline metric: the steps where there is a ladder, else those with the baseline."""
+    steps = [Found(each.report, step.row, step.previous) for each in analysis.ladder if each.report.headline
+             for step in each.steps]  # fmt: skip
+    return [each for each in steps if each.row.cost is not None or each.row.instead] or _whole(analysis)
+
+
+def _whole(analysis: Analysis) -> list[Found]:
+    """Every comparison with the baseline on a headline metric."""
+    rows = [Found(report, row, analysis.baseline) for report in analysis.headlines for row in report.comparisons]
+    return [each for each in rows if not each.row.aa and (each.row.cost is not None or each.row.instead)]
+
+
+def _named(found: Sequence[Found], *, steps: bool) -> list[list[Found]]:
+    """The costs to be named, the largest first: of the environment, or of the ladder, that costs most.
+
+    Those of one workload at several levels are together.
+    """
+    most = max(found, key=lambda each: each.cost, default=None)
+    if most is None or most.cost <= 0:
+        gains = sorted((each for each in found if each.effect is not None), key=lambda each: each.cost)
+        return [gains[:1]] if gains else []
+    if steps:  # in the ladder's order
+        return [[each] for each in found if each.report is most.report and each.effect is not None]
+    groups: dict[str, list[Found]] = {}
+    for each in sorted(found, key=lambda each: -each.cost):
+        if each.row.environment == most.row.environment and each.cost > 0:
+            groups.setdefault(over_levels(each.report), []).append(each)
+    return list(groups.values())[:NAMED]
+
+
+def _costs(named: Sequence[Sequence[Found]]) -> str:
+    """``docker-bridge costs 42 % of tcp throughput and 20 % of redis-set requests/s``."""
+    first = named[0][0]
+    if first.effect is not None and not first.effect.worse:
+        return f"{first.row.environment} {_gain(first, first.effect)}"
+    return f"{first.row.environment} costs {_listed([_amount(group) for group in named])}"
+
+
+def _step_costs(named: Sequence[Sequence[Found]]) -> str:
+    """``netns costs 42 % of tcp throughput against native, bridge 7 % against netns``."""
+    parts: list[str] = []
+    for each, one in ((group[0], group[0].effect) for group in named):
+        if one is not None and not one.worse:
+            parts.append(f"{each.row.environment} {_gain(each, one)}")
+        elif one is not None:
+            what = one.short if parts else f"costs {_amount([each])}"
+            parts.append(f"{each.row.environment} {what} against {each.against}")
+    return _listed(parts)
+
+
+def _amount(group: Sequence[Found]) -> str:
+    """``42 % of tcp throughput``; ``up to 43 % of web requests/s`` at several levels."""
+    first = group[0]
+    size = first.effect.short if first.effect is not None else ""
+    of = "of" if first.report.better == "higher" else "more"
+    if len(group) > 1:
+        return f"up to {size} {of} {over_levels(first.report)}"
+    return f"{size} {of} {_what(first)}"
+
+
+def _what(found: Found) -> str:
+    """The metric in words; its workload's level without where the clients are, which is said before."""
+    if not found.place:
+        return found.report.phrase
+    return re.sub(r" \(\)", "", re.sub(r"client=[\w.-]+(, )?|, client=[\w.-]+", "", found.report.phrase))
+
+
+def _gain(found: Found, one: Effect) -> str:
+    return f"is {one.short} {one.word} than {found.against} in {_what(found)}"
+
+
+def _no_cost(found: Iterable[Found]) -> str:
+    """What is said where nothing differs."""
+    same = {each.row.shown_as for each in found} == {"equivalent"}
+    return "no environment makes a difference" if same else "no cost could be shown"
+
+
+def _counts(found: Iterable[Found]) -> str:
+    """``4 show a difference, 6 no difference, 3 cannot tell yet``."""
+    counts = Counter(each.row.shown_as for each in found)
+    order = ("different", "equivalent", "inconclusive")
+    kinds = [*(each for each in order if each in counts), *(each for each in counts if each not in order)]
+    return _listed([f"{counts[each]} {_said(each, counts[each])}" for each in kinds])
+
+
+def _said(kind: str, count: int) -> str:
+    one = "s" if count == 1 else ""
+    said = {
+        "different": f"differ{one}",
+        "equivalent": f"show{one} no difference",
+        "broke": "broke under the load",
+        "inconclusive": "is undecided" if count == 1 else "are undecided",
+        "hidden": "is hidden" if count == 1 else "are hidden",
+    }
+    return said.get(kind, verdict_words(kind))
+
+
+def _listed(items: Sequence[str]) -> str:
+    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)

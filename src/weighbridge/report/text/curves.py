@@ -1,0 +1,161 @@
+"""Curves in words, for the terminal, the page and the sentences on top."""
+
+from collections.abc import Sequence
+from textwrap import shorten
+
+from weighbridge.analysis.formatting import SPACE, cost_of, quantity
+from weighbridge.analysis.metric_names import metric_words
+from weighbridge.analysis.overload import without_figures
+from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.sweep import Broke, Curve, ErrorsFrom, LoadLevel, LoadSweep, Peak, WholeCost
+
+LONGEST = 160
+"""Letters of a reason in a sentence: each trial has the whole."""
+
+UNITS = {"rate": "requests/s"}
+"""Units of loads whose option's name is none: "400 connections", but "400 requests/s"."""
+
+
+def load_words(load: str) -> str:
+    """A load as the title of an axis: ``connections``; ``rate, requests/s``."""
+    words = load.replace("_", " ")
+    return f"{words}, {UNITS[load]}" if load in UNITS else words
+
+
+def level_number(level: LoadLevel) -> str:
+    """A level's number: ``2 000``, or with the unit it was written with."""
+    return f"{level.load:,.12g}".replace(",", SPACE) if _bare(level.text) else level.text
+
+
+def level_words(load: str, level: LoadLevel) -> str:
+    """A level with its unit: ``2 000 connections``."""
+    number = level_number(level)
+    if not _bare(level.text):
+        return f"{load} {number}"
+    words = load.replace("_", " ")
+    return f"{number}{SPACE}{UNITS.get(load, words.removesuffix('s') if level.load == 1 else words)}"
+
+
+def _bare(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def broke_words(load: str, broke: Sequence[tuple[LoadLevel, Broke]], where: str = "") -> str:
+    """``broke at 2 000 threads: too many connections (10 of 10 trials)``; of several levels, one after the other."""
+    begin = f"broke in {where} at" if where else "broke at"
+    if len(broke) == 1:
+        return f"{begin} {level_words(load, broke[0][0])}: {_why(broke[0][1])} ({_count(broke[0][1])})"
+    by_reason: dict[str, tuple[str, list[str]]] = {}
+    for level, each in broke:
+        _, places = by_reason.setdefault(without_figures(each.reason), (_why(each), []))
+        places.append(f"{level_words(load, level)} ({_count(each)})")
+    told = [f"{_listed(places)}: {reason}" for reason, places in by_reason.values()]
+    return f"{begin} {'; at '.join(told)}"
+
+
+def _listed(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _why(broke: Broke) -> str:
+    return shorten(broke.reason, LONGEST, placeholder=" …")
+
+
+def _count(broke: Broke) -> str:
+    return f"{broke.trials} of {broke.of} trials"
+
+
+def broke_sentences(analysis: Analysis) -> list[str]:
+    """Give where the load was more than environments bear: a sentence for those of which the same is to be said."""
+    found: dict[str, list[str]] = {}
+    seen: set[tuple[str, str]] = set()
+    for sweep in analysis.sweeps:
+        seen |= {(sweep.workload, level.level) for level in sweep.levels}
+        for name, broke in sweep.broke.items():
+            found.setdefault(broke_words(sweep.load, broke, sweep.title), []).append(name)
+    labels = {(trial.workload, trial.level): trial.label for trial in analysis.trials}
+    for (workload, level, name), each in analysis.broken.items():
+        if (workload, level) not in seen:
+            text = f"broke in {labels.get((workload, level), workload)}: {_why(each)} ({_count(each)})"
+            found.setdefault(text, []).append(name)
+    return [f"{', '.join(names)} {text}" for text, names in found.items()]
+
+
+def peak_words(load: str, peak: Peak, unit: str) -> str:
+    """``61 500 requests/s at 400 connections``."""
+    return f"{quantity(peak.value, unit)} at {level_words(load, peak.level)}"
+
+
+def next_broke(sweep: LoadSweep, environment: str, peak: Peak) -> Broke | None:
+    """How an environment broke at the level next above its peak; None where it did not, or there is none."""
+    above = next((level for level in sweep.levels if level.load > peak.level.load), None)
+    return next((each for level, each in sweep.broke.get(environment, ()) if level == above), None)
+
+
+def peak_doubt(load: str, peak: Peak, above: Broke | None = None) -> str:
+    """How sure a peak is: ``highest in 7 of 10 blocks, else at 200 or 800 connections; ...``.
+
+    `above`: how it broke at the next level (`next_broke`).
+    """
+    parts = []
+    if peak.of:
+        blocks = f"{peak.of} {'block' if peak.of == 1 else 'blocks'}"
+        told = f"highest in {peak.highest} of {blocks}{', else' if peak.others else ''}"
+        told = told if peak.highest else f"in none of {blocks}, which were highest"
+        parts.append(told + (f" at {_levels(load, peak.others)}" if peak.others else ""))
+    if peak.edge == "lowest":
+        parts.append("lowest level tested; the peak may be lower")
+    elif peak.edge and above is not None:
+        parts.append(f"highest level within its capacity{'' if above.always else ' in most trials'}")
+    elif peak.edge:
+        parts.append("highest level with values; the peak may be higher")
+    return "; ".join(parts)
+
+
+def _levels(load: str, levels: Sequence[LoadLevel]) -> str:
+    """``200 or 800 connections``; of more than three the range."""
+    last = level_words(load, levels[-1])
+    if len(levels) > 3:
+        return f"{level_number(levels[0])} to {last}"
+    return f"{', '.join(level_number(each) for each in levels[:-1])} or {last}" if len(levels) > 1 else last
+
+
+def errors_words(load: str, errors: ErrorsFrom) -> str:
+    """``errors from 500 connections (in 1 of 10 blocks; in most from 1 000 connections)``."""
+    text = f"errors from {level_words(load, errors.first)}"
+    if errors.most == errors.first:
+        return f"{text} (in {errors.blocks} of {errors.of} blocks)"
+    most = f"; in most from {level_words(load, errors.most)}" if errors.most else ""
+    return f"{text} (in {errors.blocks} of {errors.of} blocks{most})"
+
+
+def peak_cost_words(whole: WholeCost) -> str:
+    """The ratio of peaks as a cost: ``27.4 % [25.9, 28.8]``; a dash where there is none."""
+    return cost_of(whole.peak_cost)
+
+
+def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
+    """A sentence for each environment: its peak and what that costs, where errors begin, where it broke."""
+    metric, found = sweep.throughput, []
+    curves: dict[str, Curve] = {each.environment: each for each in metric.curves} if metric else {}
+    whole = {each.environment: each for each in metric.whole} if metric else {}
+    for name in dict.fromkeys([*curves, *sweep.errors, *sweep.broke]):
+        parts, peak = [], curves[name].peak if name in curves else None
+        if metric is not None and peak is not None:
+            doubt = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak))
+            parts.append(f"peak {peak_words(sweep.load, peak, metric.unit)}{f' ({doubt})' if doubt else ''}")
+        if name in whole and whole[name].peak_cost is not None:
+            parts.append(f"the peak costs {peak_cost_words(whole[name])} against the peak of {baseline}")
+        if name in sweep.errors:
+            parts.append(errors_words(sweep.load, sweep.errors[name]))
+        if name in sweep.broke:
+            parts.append(broke_words(sweep.load, sweep.broke[name]))
+        if parts:
+            found.append(f"{name}: {'; '.join(parts)}")
+    return found
+
+
+def curve_title(sweep: LoadSweep) -> str:
+    """``web: requests over 6 levels of connections``."""
+    metric = f"{metric_words(sweep.headline.metric)} over " if sweep.headline else ""
+    return f"{sweep.title}: {metric}{len(sweep.levels)} levels of {sweep.load.replace('_', ' ')}"

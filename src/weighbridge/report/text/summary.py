@@ -1,0 +1,283 @@
+"""A run in sentences, as the top of the design has them. Shared by the terminal and the page."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from weighbridge.analysis.bottleneck import MEANING
+from weighbridge.analysis.few import FEW_BLOCKS
+from weighbridge.analysis.formatting import (
+    cost_text,
+    floor_text,
+    margin,
+    percent_range,
+    quantity,
+    share,
+    unsigned,
+)
+from weighbridge.analysis.remarks import CODES
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.trial_flags import without as without_kinds
+from weighbridge.model.flag import FlagCode, FlagKind
+from weighbridge.model.text import printable
+from weighbridge.report.text.curves import broke_sentences
+from weighbridge.report.text.effect import effect
+
+NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "broke", "failed", "selected", "errors", "trial",
+                          "confounder"}  # fmt: skip
+"""Codes of the remarks whose text begins with the environment that it is about."""
+
+ABOUT_COSTS = ("exploratory", "one-block", "difference", "holm", "noise", "identical", "target")
+"""Codes of the remarks that are about a cost: where there are too few blocks for one, nothing of it is said."""
+
+ENOUGH, LEAST = 10, 5e-5
+"""Blocks from which a session can be precise; the smallest noise floor that is said as a number."""
+
+MANY_LEVELS = 4
+"""Levels of one workload from which one row, or one sentence, speaks for all of them: a table has each."""
+
+TOO_FEW_BLOCKS = "too few blocks"
+
+NOTHING = "No trial has finished: there is nothing to compare yet."
+
+
+def count(blocks: int) -> str:
+    """Give a number of blocks: ``1 block``, ``10 blocks``."""
+    return "1 block" if blocks == 1 else f"{blocks} blocks"
+
+
+def change(report: MetricReport, row: Comparison, baseline: str) -> str:
+    """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``."""
+    found, what = effect(report, row), report.phrase
+    if found is None:
+        return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what} against {baseline}"
+    percent = row.cost is not None and row.cost.scale == "ratio"
+    if percent and found.worse and report.better == "higher":
+        return f"costs {found.amount} of {what} against {baseline}"
+    if found.word == "higher" and found.worse:
+        return f"adds {found.amount} to {what} against {baseline}"
+    return f"is {found.amount} {found.word} than {baseline} in {what}"
+
+
+def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
+    """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
+    end = f"({count(row.blocks)}) - {row.verdict_words}"
+    end += "".join(f"; {remark.text}" for remark in row.remarks if remark.code in ("packet-size", "durability"))
+    return f"{row.environment} {change(report, row, baseline)} {end}"
+
+
+def swept(analysis: Analysis) -> set[str]:
+    """Return the workloads with so many levels that one row, or one sentence, speaks for all of them."""
+    levels = Counter(report.workload for report in analysis.headlines)
+    return {workload for workload, count in levels.items() if count >= MANY_LEVELS}
+
+
+_Row = tuple[MetricReport, Comparison]
+
+
+def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
+    """Give (verdict, sentence) for the headline metrics: what differs one by one, what does not by environment.
+
+    What is not decided the matrix says.
+    Of a workload with many levels one sentence an environment. The verdict is "nothing" where the study has only its
+    baseline.
+    """
+    found: list[tuple[str, str]] = []
+    if analysis.native_only:
+        return [("nothing", f"only {analysis.baseline} was measured: there is nothing to compare")]
+    rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not (row.aa or row.few)]
+    many = swept(analysis)
+    different = [each for each in rows if each[1].verdict == "different"]
+    found += [("different", sentence(m, row, analysis.baseline)) for m, row in different if m.workload not in many]
+    found += [("different", text) for text in _over_levels(analysis, different, many)]
+    found += [("broke", text) for text in broke_sentences(analysis)]
+    for environment in analysis.environments:
+        same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
+        if same and analysis.equivalence is not None:
+            what, blocks = _what(analysis, same, many), _range([row for _, row in same])
+            text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
+            found.append(("equivalent", f"{text} in {what} ({blocks})"))
+    found += _hidden_sentences(analysis, rows, many)
+    few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
+    for environment in few if not analysis.few else ():
+        count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
+        found.append(("few", f"{environment}: fewer than {FEW_BLOCKS} blocks in {count}, too few to say"))
+    return found
+
+
+def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[tuple[str, str]]:
+    """What a limit hides in each environment, and once what that means."""
+    by_limit: dict[tuple[str, str], list[_Row]] = {}
+    for report, row in rows:
+        if row.hidden is not None:
+            by_limit.setdefault((row.environment, row.hidden.words), []).append((report, row))
+    found = [
+        f"{environment}: hidden in {_what(analysis, mine, many)}: {words} ({_range([row for _, row in mine])})"
+        for (environment, words), mine in by_limit.items()
+    ]
+    return [("hidden", text) for text in (*found, *([MEANING] if found else []))]
+
+
+def over_levels(report: MetricReport) -> str:
+    """Give a metric's name without its level: ``web requests/s``."""
+    return report.workload if report.name == report.workload else f"{report.workload} {report.name}"
+
+
+def _levels(analysis: Analysis, workload: str) -> int:
+    return sum(report.workload == workload for report in analysis.headlines)
+
+
+def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[str]:
+    """What differs in the workloads with many levels: the range of the typical costs, for each environment."""
+    found = []
+    by_arm: dict[tuple[str, str], list[_Row]] = {}
+    for report, row in rows:
+        if report.workload in many:
+            by_arm.setdefault((report.workload, row.environment), []).append((report, row))
+    for (workload, environment), mine in by_arm.items():
+        name = over_levels(mine[0][0])
+        for worse in (True, False):
+            rows_ = [each for each in mine if (found_ := effect(*each)) is not None and found_.worse is worse]
+            percents = [abs(row.cost.percent.estimate) for _, row in rows_ if row.cost and row.cost.percent]
+            first = effect(*rows_[0]) if rows_ else None
+            if first is None:
+                continue
+            spread = f"{percent_range(percents)} {first.word}" if percents else first.word
+            where = f"at {len(rows_)} of {_levels(analysis, workload)} levels"
+            end = f"{where} ({_range([row for _, row in rows_])}) - different"
+            found.append(f"{environment} is {spread} than {analysis.baseline} in {name} {end}")
+    return found
+
+
+def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> str:
+    """The metrics of some rows; of a workload with many levels only at how many of them."""
+    items = [report.phrase for report, _ in rows if report.workload not in many]
+    counts = Counter((m.workload, over_levels(m)) for m, _ in rows if m.workload in many)
+    for (workload, name), number in counts.items():
+        items.append(f"{name} at {number} of {_levels(analysis, workload)} levels")
+    return _listed(items)
+
+
+def disagreements(analysis: Analysis) -> list[str]:
+    """Give the comparisons whose mean cost is far from the typical one: a report leads with them."""
+    return [
+        f"{row.environment}, {report.phrase}: {remark.text}"
+        for report in analysis.metrics
+        for row in report.comparisons
+        for remark in row.remarks
+        if remark.code == "stalls" and not row.aa
+    ]
+
+
+def exploratory_sentence(analysis: Analysis) -> str:
+    """Say that every verdict is exploratory, or that there is none; empty where some comparison has ten blocks."""
+    if not analysis.exploratory:
+        return ""
+    low, high = (pick(row.blocks for row in analysis.compared) for pick in (min, max))
+    blocks = count(high) if low == high else f"{low} to {high} blocks"
+    if analysis.few:
+        few = "is too few" if blocks == "1 block" else "are too few"
+        return f"Quick test: {blocks} {few} for a verdict. {FEW_BLOCKS} give a first one, {ENOUGH} a reliable one."
+    return f"Only {blocks}: every verdict here is exploratory ({ENOUGH} are needed)"
+
+
+def imprecise(analysis: Analysis) -> bool:
+    """Whether the A/A arm holds, but the session has too few blocks, or too much noise for its margin."""
+    trust, wanted = analysis.trust, analysis.equivalence
+    noisy = trust.noise_floor is not None and wanted is not None and trust.noise_floor > wanted
+    return trust.trusted is True and (trust.blocks < ENOUGH or noisy)
+
+
+def trust_sentence(analysis: Analysis) -> str:
+    """Give noise floor and whether the session can be trusted; empty where there are too few blocks to ask."""
+    trust, wanted = analysis.trust, analysis.equivalence
+    floor = trust.noise_floor
+    largest = ""
+    if floor is not None and trust.largest_noise is not None and trust.largest_noise > floor:
+        largest = f", largest {share(trust.largest_noise)} in {trust.largest_noise_in}"
+    noise = f"noise floor {floor_text(floor)}{largest}"
+    if trust.trusted is False:
+        known = f" N{noise[1:]}." if floor is not None else ""
+        return f"UNTRUSTED: {trust.reason}. Do not rely on the costs of this session.{known}"
+    if trust.trusted is None:
+        return "" if analysis.few else f"Not checked: {trust.reason}."
+    if analysis.few:
+        return ""
+    control = f"the {analysis.baseline}-against-{analysis.baseline} control passed"
+    if not imprecise(analysis):
+        return f"Trusted: {control}; {noise}."
+    if floor is not None and floor >= LEAST and (wanted is None or floor > wanted):
+        beside = f"noise floor{largest}{'' if wanted is None else f'; the margin is {margin(wanted)}'}"
+        seen = f"differences below {unsigned(floor)} cannot be detected ({beside})"
+        return f"Not precise: {seen}. T{control[1:]}. {_advice(analysis)}"
+    limit = f"{count(trust.blocks)} are too few to be sure of that ({ENOUGH} are needed)"
+    return f"Not precise: {control}, but {limit}; {noise}."
+
+
+def _advice(analysis: Analysis) -> str:
+    """What would make a session more precise: where a hypervisor took CPU time in most trials, not blocks alone."""
+    stolen = sum(
+        any((flag.code, flag.where) == (FlagCode.STEAL, "") for flag in trial.flags) for trial in analysis.trials
+    )
+    if 2 * stolen <= len(analysis.trials):
+        return "More blocks would help."
+    polled = "" if analysis.polled else ", or idle CPUs that poll (cpu_idle),"
+    took = f"The hypervisor took CPU time in {stolen} of {len(analysis.trials)} trials"
+    return f"{took}: a quieter hour{polled} would help."
+
+
+def baseline_sentence(report: MetricReport, baseline: str) -> str:
+    """Give the baseline's absolute value and the metric's noise floor as one line."""
+    if report.aa is not None and report.aa.few:
+        return f"{baseline} {quantity(report.baseline_value, report.unit)}"
+    floor = f"noise floor {floor_text(report.noise_floor)}"
+    aa = report.aa
+    if report.noise_floor is None and aa is not None and aa.cost is not None and aa.cost.scale == "difference":
+        floor = f"A/A arm {cost_text(aa, report.unit)}"
+    return f"{baseline} {quantity(report.baseline_value, report.unit)}, {floor}"
+
+
+def failed_sentences(analysis: Analysis) -> list[str]:
+    """Give each failed trial with its reason."""
+    lines = []
+    for trial in analysis.failed:
+        again = f" (repetition {trial.attempt})" if trial.attempt else ""
+        why = f" - {trial.message}" if trial.message else ""
+        where = f"{trial.environment}, {trial.label}, block {trial.block}{again}"
+        lines.append(printable(f"trial {trial.id}: {where}: {trial.outcome}{why}"))
+    return lines
+
+
+def remark_lines(
+    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[FlagKind] = ()
+) -> list[str]:
+    """Give each remark about a metric once, with the environments that it is about unless it is about all.
+
+    What is in `seen` is left out; what is given is added: the metrics of one workload share most remarks.
+    Codes in `without` and flags of trials of these `kinds` are said elsewhere.
+    """
+    rows = [row for row in report.comparisons if not row.aa]
+    without = {*without, *ABOUT_COSTS} if rows and all(row.few for row in rows) else without
+    about: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for remark in (each for each in without_kinds(row.remarks, kinds) if each.code not in without):
+            text = CODES["difference"] if remark.code == "difference" else remark.text
+            about.setdefault((remark.code, text), []).append(row.environment)
+    lines = [
+        text if code in NAMES_ITS_ENVIRONMENT or len(names) == len(rows) else f"{', '.join(names)}: {text}"
+        for (code, text), names in about.items()
+    ]
+    fresh = [line for line in lines if line not in seen]
+    seen.update(fresh)
+    return fresh
+
+
+def _listed(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _range(rows: Sequence[Comparison]) -> str:
+    """How many blocks comparisons have, and whether they are exploratory."""
+    low, high = min(row.blocks for row in rows), max(row.blocks for row in rows)
+    few = [row.exploratory for row in rows if row.cost is not None]
+    words = ", exploratory" if few and all(few) else ", exploratory below 10" if any(few) else ""
+    return f"{count(high) if low == high else f'{low} to {high} blocks'}{words}"

@@ -1,0 +1,389 @@
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.remarks import CODES
+from weighbridge.analysis.verdicts import adjusted, excludes_no_cost, family_p_value
+from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.study import Repetitions
+from weighbridge.report.text.matrix import matrix
+from weighbridge.report.text.summary import (
+    disagreements,
+    exploratory_sentence,
+    imprecise,
+    trust_sentence,
+    verdict_sentences,
+)
+from weighbridge.statistics import compare
+from weighbridge.store.extensions import Extension
+from weighbridge.store.run import RunStore
+
+REDIS = [Workload("redis", [(REQUESTS, 50_000, 0.01)], (("clients", n),)) for n in ("50", "100")]
+
+
+def row(analysis, environment, metric=0):
+    return next(each for each in analysis.metrics[metric].comparisons if each.environment == environment)
+
+
+def codes(comparison):
+    return {remark.code for remark in comparison.remarks}
+
+
+def test_a_known_cost_is_found_in_ten_blocks(run):
+    analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}))
+    throughput = analysis.metrics[0]
+    assert throughput.headline and not analysis.metrics[1].headline
+    assert 8.4e9 < throughput.baseline_value < 8.9e9
+    bridge, host = row(analysis, "bridge"), row(analysis, "host")
+    assert bridge.verdict == "different" and bridge.adjusted_p < 0.05 and not bridge.cost.exploratory
+    assert bridge.cost.percent.low < 20 < bridge.cost.percent.high  # throughput divided by 1.25
+    latency = row(analysis, "bridge", 1).cost.percent
+    assert latency.low < 25 < latency.high  # lower is better: 25 % more
+    assert host.verdict == "equivalent"
+    assert analysis.trust.trusted is True and 0 < analysis.trust.noise_floor < 0.03
+    assert throughput.aa.environment == "native-again" and throughput.aa.adjusted_p is None
+
+
+def test_large_costs_are_different_however_many_comparisons_there_are(run):
+    """The exact p-value of ten blocks is at least 0.002: 60 of them could not pass Holm."""
+    cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.01)]) for n in range(20)]
+    analysis = analyse(run(costs={"a": 1.3, "b": 1.3, "c": 1.0}, workloads=cells))
+    verdicts = [r.verdict for m in analysis.metrics for r in m.comparisons if r.environment in "ab"]
+    assert len(verdicts) == 40 and set(verdicts) == {"different"}
+    assert "different" not in {r.verdict for m in analysis.metrics for r in m.comparisons if r.environment == "c"}
+
+
+def test_holm_takes_a_verdict_away_and_says_so(run):
+    noisy = [Workload(f"w{n}", [(REQUESTS, 1000, 0.02)]) for n in range(15)]
+    analysis = analyse(run(costs={"a": 1.02, "b": 1.0}, workloads=noisy))
+    lost = [r for m in analysis.metrics for r in m.comparisons if "holm" in codes(r)]
+    assert lost and all(r.cost.verdict == "different" and r.verdict == "inconclusive" for r in lost)
+
+
+def test_holm_skips_what_has_no_cost():
+    assert adjusted([0.01, None, 0.04]) == [0.02, None, 0.04]
+    constant = ([1.0, 2.0], [1.0, 2.0])
+    assert family_p_value(constant, compare(*constant, better="lower"), 1) == 1.0
+
+
+def test_a_bad_aa_arm_makes_the_session_untrusted(run):
+    analysis = analyse(run(costs={"host": 1.0}, aa_factor=1.08))
+    assert analysis.trust.trusted is False
+    assert trust_sentence(analysis).startswith("UNTRUSTED: the A/A arm shows a cost where there is none: tcp")
+
+
+def test_good_sessions_are_rarely_called_untrusted(run):
+    cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.02)]) for n in range(10)]
+    verdicts = [analyse(run(costs={}, workloads=cells, seed=seed)).trust.trusted for seed in range(20)]
+    assert verdicts.count(False) == 0
+
+
+def test_without_an_aa_arm_the_floor_is_not_known(run):
+    analysis = analyse(run(costs={"host": 1.0}, aa=False))
+    assert analysis.trust.trusted is None and analysis.trust.noise_floor is None
+    assert analysis.metrics[0].aa is None
+    assert "no A/A arm" in trust_sentence(analysis)
+
+
+def test_no_trial_at_all(run):
+    analysis = analyse(run(costs={"bridge": 1.25}, blocks=0))
+    assert analysis.metrics == () and analysis.trials == () and analysis.labels == ("tcp",)
+    assert analysis.trust.trusted is None
+
+
+def test_only_failed_trials(run):
+    failing = {(1, name): Outcome.PROGRAM_FAILED for name in ("native", "bridge", "native-again")}
+    analysis = analyse(run(costs={"bridge": 1.25}, blocks=1, failing=failing))
+    assert analysis.metrics == () and len(analysis.failed) == 3
+
+
+def test_one_block_gives_no_interval(run):
+    bridge = row(analyse(run(costs={"bridge": 1.25}, blocks=1)), "bridge")
+    assert bridge.blocks == 1 and bridge.verdict == "inconclusive" and "one-block" in codes(bridge)
+
+
+def test_six_blocks_are_exploratory_and_still_see_a_large_cost(run):
+    analysis = analyse(run(costs={"bridge": 1.5}, blocks=6))
+    bridge = row(analysis, "bridge")
+    assert "exploratory" in codes(bridge) and bridge.verdict == "different"
+    assert analysis.exploratory and not analysis.few and bridge.verdict_words == "different (exploratory)"
+    assert exploratory_sentence(analysis) == "Only 6 blocks: every verdict here is exploratory (10 are needed)"
+
+
+def test_below_five_blocks_values_are_shown_and_no_verdict(run):
+    analysis = analyse(run(costs={"bridge": 1.5}, blocks=4))
+    bridge = row(analysis, "bridge")
+    assert analysis.few and bridge.few and bridge.shown_as == "few" and bridge.verdict_words == "too few to say"
+    assert analysis.trust.noise_floor is None and len(analysis.block_values(analysis.metrics[0], "bridge")) == 4
+    assert trust_sentence(analysis) == "" and exploratory_sentence(analysis).startswith("Quick test: 4 blocks")
+    assert verdict_sentences(analysis) == [] and bridge.verdict == "different"  # as report --json has it
+
+
+def test_ten_blocks_are_not_exploratory(run):
+    analysis = analyse(run(costs={"bridge": 1.5}))
+    assert row(analysis, "bridge").verdict_words == "different" and exploratory_sentence(analysis) == ""
+
+
+def test_only_some_exploratory_verdicts_are_said_one_by_one(run):
+    analysis = analyse(run(costs={"a": 1.0, "b": 1.0}, failing={(4, "a"): Outcome.DEADLINE}))
+    assert exploratory_sentence(analysis) == "" and row(analysis, "a").verdict_words.endswith("(exploratory)")
+    lines = [line for _, line in verdict_sentences(analysis)]
+    assert any(line.startswith("a ") and line.endswith("(9 blocks, exploratory)") for line in lines)
+    assert any(line.startswith("b ") and line.endswith("(10 blocks)") for line in lines)
+
+
+@pytest.mark.parametrize(("blocks", "least"), [(2, 0.5), (3, 0.25), (10, 2**-9)])
+def test_identical_differences_get_the_sign_test(blocks, least):
+    """A latency in histogram steps of 8 us: 55 -> 63 in every block."""
+    sides = ([55.0] * blocks, [63.0] * blocks)
+    assert family_p_value(sides, compare(*sides, better="lower"), 1) == least
+    assert family_p_value(sides, compare(*sides, better="lower"), 8) == min(1, least / 0.7)
+    rounded = ([55.0 * n for n in range(1, blocks + 1)], [63.0 * n for n in range(1, blocks + 1)])
+    assert family_p_value(rounded, compare(*rounded, better="lower"), 1) == least
+    counts = ([0.0] * blocks, [8.0] * blocks)
+    assert family_p_value(counts, compare(*counts, better="lower"), 1) == least
+
+
+def test_differences_that_vary_have_no_floor():
+    sides = ([100.0, 101.0, 102.0], [200.0, 202.1, 203.9])
+    assert 0 < family_p_value(sides, compare(*sides, better="lower"), 1) < 0.001
+
+
+def test_three_identical_differences_are_never_different(run):
+    stepped = Workload("redis", [(LATENCY, 0.055, 0.0)])
+    bridge = row(analyse(run(costs={"bridge": 63 / 55}, workloads=[stepped], blocks=3)), "bridge")
+    assert excludes_no_cost(bridge.cost) and bridge.adjusted_p == 0.25
+    assert bridge.verdict == "inconclusive" and "holm" in codes(bridge)
+
+
+def test_a_cost_within_the_noise_floor_is_never_different(run):
+    analysis = analyse(run(costs={"small": 1.05, "large": 1.5}, aa_factor=1.08))
+    small, large = row(analysis, "small"), row(analysis, "large")
+    assert small.cost.verdict == "different" and small.adjusted_p < 0.05
+    assert small.verdict == "inconclusive" and "noise" in codes(small) and "holm" not in codes(small)
+    assert any(remark.text.startswith("no larger than this metric's noise floor of ±") for remark in small.remarks)
+    assert large.verdict == "different" and "noise" not in codes(large)
+
+
+def test_the_noise_floor_holds_for_differences_too(run):
+    share = Workload("cpu", [(LOSS, 50.0, 0.01)])
+    analysis = analyse(run(costs={"small": 1.05, "large": 1.5}, workloads=[share], aa_factor=1.08))
+    small = row(analysis, "small")
+    assert small.cost.scale == "difference" and excludes_no_cost(small.cost)
+    assert small.verdict == "inconclusive" and "noise" in codes(small)
+    assert row(analysis, "large").verdict == "different"
+
+
+def test_a_failing_arm_is_never_equivalent(run):
+    failing = {(block, "host"): Outcome.DEADLINE for block in (3, 7)}
+    analysis = analyse(run(costs={"host": 1.0, "bridge": 1.0}, blocks=14, failing=failing))
+    host, bridge = row(analysis, "host"), row(analysis, "bridge")
+    assert host.cost.equivalent and host.verdict == "inconclusive"
+    assert "host: the cost is that of the runs that succeeded" in [remark.text for remark in host.remarks]
+    assert bridge.verdict == "equivalent" and "selected" not in codes(bridge)
+
+
+def test_one_failure_in_ten_is_no_selection(run):
+    host = row(analyse(run(costs={"host": 1.0}, failing={(3, "host"): Outcome.DEADLINE})), "host")
+    assert host.verdict == "equivalent" and {"failed"} <= codes(host) and "selected" not in codes(host)
+
+
+def test_a_failing_baseline_counts_for_every_arm(run):
+    failing = {(block, "native"): Outcome.DEADLINE for block in (3, 7)}
+    host = row(analyse(run(costs={"host": 1.0}, blocks=14, failing=failing)), "host")
+    assert host.cost.equivalent and host.verdict == "inconclusive" and "selected" in codes(host)
+
+
+def test_medians_come_from_the_blocks_of_the_cost(run):
+    store = run(costs={"bridge": 1.25}, blocks=3, failing={(2, "bridge"): Outcome.DEADLINE})
+    bridge, report = row(analyse(store), "bridge"), analyse(store).metrics[0]
+    seen = {(v.block, v.environment): v.value for v in store.values() if v.metric == "throughput"}
+    assert bridge.baseline_value == pytest.approx((seen[1, "native"] + seen[3, "native"]) / 2)
+    assert bridge.value == pytest.approx((seen[1, "bridge"] + seen[3, "bridge"]) / 2)
+    assert report.baseline_value == sorted(seen[block, "native"] for block in (1, 2, 3))[1]
+
+
+def test_a_repetition_does_not_replace_a_good_attempt(run):
+    once = analyse(run(costs={"bridge": 1.25}, blocks=3)).metrics[0]
+    twice = analyse(run(costs={"bridge": 1.25}, blocks=3, again=(1, 2, 3))).metrics[0]
+    assert twice.baseline_value == once.baseline_value
+    assert [(r.value, r.baseline_value) for r in twice.comparisons] == [
+        (r.value, r.baseline_value) for r in once.comparisons
+    ]
+
+
+def test_a_session_that_sees_nothing_small_is_not_precise(run):
+    few = analyse(run(costs={"host": 1.0}, blocks=6))
+    assert few.trust.trusted is True and imprecise(few) and trust_sentence(few).startswith("Not precise: ")
+    noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])]))
+    assert noisy.trust.trusted is True and noisy.trust.noise_floor > 0.03
+    text = trust_sentence(noisy).replace("\u00a0", " ")
+    assert text.startswith("Not precise: differences below ") and "cannot be detected (noise floor" in text
+    assert text.endswith("the margin is ±3 %). The native-against-native control passed. More blocks would help.")
+    steal = (Flag(FlagCode.STEAL, figures={"share": 0.3}),)
+    stolen = replace(noisy, trials=tuple(replace(trial, flags=steal) for trial in noisy.trials))
+    assert "a quieter hour, or idle CPUs that poll (cpu_idle), would help" in trust_sentence(stolen)
+    assert "cpu_idle" not in trust_sentence(replace(stolen, polled=True))
+    away = tuple(replace(trial, flags=(replace(steal[0], where="host b"),)) for trial in noisy.trials)
+    assert trust_sentence(replace(noisy, trials=away)) == trust_sentence(noisy)
+
+
+def test_few_quiet_blocks_are_not_precise_either(run):
+    quiet = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.0)])], blocks=6))
+    assert quiet.trust.noise_floor < 1e-9 and quiet.trust.trusted is True
+    assert "6 blocks are too few to be sure of that (10 are needed)" in trust_sentence(quiet)
+    assert "below the metric's resolution" in trust_sentence(quiet)
+
+
+def test_a_precise_session_is_trusted(run):
+    analysis = analyse(run(costs={"host": 1.0}))
+    assert not imprecise(analysis) and trust_sentence(analysis).startswith("Trusted: ")
+    assert "the native-against-native control passed" in trust_sentence(analysis)
+
+
+def test_a_study_of_the_baseline_alone_compares_nothing(run):
+    analysis = analyse(run(costs={}))
+    assert verdict_sentences(analysis) == [("nothing", "only native was measured: there is nothing to compare")]
+
+
+def test_outliers_are_counted_in_words(run):
+    slow = {(3, "bridge"): 3.0}
+    one = row(analyse(run(costs={"bridge": 1.0}, blocks=12, slowed=slow)), "bridge", 1)
+    assert "bridge: 1 of 12 runs is an outlier (kept)" in [remark.text for remark in one.remarks]
+    two = row(analyse(run(costs={"bridge": 1.0}, blocks=12, slowed={**slow, (8, "bridge"): 4.0})), "bridge", 1)
+    assert "bridge: 2 of 12 runs are outliers (kept)" in [remark.text for remark in two.remarks]
+
+
+def test_failed_trials_leave_their_block_out_and_are_named(run):
+    analysis = analyse(run(costs={"bridge": 1.25}, failing={(4, "bridge"): Outcome.DEADLINE}))
+    bridge = row(analysis, "bridge")
+    assert bridge.blocks == 9 and {"failed", "incomplete", "exploratory"} <= codes(bridge)
+    assert analysis.failed[0].outcome == "deadline"
+
+
+def test_an_environment_that_always_fails_still_has_a_row(run):
+    failing = {(block, "qemu"): Outcome.SERVER_NOT_READY for block in range(1, 4)}
+    analysis = analyse(run(costs={"qemu": 1.0, "bridge": 1.2}, blocks=3, failing=failing))
+    qemu = row(analysis, "qemu")
+    assert qemu.cost is None and qemu.verdict == "inconclusive" and "no-blocks" in codes(qemu)
+    (shown,) = matrix(analysis).rows
+    assert [cell.shown_as for cell in shown.cells if cell.environment == "qemu"] == ["none"]
+
+
+def test_zero_among_the_values_gives_a_difference(run):
+    lossy = Workload("udp", [(LOSS, 0.05, 2.0), (THROUGHPUT, 1e7, 0.001)])
+    analysis = analyse(run(costs={"bridge": 1.0}, workloads=[lossy]))
+    bridge = row(analysis, "bridge")
+    assert bridge.cost.scale == "difference" and "difference" in codes(bridge)
+    assert analysis.metrics[0].noise_floor is None
+
+
+def test_swept_levels_are_compared_apart(run):
+    analysis = analyse(run(costs={"bridge": 1.25}, workloads=REDIS))
+    assert [m.label for m in analysis.metrics] == ["redis (clients=50)", "redis (clients=100)"]
+    assert all(m.headline for m in analysis.metrics)
+
+
+def test_adaptive_runs_use_the_wider_interval(run):
+    fixed = row(analyse(run(costs={"bridge": 1.25})), "bridge")
+    adaptive = row(analyse(run(costs={"bridge": 1.25}, repetitions=Repetitions(target="2%"))), "bridge")
+    assert adaptive.cost.high - adaptive.cost.low > fixed.cost.high - fixed.cost.low
+    assert "incomplete" not in codes(adaptive)
+
+
+def test_blocks_that_were_added_after_looking_are_a_further_look(run):
+    planned, store = run(costs={"bridge": 1.25}, blocks=20), run(costs={"bridge": 1.25}, blocks=20)
+    with RunStore(store.directory, writable=True) as kept:
+        kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
+        kept.set_info("extensions", json.dumps([asdict(Extension(10, 20, 10, 1e9))]))
+    with RunStore(store.directory) as kept:
+        before, after = analyse(planned), analyse(kept)
+    narrow, wide = row(before, "bridge"), row(after, "bridge")
+    assert wide.cost.high - wide.cost.low > narrow.cost.high - narrow.cost.low
+    assert wide.cost.p_value > narrow.cost.p_value and wide.adjusted_p > narrow.adjusted_p
+    assert "extended" in codes(wide) and "extended" not in codes(narrow) and "incomplete" not in codes(wide)
+    assert [each.code for each in after.confounders] == ["extended"] and before.confounders == ()
+
+
+def _steal(share: float) -> Flag:
+    return Flag(FlagCode.STEAL, figures={"share": share})
+
+
+def test_trial_flags_are_counted_beside_the_number(run):
+    flags = {
+        (1, "bridge"): (_steal(0.03),),
+        (2, "bridge"): (_steal(0.09), Flag(FlagCode.PROGRAM_ERRORS, figures={"count": 4})),
+        (3, "host"): (Flag(FlagCode.LOAD, figures={"load": 5.2}),),
+    }
+    bridge = row(analyse(run(costs={"bridge": 1.25, "host": 1.0}, flags=flags)), "bridge")
+    texts = [remark.text for remark in bridge.remarks]
+    assert any(
+        text.startswith("bridge: the hypervisor took 3.0 to 9.0 % of the CPU time")
+        and text.endswith("in 2 of 10 trials")
+        for text in texts
+    )
+    assert "errors" in codes(bridge)
+    assert not any("load" in text for text in texts)
+    assert codes(bridge) <= set(CODES)
+
+
+def test_confounders_are_found_per_role():
+    facts = [
+        ("userland", "digest", "abc", 0.0),
+        ("native/server", "version iperf3", "3.12", 0.0),
+        ("native/server", "packages", "a" * 64, 0.0),
+        ("native/client", "user", "root", 0.0),
+        ("docker/server", "version iperf3", "3.16", 0.0),
+        ("docker/server", "packages", "b" * 64, 0.0),
+        ("docker/client", "user", "root", 0.0),
+        ("docker/client", "not honoured: memory", "memory: swap is off", 0.0),
+        ("outside/client", "not honoured: pin", "no second CPU", 0.0),
+        ("host", "not honoured: nonsense", "x", 0.0),
+    ]
+    assert [each.text for each in confounders(facts, "native", ["native", "docker"])] == [
+        "docker: iperf3: 3.16, but 3.12 in native",
+        "docker: packages: not the same as in native",
+        "docker: not honoured: memory: swap is off",
+        "outside: not honoured: pin: no second CPU",
+    ]
+
+
+def test_a_confounder_stands_beside_its_environment_only(run):
+    facts = {"bridge/server": {"not honoured: pin": "no second CPU"}}
+    analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}, facts=facts))
+    assert "confounder" in codes(row(analysis, "bridge")) and "confounder" not in codes(row(analysis, "host"))
+
+
+def test_rare_stalls_are_said_first(run):
+    slowed = {(block, "bridge"): 3.0 for block in range(4, 31, 5)}
+    analysis = analyse(run(costs={"bridge": 1.0}, blocks=30, slowed=slowed))
+    latency = row(analysis, "bridge", 1)
+    assert latency.cost.percent.estimate < 10 and {"stalls", "outliers"} <= codes(latency)
+    assert latency.slow.slow == 6 and latency.slow.low < 0.2 < latency.slow.high
+    assert any(line.startswith("bridge, tcp p99 latency: the mean cost is ") for line in disagreements(analysis))
+
+
+def test_a_mean_that_may_be_the_typical_cost_is_no_stall(run):
+    slowed = {(3, "bridge"): 3.0, (8, "bridge"): 4.0}
+    analysis = analyse(run(costs={"bridge": 1.0}, slowed=slowed))
+    latency = row(analysis, "bridge", 1)
+    assert latency.cost.disagreement > 0.3
+    assert latency.cost.arithmetic.low < latency.cost.typical < latency.cost.arithmetic.high
+    assert "outliers" in codes(latency) and "stalls" not in codes(latency) and disagreements(analysis) == []
+
+
+def test_sentences_say_which_way(run):
+    both = Workload("app", [(LATENCY, 5, 0.01)])
+    analysis = analyse(run(costs={"slow": 1.5, "fast": 0.6, "same": 1.0}, workloads=[both, TCP]))
+    text = "\n".join(line for _, line in verdict_sentences(analysis)).replace("\u00a0", " ")
+    assert "slow adds " in text and "to app p99 latency against native (10 blocks) - different" in text
+    assert (
+        "fast is 40" in text and " lower than native in app p99 latency" in text and "-" not in text.split(" - ")[0]
+    )
+    assert "slow costs " in text and " faster than native in tcp throughput" in text
+    assert "same is equivalent to native within ±3 % in " in text

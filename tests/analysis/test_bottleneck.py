@@ -1,0 +1,157 @@
+"""A limit that both sides met hides a difference: never equivalent, in every output."""
+
+import json
+
+import polars
+import pytest
+
+from report.made_up_runs import LATENCY, REQUESTS, TCP, THROUGHPUT, Workload
+from report.test_html import page_of
+from report.test_terminal import shown
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.bottleneck import shared_limit
+from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.measurement import Metric
+from weighbridge.replication.comparison import replication
+from weighbridge.replication.export import replication_json
+from weighbridge.replication.published import published
+from weighbridge.report.export.csv import write_csv
+from weighbridge.report.export.json import report_json
+
+CABLE = Flag(FlagCode.CABLE, "host a", {"share": 0.99, "rate": 100e6})
+ASKED = Flag(FlagCode.ASKED_RATE, figures={"share": 1.0, "rate": 10.0}, text="Mbit/s")
+GENERATOR = Flag(FlagCode.GENERATOR, "client", {"share": 0.98})
+CPUS = Flag(FlagCode.CPUS, "server", {"share": 0.99})
+NONE = Flag(FlagCode.NO_BOTTLENECK)
+ARMS = ("native", "bridge", "native-again")
+CPU_COST = Metric("cpu_server_per_gbit", "s/Gbit", "lower")
+
+
+def flags(flag: Flag, blocks: int = 10, arms: tuple[str, ...] = ARMS) -> dict[tuple[int, str], tuple[Flag, ...]]:
+    return {(block, arm): (flag,) for block in range(1, blocks + 1) for arm in arms}
+
+
+def verdicts(store) -> dict[str, str]:
+    """The bridge's verdict by metric."""
+    return {
+        report.metric: row.verdict
+        for report in analyse(store).metrics
+        for row in report.comparisons
+        if row.environment == "bridge"
+    }
+
+
+def test_more_than_half_of_both_sides_have_to_have_met_it():
+    six, five = [CABLE] * 6 + [NONE] * 4, [CABLE] * 5 + [NONE] * 5
+    found = shared_limit(six, six, "ms")
+    assert found is not None and (found.kind, found.share, found.rate, found.unit) == ("cable", 0.99, 100e6, "bit/s")
+    assert (found.trials, found.of) == (12, 20)
+    assert shared_limit(six, five, "ms") is None and shared_limit(five, six, "ms") is None
+    assert shared_limit([], six, "ms") is None and shared_limit([None] * 3, [None] * 3, "ms") is None
+
+
+def test_limits_of_several_kinds_hide_a_difference_too():
+    found = shared_limit([CABLE] * 10, [GENERATOR] * 9 + [CABLE], "requests/s")
+    assert found is not None and (found.code, found.mixed, found.trials, found.of) == (CABLE.code, True, 20, 20)
+    half = [CABLE, GENERATOR] * 5
+    assert shared_limit(half, half, "requests/s") is not None and not shared_limit(half, [NONE] * 10, "requests/s")
+
+
+@pytest.mark.parametrize("unit", ["Mbit/s", "ms", "%", "count"])
+def test_what_shows_a_cost_hides_none(unit: str):
+    for code in (FlagCode.CPUS, FlagCode.CPU_QUOTA, FlagCode.DISK, FlagCode.NO_BOTTLENECK):
+        assert shared_limit([Flag(code)] * 10, [Flag(code)] * 10, unit) is None
+
+
+def test_a_rate_that_was_asked_for_hides_rates_only():
+    assert shared_limit([ASKED] * 10, [ASKED] * 10, "requests/s") is not None
+    for unit in ("ms", "us", "%", "count"):
+        assert shared_limit([ASKED] * 10, [ASKED] * 10, unit) is None
+
+
+@pytest.mark.parametrize("flag", [CABLE, GENERATOR])
+def test_what_would_be_equivalent_is_hidden(run, flag: Flag):
+    assert verdicts(run(costs={"bridge": 1.0}))["throughput"] == "equivalent"
+    assert verdicts(run(costs={"bridge": 1.0}, flags=flags(flag))) == {
+        "throughput": "hidden",
+        "p99 latency": "hidden",
+    }
+    one_side = flags(flag, arms=("native", "native-again"))
+    assert verdicts(run(costs={"bridge": 1.0}, flags=one_side))["throughput"] == "equivalent"
+    assert verdicts(run(costs={"bridge": 1.0}, flags=flags(CPUS)))["throughput"] == "equivalent"
+
+
+def test_what_would_be_inconclusive_is_hidden_and_a_difference_stays_one(run):
+    assert set(verdicts(run(costs={"bridge": 1.0}, blocks=2, flags=flags(CABLE, 2))).values()) == {"hidden"}
+    assert verdicts(run(costs={"bridge": 1.25}, flags=flags(CABLE)))["throughput"] == "different"
+
+
+def test_an_asked_rate_leaves_latency_alone(run):
+    web = Workload("web", [(REQUESTS, 500.0, 0.001), (LATENCY, 0.4, 0.001)])
+    found = verdicts(run(costs={"bridge": 1.0}, workloads=[web], flags=flags(ASKED)))
+    assert found == {"requests": "hidden", "p99 latency": "equivalent"}
+
+
+def test_resource_use_is_never_hidden(run):
+    metered = Workload("tcp", [*TCP.metrics, (CPU_COST, 0.5, 0.001)])
+    found = verdicts(run(costs={"bridge": 1.0}, workloads=[metered], flags=flags(CABLE)))
+    assert found["throughput"] == "hidden" and found["cpu_server_per_gbit"] == "equivalent"
+
+
+def test_noise_is_not_seen_behind_a_limit(run):
+    free = Workload("free", [(LATENCY, 1.0, 0.05)])
+    both = [free, Workload("full", [(THROUGHPUT, 95e6, 1e-6)])]
+    store = run(costs={"bridge": 1.0}, workloads=both, flags=flags(CABLE))
+    assert analyse(store).trust.noise_floor is None
+    assert analyse(run(costs={"bridge": 1.0}, workloads=both)).trust.noise_floor is not None
+
+
+def test_every_output_says_so(run, tmp_path):
+    store = run(
+        costs={"bridge": 1.0, "host": 1.0},
+        flags=flags(CABLE, arms=(*ARMS, "host")),
+        ladder=["native", "host", "bridge"],
+    )
+    words = "hidden: both limited by the cable (99 % of 100 Mbit/s)"
+    (row,) = [r for r in analyse(store).metrics[0].comparisons if r.environment == "bridge"]
+    assert " ".join(row.verdict_words.split()) == words
+    document = report_json(store)
+    costs = {(cost["environment"], cost["metric"]): cost for cost in document["costs"]}
+    assert costs["bridge", "throughput"]["verdict"] == "hidden"
+    assert costs["bridge", "throughput"]["hidden"] == {
+        "by": "cable", "share": 0.99, "rate": 100e6, "unit": "bit/s", "trials": 20, "of": 20,
+    }  # fmt: skip
+    assert {step["verdict"] for step in document["ladder"]} == {"hidden"}
+    assert {"environment": "bridge", "workload": "tcp", "level": {}, "trials": {"cable": 10}} in document[
+        "bottlenecks"
+    ]
+    assert json.loads(json.dumps(document)) == document
+    _, csv = write_csv(store, tmp_path / "csv")
+    table = polars.read_csv(csv)
+    assert set(table["verdict"]) == {"hidden"} and set(table["hidden_by"]) == {"cable"}
+    text = " ".join(shown(store, width=200).split())
+    assert "limited by the cable (99 % of 100 Mbit/s)" in text and "adds no delay" in text
+    assert "limited by the cable (99 % of 100 Mbit/s)" in " ".join(page_of(store).text.split())
+
+
+def test_a_different_cost_carries_no_hidden_object(run):
+    document = report_json(run(costs={"bridge": 1.25}, flags=flags(CABLE)))
+    (cost,) = [c for c in document["costs"] if (c["environment"], c["metric"]) == ("bridge", "throughput")]
+    assert cost["verdict"] == "different" and cost["hidden"] is None
+
+
+def test_a_replicated_row_is_neither_agreement_nor_disagreement(run):
+    """Published as 3.5 % slower, here equal because the cable was full: without the flags that is a disagreement."""
+    latency = Workload("latency", [(Metric("one_way_latency", "ms", "lower"), 0.05, 0.002)])
+    arms = ("native", "docker-host", "native-again")
+
+    def compared(full):
+        store = run(costs={"docker-host": 1.0}, workloads=[latency], study="docker-networks", flags=full)
+        return replication(analyse(store), published("docker-networks"))
+
+    without, found = compared({}), compared(flags(CABLE, arms=arms))
+    assert (without.counts["disagrees"], without.counts["hidden"]) == (1, 0)
+    assert (found.counts["disagrees"], found.counts["agrees"], found.counts["hidden"]) == (0, 0, 1)
+    assert dict(found.summary)["docker-host"].count("hidden 1") == 1
+    (row,) = [row for row in replication_json(found)["rows"] if row["direction"] == "hidden"]
+    assert row["measured"]["verdict"] == "hidden" and row["measured"]["hidden"]["by"] == "cable"

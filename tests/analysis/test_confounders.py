@@ -1,0 +1,176 @@
+"""What differs besides the isolation, what the calibration says of a run, flags in words, readings, names."""
+
+from dataclasses import replace
+
+from report.made_up_runs import LATENCY, TCP, Workload
+from report.test_html import page_of
+from report.test_terminal import shown
+from weighbridge.analysis import trial_flags
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.confounders import NOT_POLLED, NOT_THIS_PATH, calibrated, confounders
+from weighbridge.analysis.metric_names import metric_words, titled
+from weighbridge.analysis.readings import Readings
+from weighbridge.meters import host
+from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
+from weighbridge.model.measurement import Metric
+from weighbridge.report.export.json import report_json
+
+SIZES = {"native/udp": "1468 B", "overlay/udp": "1418 B", "native/rr": "1468 B", "overlay/rr": "1468 B (probed)"}
+
+
+def sizes(found=None):
+    return [("packet sizes", key, value, 0.0) for key, value in (found or SIZES).items()]
+
+
+def test_other_packet_sizes_are_a_confounder(run):
+    (only,) = confounders(sizes(), "native", ["native", "overlay"])
+    assert str(only) == "packet-size: overlay: packets of 1418 B, but 1468 B in native (udp)"
+    store = run(costs={"overlay": 1.3}, facts={"packet sizes": {"native/tcp": "1468 B", "overlay/tcp": "1418 B"}})
+    page = page_of(store)
+    assert "Nothing is known to differ" not in page.text and "packets of 1418 B, but 1468 B in native" in page.text
+
+
+def test_options_of_its_own_are_a_confounder():
+    text = """
+environments:
+  native: {kind: native}
+  overlay: {kind: docker, workloads: {udp: {packet_size: 1418B}, web: {threads: 2}}}
+"""
+    found = [each.text for each in confounders(sizes(), "native", ["native", "overlay"], text)]
+    assert found[0] == "overlay: options of its own in web (threads: 2)" and len(found) == 2
+    for broken in (
+        "workloads: [",
+        "workloads",
+        "environments: 3 # workloads",
+        "environments: {overlay: {workloads: 3}}",
+    ):
+        assert confounders([], "native", ["native", "overlay"], broken) == ()
+
+
+def test_the_calibration_is_said_once_and_only_of_one_host():
+    again = [("calibration", "smallest visible cost, tcp", value, 0.0) for value in ("1 %", "2 %")]
+    assert calibrated(again) == ("smallest visible cost, tcp 2 %",)
+    assert calibrated([*again, ("host a", "kind", "testbed: on this machine", 0.0)]) == (NOT_THIS_PATH,)
+    assert calibrated([*again, ("host a", "kind", "ssh: user@b", 0.0)]) == (NOT_THIS_PATH,)
+    polled = ("host", IDLE_CPUS, POLL, 0.0)
+    assert calibrated([*again, polled]) == (NOT_POLLED,) and calibrated([polled]) == ()
+    assert calibrated([*again, ("host", IDLE_CPUS, HALT, 0.0)]) == ("smallest visible cost, tcp 2 %",)
+    assert calibrated([*again, ("host", "kind", "x", 0.0)]) == ("smallest visible cost, tcp 2 %",)
+    assert calibrated([("host a", "kind", "testbed: on this machine", 0.0)]) == ()
+
+
+def test_flags_are_said_plainly_and_once(run):
+    assert trial_flags.FOREIGN == host.FOREIGN
+    flags = {(block, name): (Flag(FlagCode.OTHER_WORK, figures={"cpus": 0.8 + block / 100}),) for block in (1, 2)
+             for name in ("native", "bridge", "host", "native-again")}  # fmt: skip
+    store = run(costs={"bridge": 1.25, "host": 1.0}, flags=flags, blocks=2)
+    sentence = (
+        "in 8 of 8 trials other processes, the engine or the kernel used 0.81 to 0.82 CPUs (flagged above 0.75)"
+    )
+    assert shown(store, width=300).count(sentence) == 1 and shown(store, width=300).count("0.82 CPUs") == 1
+    assert page_of(store).text.count("0.82 CPUs (flagged") == 1 and "What the remarks mean" in page_of(store).text
+    some = run(costs={"bridge": 1.25, "host": 1.0}, flags={(1, "bridge"): (
+        Flag(FlagCode.GENERATOR_SATURATED), Flag(FlagCode.STEAL, figures={"share": 0.02}),
+    )})  # fmt: skip
+    text = shown(some, width=300)
+    assert (
+        "bridge: the load generator was the bottleneck (its CPU was saturated, or it was throttled) in 1 of 10 trials"
+        in text
+    )
+    assert "bridge: the hypervisor took 2.0 % of the CPU time" in text
+
+
+def test_filters_work_by_code(run, monkeypatch):
+    """Another wording changes no behaviour."""
+    monkeypatch.setitem(
+        trial_flags.WORDS, FlagCode.OTHER_WORK, replace(trial_flags.WORDS[FlagCode.OTHER_WORK], long="much: {}")
+    )
+    flags = {(block, name): (Flag(FlagCode.OTHER_WORK, figures={"cpus": 0.9}),) for block in (1, 2)
+             for name in ("native", "bridge", "host", "native-again")}  # fmt: skip
+    store = run(costs={"bridge": 1.25, "host": 1.0}, flags=flags, blocks=2)
+    assert shown(store, width=300).count("much: 0.90") == 1
+
+
+def test_every_flag_of_the_meters_has_words():
+    busy = {"steal_s": 3.0, "load1": 90.0, "busy_s": 60.0, "psi_memory_s": 5.0, "psi_io_s": 5.0}
+    told = [*host.host_flags(busy, [{"cpu_s": 1.0}], 10.0, 2)]
+    told += host.site_flags("client", {"throttled_s": 5.0, "cpu_s": 10.0}, 10.0)
+    told += host.site_flags("server", {"throttled_s": 5.0}, 10.0)
+    told += host.shared_flags({"client": {"cpu_s": 19.0}, "server": {"cpu_s": 1.0}}, 10.0, 2)
+    assert {each.code for each in told} < set(trial_flags.WORDS)
+    assert all("?" not in trial_flags.words(trial_flags.kind(each), [each]) for each in told)
+
+
+def test_every_code_has_words():
+    assert set(trial_flags.WORDS) == set(FlagCode) - {FlagCode.OTHER}
+
+
+def test_a_flag_beside_its_trial_and_for_machines():
+    far = Flag(FlagCode.STEAL, "host b", {"share": 0.031})
+    own = Flag("mine", figures={"x": 2.0}, text="as it said")
+    assert trial_flags.flags_text([far, own]) == "host b: steal 3.1 %; mine x=2 text=as it said"
+    assert trial_flags.stable_text([far, own]) == "steal where=host b share=0.031; mine x=2 text=as it said"
+    assert trial_flags.flag_text(Flag(FlagCode.THROTTLED, "server", {"share": 0.2})) == "server throttled 20 %"
+    assert trial_flags.flag_text(Flag(FlagCode.OTHER, text="errors")) == "errors"
+    assert trial_flags.words(trial_flags.kind(own), [own]) == "mine"
+
+
+def test_too_few_readings_say_what_to_change():
+    def advice(hz, seconds):
+        return Readings(hz, {1: seconds}).advice([1])
+
+    assert advice(1.0, 2.0).endswith("1 Hz (about 2 readings in each): raise meters: {hz: 3}")
+    assert advice(1.0, 5.0) == "" and Readings(1.0, {}).advice([]) == ""
+    assert advice(10.0, 0.2).endswith(": make the trials longer") and "hardly one reading" in advice(1.0, 0.0)
+
+
+def test_short_trials_are_remarked_on_host_wide_metrics(run):
+    metered = Workload("tcp", [*TCP.metrics, (Metric("cpu_usage", "%", "lower"), 40.0, 0.1)])
+    store = run(costs={"bridge": 1.2}, workloads=[metered], series=True, blocks=2)
+    coded = {
+        m.metric for m in analyse(store).metrics for row in m.comparisons for r in row.remarks if r.code == "readings"
+    }
+    assert coded == {"cpu_usage"} and "raise meters: {hz: 5}" in shown(store, width=200)
+
+
+def test_host_wide_metrics_are_compared_by_difference_alone(run):
+    metrics = [
+        (Metric(name, "MiB", "lower"), 40.0, 0.1) for name in ("memory_usage", "memory_client_beyond_baseline")
+    ]
+    metrics += [(Metric("cpu_usage", "%", "lower"), 40.0, 0.1)]
+    analysis = analyse(run(costs={"bridge": 1.2, "host": 1.0}, workloads=[Workload("tcp", [*TCP.metrics, *metrics])]))
+    used = [m for m in analysis.metrics if m.resource_use]
+    assert len(used) == 3 and {row.cost.scale for m in used for row in m.comparisons} == {"difference"}
+
+
+def test_one_block_is_one_story(run):
+    store = run(costs={"bridge": 1.0}, workloads=[Workload("tcp", [(LATENCY, 1.0, 0.0)])], blocks=1)
+    row = report_json(store)["costs"][0]
+    assert row["low"] is row["high"] is None and row["verdict"] == "inconclusive"
+    assert "too few to say" in shown(store)
+
+
+def test_the_same_twice_proves_no_equivalence(run):
+    """A clock of 1 us reads 9 us twice on both sides."""
+    verdicts = {}
+    for blocks in (2, 5, 6):
+        same = Workload("rr", [(LATENCY, 1.0, 0.0)])
+        (row,) = [
+            r
+            for r in analyse(run(costs={"b": 1.0}, workloads=[same], blocks=blocks)).metrics[0].comparisons
+            if not r.aa
+        ]
+        assert row.cost.low == row.cost.high or row.cost.high - row.cost.low < 1e-9
+        verdicts[blocks] = (row.verdict, "identical" in {r.code for r in row.remarks})
+    assert verdicts[2] == verdicts[5] == ("inconclusive", True) and verdicts[6] == ("equivalent", False)
+
+
+def test_names():
+    assert metric_words("one_way_latency") == "one way latency (derived: half of 1/rate)"
+    assert titled("latency (size=1)", "latency", "latency_mean", "us") == "latency (size=1) · mean"
+    assert titled("jitter", "jitter", "jitter", "ms") == "jitter"
+    assert titled("tcp", "tcp", "throughput", "bit/s") == "tcp · throughput"
+    assert titled("redis-set", "redis-set", "set_throughput", "requests/s") == "redis-set · requests/s"
+    assert titled("redis-set", "redis-set", "set_p99", "ms") == "redis-set · p99"
+    assert titled("memory", "memory", "memory_usage", "MiB") == "memory · memory usage"

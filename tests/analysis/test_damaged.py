@@ -1,0 +1,168 @@
+"""A damaged run is told in one sentence, by every command that reads runs: no traceback, no number of garbage."""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from report.made_up_runs import P99, REQUESTS, TCP, Recipe, Workload, make_run
+from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.levels import hosts_of
+from weighbridge.analysis.plan import meters_hz
+from weighbridge.cli import replicate
+from weighbridge.cli.app import app
+from weighbridge.errors import RunDirectoryError
+from weighbridge.store.run import DATABASE, RunStore
+
+WEB = [Workload("web", [(REQUESTS, 1000, 0.02), (P99, 3, 0.05)], (("connections", str(n)),)) for n in (50, 200, 500)]
+RECIPE = Recipe(
+    costs={"host": 1.02, "bridge": 1.25}, workloads=[TCP, *WEB], loads={"web": "connections"}, blocks=2,
+    ladder=["native", "host", "bridge"], histograms={"latency": 0.001}, series=True, study="docker-networks",
+    facts={"packet sizes": {"native/tcp": "1472 B", "bridge/tcp": "1418 B (probed)"}},
+)  # fmt: skip
+COMMANDS = {
+    "report": ["report"],
+    "json": ["report", "--json"],
+    "export": ["export", "--csv", "tables"],
+    "replicate": ["replicate", "--report"],
+}
+TEXTS = [None, "", "x", "null", "[1]", "[NaN]", "9" * 5000, "[" * 100_000, b"\xff\xfe"]
+NUMBERS = [None, "x", -1, 1e308, -1e308, 5e-324, float("inf"), 2**63 - 1, b"\xff"]
+REPETITIONS = [
+    "{'blocks': 'x'}",
+    '{"target": 0.1, "min": 9, "max": 9999999999}',
+    '{"target": "x"}',
+    '{"target": 0.1, "min": 9, "max": 5}',
+]
+DAMAGE = [
+    *(("run", f"value WHERE key = '{key}'", text) for key in ("loads", "ladder") for text in TEXTS),
+    *(("run", "value WHERE key = 'repetitions'", text) for text in (*TEXTS, *REPETITIONS)),
+    *(("run", "value WHERE key = 'equivalence'", text) for text in ("x", "nan", "inf")),
+    *(("run", "value WHERE key = 'created'", text) for text in ("x", "nan", "1e300")),
+    *(("environment", column, text) for column in ("options", "name", "aa_of") for text in ("[1]", "{", b"\xff\xfe")),
+    *(("cell", column, text) for column in ("options", "level") for text in TEXTS),
+    *(("trial", column, text) for column in ("flags", "level") for text in TEXTS),
+    *(("trial", column, "nobody") for column in ("outcome", "environment", "workload")),
+    *(("trial", column, number) for column in ("block", "started_at", "measured_s") for number in NUMBERS),
+    *(("measurement", "value", number) for number in NUMBERS if number not in (-1, 2**63 - 1)),
+    *(("measurement", "better", text) for text in ("", "x", None)),
+    *(("histogram", "encoded", text) for text in TEXTS),
+]
+"""Table, column (with a condition), and what is written there: a report cannot be made of any of it."""
+ODD = [
+    ("trial", "flags", '["steal 1e999 %", "load \\u001b[31m"]'),
+    ("trial", "message", "\x1b[31m"),
+    ("measurement", "value", 1e100),
+    ("fact", "value", "x" * 100_000),
+]
+"""What a report can be made of all the same."""
+STUDIES = [
+    "", "&a [*a]", "meters: {hz: x}", "meters: {hz: .nan}", "meters: {hz: 1e300}", "meters: [2]", "hosts: 1",
+    "environments: {bridge: 1}", "- x\n  - y: [", "\x01", "!!python/object:os.system {}", "a: " + "[" * 300,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose tables take anything."""
+    directory = tmp_path_factory.mktemp("whole") / "run"
+    make_run(directory, RECIPE).close()
+    database = sqlite3.connect(directory / DATABASE)
+    database.execute("PRAGMA journal_mode=DELETE")
+    database.execute("PRAGMA writable_schema=ON")
+    database.execute("UPDATE sqlite_master SET sql = replace(replace(sql, 'STRICT', ''), 'NOT NULL', '')")
+    database.commit()
+    database.close()
+    return directory
+
+
+@pytest.fixture
+def run(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of it, to be damaged."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(replicate, "_offers", lambda study: [])
+    shutil.copytree(whole, tmp_path / "run")
+    yield tmp_path / "run"
+
+
+def _execute(run: Path, *statements: str, value: object = None) -> None:
+    database = sqlite3.connect(run / DATABASE)
+    for statement in statements:
+        database.execute(statement, (value,) if "?" in statement else ())
+    database.commit()
+    database.close()
+
+
+def _write(run: Path, table: str, column: str, value: object) -> None:
+    name, _, condition = column.partition(" ")
+    new = "CAST(? AS TEXT)" if isinstance(value, bytes) else "?"
+    where = condition or f"WHERE rowid = (SELECT max(rowid) FROM {table})"
+    _execute(run, "PRAGMA foreign_keys=OFF", f"UPDATE {table} SET {name} = {new} {where}", value=value)
+
+
+def _ended(run: Path, command: str) -> BaseException | None:
+    return CliRunner().invoke(app, [*COMMANDS[command], str(run)]).exception
+
+
+def _is_told(ended: BaseException | None) -> None:
+    assert isinstance(ended, RunDirectoryError), repr(ended)
+    assert len(str(ended).splitlines()) == 1
+
+
+@pytest.mark.parametrize(("table", "column", "value"), DAMAGE)
+def test_a_damaged_cell_is_told(run: Path, table: str, column: str, value: object):
+    _write(run, table, column, value)
+    _is_told(_ended(run, "json"))
+
+
+def test_what_is_only_odd_is_reported(run: Path):
+    for table, column, value in ODD:
+        _write(run, table, column, value)
+    assert _ended(run, "json") is None
+    assert _ended(run, "export") is None
+
+
+@pytest.mark.parametrize("text", STUDIES)
+def test_whatever_the_study_of_a_run_says_it_is_read(run: Path, text: str):
+    _write(run, "run", "value WHERE key = 'study_text'", text)
+    with RunStore(run) as store:
+        assert meters_hz(store) == 1.0
+        assert hosts_of(store) == ()
+        assert confounders(store.facts(), "native", ("native", "host", "bridge"), store.info()["study_text"])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "PRAGMA user_version=-5",
+        "PRAGMA user_version=0",
+        "PRAGMA user_version=4",
+        "DROP TABLE cell",
+        "DELETE FROM environment",
+        "DELETE FROM cell",
+        "UPDATE measurement SET value = 1e308",
+        "ALTER TABLE trial RENAME COLUMN flags TO other",
+    ],
+)
+def test_every_command_tells_of_damage(run: Path, command: str, damage: str):
+    _execute(run, "PRAGMA foreign_keys=OFF", damage)
+    _is_told(_ended(run, command))
+
+
+@pytest.mark.parametrize("column", ["argv", "returncode", "stdout", "role"])
+def test_processes_that_are_garbage_are_told(run: Path, column: str):
+    _write(run, "process", column, b"\xff\xfe{")
+    with RunStore(run) as store, pytest.raises(RunDirectoryError):
+        store.processes()
+
+
+@pytest.mark.parametrize("column", ["at_s", "vals"])
+@pytest.mark.parametrize("value", ["x", "[1]", "[null]", "[NaN]", "{}"])
+def test_readings_that_are_garbage_are_told(run: Path, column: str, value: str):
+    _write(run, "series", column, value)
+    with RunStore(run) as store, pytest.raises(RunDirectoryError):
+        store.series()

@@ -1,0 +1,60 @@
+"""What a power cut leaves is beside what it costs: two that keep less and more are never equivalent."""
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.durability import MEANING, durability_lines
+from weighbridge.report.html import write_html
+
+
+@pytest.fixture
+def page(run, tmp_path):
+    """The analysis and the page of a run with two equal environments that keep what they are given like this."""
+
+    def made(native: str, host: str):
+        places = {"native/tcp": native, "native-again/tcp": native, "host/tcp": host}
+        facts = {"durability": {place: kind for place, kind in places.items() if kind}}
+        store = run(costs={"host": 1.0}, facts=facts)
+        analysis = analyse(store)
+        return analysis, write_html(store, tmp_path / "report.html", analysis).read_text()
+
+    return made
+
+
+@pytest.mark.parametrize("kind", ["synchronous", "asynchronous", "none", ""])
+def test_two_that_keep_alike_are_equivalent_and_labelled(page, kind: str):
+    analysis, html = page(kind, kind)
+    row = analysis.metrics[0].comparisons[0]
+    assert row.verdict == "equivalent" and not any(remark.code == "durability" for remark in row.remarks)
+    assert (MEANING.get(kind, "acknowledged") in html.split("How to read this")[0]) is bool(kind)
+    assert set(analysis.durability) == ({"tcp"} if kind else set())
+
+
+@pytest.mark.parametrize(
+    ("native", "host"), [("synchronous", "asynchronous"), ("none", "asynchronous"), ("", "asynchronous")]
+)
+def test_two_that_do_not_keep_alike_are_never_equivalent(page, native: str, host: str):
+    analysis, html = page(native, host)
+    row, aa = analysis.metrics[0].comparisons
+    told = f"durability {host}, but {native or 'unknown'} in native"
+    assert row.cost.equivalent and row.verdict == "inconclusive"
+    assert aa.verdict == "equivalent" and [r.text for r in row.remarks if r.code == "durability"] == [told]
+    assert [remark.text for remark in analysis.confounders] == [f"host: {told} (tcp)"] and told in html
+
+
+def test_a_line_names_the_environments_where_they_differ():
+    assert durability_lines({"a/kv": "none", "b/kv": "none", "a/db": "synchronous", "b/db": "asynchronous"}) == {
+        "kv": "acknowledged writes are in memory only",
+        "db": "acknowledged writes are on the disk in a; a power cut loses the last acknowledged writes in b",
+    }
+
+
+def test_what_keeps_nothing_has_no_durability():
+    kinds = {kind: each.durability(each.options()) for kind, each in registry.workloads().items()}
+    assert {kind: found for kind, found in kinds.items() if found} == {
+        "mysql-oltp": "synchronous",
+        "redis-benchmark": "none",
+    }
+    redis = registry.workloads()["redis-benchmark"]
+    assert redis.durability(redis.options(appendonly="always")) == "synchronous"

@@ -1,0 +1,95 @@
+import math
+
+import pytest
+
+from weighbridge.analysis.formatting import (
+    cost_text,
+    difference_interval,
+    floor_text,
+    percent_interval,
+    percent_text,
+    plain,
+    quantities,
+    quantity,
+    share,
+)
+from weighbridge.analysis.results import Comparison
+from weighbridge.statistics import Interval, compare
+
+
+def spaced(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (8.662e9, "bit/s", "8 662 Mbit/s"),
+        (8662.0, "Mbit/s", "8 662 Mbit/s"),
+        (40e9, "bit/s", "40.0 Gbit/s"),
+        (12e-6, "s", "12.0 µs"),
+        (0.5, "ms", "500 µs"),
+        (250.0, "us", "250 µs"),
+        (123456.0, "requests/s", "123 500 requests/s"),
+        (0.0, "%", "0 %"),
+        (0.0123, "%", "0.0123 %"),
+        (None, "s", "–"),
+    ],
+)
+def test_quantities_are_readable(value, unit, expected):
+    assert spaced(quantity(value, unit)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.0, "0"), (1.0, "1.00"), (999.6, "1 000"), (12345678.0, "12 350 000"), (1e-9, "1.00e-09"), (math.inf, "∞")],
+)
+def test_three_to_four_significant_digits(value, expected):
+    assert spaced(plain(value)) == expected
+
+
+def test_costs_in_percent():
+    assert spaced(percent_interval(Interval(27.43, 25.91, 28.78))) == "27.4 % [25.9, 28.8]"
+    assert spaced(percent_interval(Interval(-0.02, -0.41, 0.3))) == "0.0 % [-0.4, 0.3]"
+    assert spaced(percent_interval(Interval(12.0, -math.inf, 100.0))) == "12.0 % [-∞, 100.0]"
+
+
+def test_differences_of_percentages_are_points():
+    assert spaced(difference_interval(Interval(0.12, 0.10, 0.15), "%")) == "+0.120 points [0.100, 0.150]"
+    assert spaced(difference_interval(Interval(0.0, 0.0, 0.0), "s")) == "0.000 s [0.000, 0.000]"
+    assert spaced(difference_interval(Interval(2.0, -math.inf, math.inf), "segments")) == "+2.000 segments"
+    assert spaced(difference_interval(Interval(12.0, 8.0, 15.0), "count")) == "+12.0 [8.0, 15.0]"
+
+
+def shown(baseline, other, unit="s"):
+    cost = compare(baseline, other, better="lower")
+    return spaced(cost_text(Comparison("bridge", False, cost, None, None, None, None, "inconclusive", ()), unit))
+
+
+def test_below_five_blocks_there_is_no_cost():
+    assert shown([100.0], [127.0]) == shown([100.0] * 4, [126.0, 127.0, 128.0, 129.0]) == "too few to say"
+    assert shown([100.0] * 5, [126.0, 127.0, 127.0, 127.0, 128.0]).startswith("27.0 % [")
+    assert shown([0.0] * 4, [1.0] * 4, "ms") == "too few to say"
+    assert shown([0.0] * 5, [1.0, 2.0, 1.5, 1.4, 1.6], "ms").startswith("+1.50 ms [")
+
+
+def test_several_values_have_one_unit():
+    assert spaced(quantities((5.05e-6, 2.23e-5), "s")) == "5.05, 22.3 µs" and quantities((), "s") == "–"
+    assert spaced(quantities((0.0, 12.0), "count")) == "0, 12.0" and spaced(quantity(2140.0, "1/s")) == "2 140 /s"
+
+
+@pytest.mark.parametrize(("high", "end"), [(1026.0, "1 026]"), (1e9, ">9 999]"), (math.inf, "∞]")])
+def test_limits_that_are_far_out_are_said_to_be(high, end):
+    assert spaced(percent_text(Interval(27.0, 20.0, high), 5)).endswith(end)
+
+
+def test_noise_floors():
+    assert floor_text(0.0) == floor_text(0.00004) == "below the metric's resolution"
+    assert spaced(floor_text(0.00006)) == "±0.01 %" and floor_text(None) == "not known"
+
+
+def test_shares():
+    assert spaced(share(0.0112)) == "±1.1 %"
+    assert share(None) == "not known"
+    assert spaced(share(99.99)) == "±9 999 %" and spaced(share(1215840.59)) == ">9 999 %"
+    assert spaced(share(math.inf)) == "±∞ %"

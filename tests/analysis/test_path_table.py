@@ -1,0 +1,72 @@
+"""What changes on the path: paths beside the figures of the trials, for the clients in each place."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from weighbridge.analysis.path_table import path_tables
+from weighbridge.analysis.paths import Paths
+from weighbridge.model.path import Interface, NetworkPath
+from weighbridge.report.sections.paths import path_sections
+from weighbridge.report.terminal_paths import path_parts
+
+LO = Interface(place="host here", name="lo", kind="loopback", mtu=65536)
+VETH = Interface(place="host here", name="veth1", kind="veth", mtu=1500)
+LOOPBACK = NetworkPath(transport="tcp", interfaces=(LO,), mss=65483, rules=0, hooks=())
+PORT = NetworkPath(
+    transport="tcp",
+    interfaces=(VETH,),
+    mss=1448,
+    translation="destination",
+    routers=1,
+    rules=3,
+    hooks=("nat OUTPUT",),
+)
+
+
+def report(metric: str, unit: str, level: str, values: dict[str, float]) -> Any:
+    rows = [SimpleNamespace(environment=name, value=value) for name, value in values.items() if name != "native"]
+    return SimpleNamespace(
+        workload="tcp", level=level, metric=metric, unit=unit, baseline_value=values["native"], comparisons=rows
+    )
+
+
+def analysis(*clients: str) -> Any:
+    """Two environments for the clients of each host; ``port`` is measured with those of the first alone."""
+    reports = {}
+    for number, client in enumerate(clients):
+        level = f'{{"client": "{client}"}}'
+        values = {"native": 1.0 + number} | ({"port": 2.0} if not number else {})
+        reports[f"tcp (client={client})"] = (
+            report("throughput", "Mbit/s", level, values), report("cpu_all_per_gbit", "s/Gbit", level, values),
+            report("softirq_share", "%", level, values),
+        )  # fmt: skip
+    reports["cpu"] = (SimpleNamespace(workload="cpu", level="{}", metric="events", comparisons=()),)
+    known = {(name, client): path for client in clients for name, path in (("native", LOOPBACK), ("port", PORT))}
+    return SimpleNamespace(
+        labels=tuple(reports), of=lambda label: reports[label], paths=Paths(known, frozenset({"tcp"})),
+        baseline="native", environments=("native", "port", "native-again"), aa_arm="native-again",
+    )  # fmt: skip
+
+
+def test_each_place_has_a_table_of_the_environments_that_are_measured_there():
+    here, elsewhere = path_tables(analysis("here", "elsewhere"))
+    assert (here.client, elsewhere.client) == ("here", "elsewhere")
+    assert [row.environment for row in here.rows] == ["native", "port"]
+    assert [row.environment for row in elsewhere.rows] == ["native"]
+    assert here.metrics == (("softirq_share", "%"), ("cpu_all_per_gbit", "s/Gbit"))
+    assert [row.figures for row in here.rows] == [(1.0, 1.0), (2.0, 2.0)]
+
+
+def test_one_place_has_no_name_and_no_path_has_no_table():
+    (table,) = path_tables(analysis("here"))
+    assert table.client == ""
+    without = analysis("here")
+    without.paths = Paths()
+    assert path_tables(without) == () and path_sections(without) == [] and list(path_parts(without)) == []
+
+
+def test_the_page_has_the_mechanism_beside_the_figures():
+    section, _ = path_sections(analysis("here", "elsewhere"))
+    native, port = section["rows"]
+    assert len(section["heads"]) == len(native) == len(port)
+    assert port[1:6] == ["host: veth", "1500 / 1448", "DNAT", "1", "3 (OUTPUT)"]

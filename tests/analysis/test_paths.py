@@ -1,0 +1,69 @@
+"""The network paths of a run: what differs besides the isolation, and what is not known."""
+
+import pytest
+
+from weighbridge.analysis.paths import Paths, interfaces, paths_of, words
+from weighbridge.model.path import Interface, NetworkPath
+
+LO = Interface(place="host a", name="lo", kind="loopback", mtu=65536)
+VETH = Interface(place="host a", name="veth1", kind="veth", mtu=1500)
+ETH0 = Interface(place="server", name="eth0", kind="veth", mtu=1500)
+LOOPBACK = NetworkPath(transport="tcp", interfaces=(LO,), mss=65483)
+BRIDGE = NetworkPath(transport="tcp", interfaces=(VETH, ETH0), mss=1448, translation="none")
+PORT = BRIDGE.model_copy(update={"translation": "destination", "rules": 4})
+
+
+def known(**paths: NetworkPath) -> Paths:
+    return Paths({(name, "a"): path for name, path in paths.items()}, frozenset({"tcp"}))
+
+
+def facts(**paths: NetworkPath) -> list[tuple[str, str, str, float]]:
+    return [("path", f"{name}@a", path.model_dump_json(), 0.0) for name, path in paths.items()]
+
+
+def test_paths_are_read_back_as_they_were_kept():
+    assert paths_of(facts(native=LOOPBACK, bridge=BRIDGE), {"networked": '["tcp"]'}) == known(
+        native=LOOPBACK, bridge=BRIDGE
+    )
+
+
+@pytest.mark.parametrize("value", ["", "{}", "[1]", '{"transport": "ipx"}', "\x00"])
+def test_a_path_that_cannot_be_read_is_not_known(value: str):
+    assert paths_of([("path", "native@a", value, 0.0)], {"networked": '["tcp"]'}).known == {}
+
+
+def test_leaving_the_loopback_interface_is_a_difference_and_translation_is_the_isolation():
+    paths = known(native=LOOPBACK, bridge=BRIDGE, port=PORT)
+    assert (
+        paths.difference("tcp", "{}", "bridge", "native") == "MTU 1500, MSS 1448, but loopback, MSS 65483 in native"
+    )
+    assert paths.difference("tcp", "{}", "port", "bridge") == ""
+    assert paths.difference("cpu", "{}", "bridge", "native") == "", "it needs no network"
+
+
+def test_an_mss_of_a_loopback_connection_follows_its_window_and_is_no_difference():
+    paths = known(native=LOOPBACK, host=LOOPBACK.model_copy(update={"mss": 32768}))
+    assert paths.difference("tcp", "{}", "host", "native") == ""
+
+
+def test_a_smaller_packet_is_a_difference():
+    small = NetworkPath(transport="tcp", interfaces=(ETH0.model_copy(update={"mtu": 1450}),), mss=1398)
+    assert known(native=BRIDGE, overlay=small).difference("tcp", "{}", "overlay", "native")
+
+
+def test_a_comparison_without_a_path_is_none():
+    paths = known(native=LOOPBACK)
+    assert paths.missing("tcp", "{}", "native", "bridge")
+    assert not paths.missing("tcp", "{}", "native") and not paths.missing("cpu", "{}", "native", "bridge")
+    assert not Paths().missing("tcp", "{}", "native", "bridge"), "from before paths were recorded"
+
+
+def test_the_client_of_a_level():
+    paths = Paths({("native", "here"): LOOPBACK, ("native", "there"): BRIDGE}, frozenset({"tcp"}))
+    assert paths.of("native", '{"client": "there"}') == BRIDGE
+    assert paths.of("native", '{"client": "here", "clients": "3"}') == LOOPBACK
+
+
+def test_words():
+    assert words(LOOPBACK) == "loopback, MSS 65483"
+    assert interfaces(BRIDGE) == "host: veth; server: veth"

@@ -1,0 +1,240 @@
+import json
+
+import pytest
+
+from report.made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload
+from report.test_html import HOSTILE, check_links, page_of
+from report.test_terminal import shown
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.comparisons import comparison, grouped
+from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.latency import PERCENTS
+from weighbridge.analysis.plan import plan_of
+from weighbridge.analysis.resources import is_resource_use, negligible
+from weighbridge.analysis.usage import usage
+from weighbridge.analysis.verdicts import adjusted
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.measurement import Metric
+from weighbridge.report import charts
+from weighbridge.report.export.json import report_json
+from weighbridge.statistics import merge_histograms, percentile
+
+CPU = Metric("cpu_client_per_gbit", "s/Gbit", "lower")
+MEMORY = Metric("memory_server_beyond_baseline", "MiB", "lower")
+METERED = Workload("tcp", [(CPU, 0.4, 0.02), *TCP.metrics, (MEMORY, 3.0, 0.1)])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cpu_all_per_gbit", "context_switches_per_1000_transactions", "tcp_retransmits_per_gbit", "softirq_share",
+     "cpu_client_per_gbit", "cpu_server_per_1000_transactions", "cpu_client_per_1000_objects",
+     "memory_client_beyond_baseline", "cpu_usage", "memory_usage"],
+)  # fmt: skip
+def test_resource_use_is_told_by_its_name(name):
+    assert is_resource_use(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["throughput", "sender_cpu", "memory_bandwidth", "cpus", "latency_p99", "cpu_events", "retransmits"]
+)
+def test_what_workloads_measure_is_not_resource_use(name):
+    assert not is_resource_use(name)
+
+
+def test_resource_use_is_a_family_of_its_own(run):
+    noisy = [(REQUESTS, 1000.0, 0.02)]
+    many = [(Metric(f"cpu_client_per_{n}", "s", "lower"), 1.0, 0.02) for n in range(20)]
+    store = run(costs={"a": 1.02, "b": 1.0}, workloads=[Workload("w", [*noisy, *many])])
+    values, plan, analysis = grouped(store.values()), plan_of(store), analyse(store)
+    for resource in (False, True):
+        reports = [each for each in analysis.metrics if each.resource_use is resource]
+        keys = [(each.workload, each.level, each.metric) for each in reports]
+        raw = [comparison(values[key], plan, arm, "native")[1] for key in keys for arm in ("a", "b")]
+        got = [row.adjusted_p for each in reports for row in each.comparisons if not row.aa]
+        assert len(got) == (40 if resource else 2) and got == pytest.approx(adjusted(raw))
+
+
+ALL = Metric("cpu_all_per_gbit", "s/Gbit", "lower")
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"host": {"interrupt time": "accounted apart"}}, True),
+        ({"host": {"interrupt time": "unknown"}}, True),
+        ({"host": {"interrupt time": "charged to the interrupted task"}}, False),
+        ({"host": {"interrupt time": "charged to the interrupted task"},
+          "host b": {"interrupt time": "accounted apart"}}, True),
+        ({"host": {"kernel": "of an older run"}, "idle": {"interrupt time": "accounted apart"}}, False),
+    ],
+)  # fmt: skip
+def test_a_sites_own_cpu_time_may_leave_out_the_network_stack(run, facts, told):
+    workload = Workload("tcp", [*TCP.metrics, (ALL, 0.9, 0.02), (CPU, 0.4, 0.02), (MEMORY, 3.0, 0.1)])
+    analysis = analyse(run(costs={"bridge": 1.25}, workloads=[workload], facts=facts))
+    with_remark = {
+        report.metric
+        for report in analysis.metrics
+        if any(remark.code == "interrupt-time" for row in report.comparisons for remark in row.remarks)
+    }
+    assert with_remark == ({CPU.name} if told else set())
+
+
+def test_it_comes_last_and_is_never_the_headline(run):
+    analysis = analyse(run(costs={"bridge": 1.25}, workloads=[METERED]))
+    assert [m.metric for m in analysis.metrics] == [
+        "throughput", "p99 latency", "cpu_client_per_gbit", "memory_server_beyond_baseline"
+    ]  # fmt: skip
+    assert [m.headline for m in analysis.metrics] == [True, False, False, False]
+    assert analysis.metrics[3].comparisons[0].cost.scale == "difference"
+    assert analysis.metrics[2].comparisons[0].verdict == "different"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0002, "inconclusive"), (1.02, "different")])
+@pytest.mark.parametrize("name", ["memory_usage", "memory_server_beyond_baseline"])
+def test_less_than_one_mebibyte_is_no_difference(run, name, factor, verdict):
+    memory = Workload("w", [(Metric(name, "MiB", "lower"), 116.0, 1e-5)])
+    analysis = analyse(run(costs={"host": factor}, workloads=[memory]))
+    row = next(each for each in analysis.metrics[0].comparisons if each.environment == "host")
+    assert row.cost.low > 0 and row.verdict == verdict
+
+
+@pytest.mark.parametrize(("factor", "trusted"), [(1.0002, True), (1.02, False)])
+def test_nor_does_it_make_a_session_untrusted(run, factor, trusted):
+    memory = Workload("w", [(Metric("memory_usage", "MiB", "lower"), 116.0, 1e-5)])
+    assert analyse(run(costs={}, workloads=[memory], aa_factor=factor)).trust.trusted is trusted
+
+
+def test_only_memory_has_such_a_margin():
+    assert negligible("memory_usage", -0.9) and not negligible("memory_usage", 1.0)
+    assert not negligible("cpu_usage", 0.01) and not negligible("memory_bandwidth", 0.01)
+
+
+def test_a_bad_aa_arm_in_resource_use_alone_is_seen(run):
+    store = run(costs={}, workloads=[Workload("w", [(CPU, 1.0, 0.001)])], aa_factor=1.2)
+    assert analyse(store).trust.trusted is False
+
+
+def test_the_page_and_the_terminal_tell_it_apart(run):
+    store = run(costs={"bridge": 1.25}, workloads=[METERED])
+    page, text = page_of(store), shown(store, width=120, whole=True)
+    assert "resource use that differs" in page.text and "family of its own" in page.text
+    assert "CPU client per Gbit" in page.text and "tcp, resource use" in text and "s/Gbit" in text
+    check_links(page, store.directory)
+    flags = {cost["metric"]: cost["resource_use"] for cost in report_json(store)["costs"]}
+    assert flags["cpu_client_per_gbit"] is True and flags["throughput"] is False
+
+
+# -- packet sizes and hosts ------------------------------------------------------------------------
+
+
+def test_other_packet_sizes_are_said_beside_the_comparison(run):
+    sizes = {"native/tcp": "1468 B", "host/tcp": "1468 B (probed)", "overlay/tcp": "1418 B"}
+    analysis = analyse(run(costs={"host": 1.0, "overlay": 1.3}, facts={"packet sizes": sizes}))
+    for report in analysis.metrics:
+        told = {
+            row.environment: [r.text for r in row.remarks if r.code == "packet-size"] for row in report.comparisons
+        }
+        assert told == {
+            "host": [], "native-again": [], "overlay": ["measured with other packet sizes: 1418 B against 1468 B"]
+        }  # fmt: skip
+    store = run(costs={"overlay": 1.3}, facts={"packet sizes": sizes})
+    text = shown(store, width=200)
+    assert "different; measured with other packet sizes: 1418 B against 1468 B" in text
+
+
+def test_hosts_and_what_differs_between_them(run):
+    facts = {
+        "host a": {"kind": "testbed: on this machine", "kernel": "6.1"},
+        "host b": {"kind": "testbed: on this machine", "kernel": "6.6", "note": HOSTILE},
+        "host differences": {"clock": "the clock of b is 3.2 ms ahead of that of a", "kernel": "6.1 on a, 6.6 on b"},
+    }
+    store = run(costs={"host": 1.0}, facts=facts)
+    analysis, page = analyse(store), page_of(store)
+    assert "hosts: the clock of b is 3.2 ms ahead of that of a" in {each.text for each in analysis.confounders}
+    assert "The hosts" in page.text and page.text.count("testbed: on this machine") == 2 and HOSTILE in page.text
+    assert "host (this machine)" in page.text and "2 things differ besides" in page.text
+    assert not [r for m in analysis.metrics for row in m.comparisons for r in row.remarks if r.code == "confounder"]
+
+
+def test_the_latest_difference_counts():
+    facts = [("host differences", "clock", "1 ms", 1.0), ("host differences", "clock", "2 ms", 2.0)]
+    assert [each.text for each in confounders(facts, "native", ("native",))] == ["hosts: 2 ms"]
+
+
+# -- over time -------------------------------------------------------------------------------------
+
+
+def test_use_over_time_has_every_place_and_kind(run):
+    store = run(costs={"bridge": 1.5}, series=True, blocks=3)
+    drawn = usage(store, analyse(store))["tcp"]
+    assert {panel.place for panel in drawn.panels} == {"host a", "host b", "server"}
+    assert [(p.what, p.unit) for p in drawn.panels if p.place == "server"] == [
+        ("CPU, user", "CPUs"), ("CPU, system", "CPUs"), ("memory, used", "B"), ("network in", "B/s"),
+        ("network out", "B/s"),
+    ]  # fmt: skip
+    assert "host a CPU, steal" in drawn.idle and not any("idle" in panel.what for panel in drawn.panels)
+    user = drawn.panels[0]
+    assert list(user.curves) == ["native", "bridge", "native-again"]
+    assert all(p.low <= p.middle <= p.high for curve in user.curves.values() for p in curve)
+    assert user.curves["native"][0].middle == pytest.approx(0.6, rel=0.2)
+    network = next(panel for panel in drawn.panels if panel.what == "network in")
+    assert network.most > 1e9  # the busiest interface, not their sum or the loopback
+    json.dumps(charts.small_multiple(analyse(store), user).to_dict(), allow_nan=False)
+
+
+def test_a_run_without_readings_has_no_charts_of_them(run):
+    store = run(costs={"bridge": 1.5}, blocks=1)
+    assert usage(store, analyse(store)) == {}
+    assert "resource use" not in page_of(store).text.split("How to read this")[0]
+
+
+def test_the_page_draws_them_in_folds(run):
+    store = run(costs={"bridge": 1.5}, series=True, blocks=2)
+    page = page_of(store)
+    assert "Of several network interfaces the busiest" in page.text and "not drawn: host a CPU, steal" in page.text
+    specs = [json.loads(text) for attrs, text in page.scripts if attrs.get("type") == "application/json"]
+    assert len(specs) == 4 + 15 + 1  # no costs of two blocks; the last: the time of a block
+    assert (store.directory / "report.html").stat().st_size < 3_000_000
+
+
+# -- merged percentiles ----------------------------------------------------------------------------
+
+
+def test_percentiles_are_those_of_all_requests_and_never_averages(run):
+    from hdrh.histogram import HdrHistogram
+
+    store = run(costs={"bridge": 1.5}, histograms={"put_latency": 3e-4}, blocks=10)
+    (report,) = analyse(store).latencies
+    arms = {trial.id: trial.environment for trial in store.trials()}
+    mine = [HdrHistogram.decode(encoded) for trial, _, encoded in store.histograms() if arms[trial] == "bridge"]
+    whole = merge_histograms(mine)
+    bridge = next(row for row in report.rows if row.environment == "bridge")
+    assert bridge.percentiles == tuple(1e-9 * percentile(whole, percent) for percent in PERCENTS)
+    assert bridge.runs == 10 and bridge.requests == 20_000
+    median = bridge.costs[0].percent
+    assert median.low < 50 < median.high and bridge.costs[3] is None  # 2 of 2000 requests beyond p99.9
+    assert report.rows[0].environment == "native" and report.rows[0].costs == (None,) * 4
+    values = [seconds for _, seconds in bridge.curve]
+    assert values == sorted(values) and bridge.curve[-1][0] < 100
+    json.dumps(charts.percentile_curve(analyse(store), report).to_dict(), allow_nan=False)
+
+
+def test_percentiles_are_shown_everywhere(run):
+    store = run(costs={"bridge": 1.5}, histograms={"put_latency": 3e-4}, blocks=2)
+    page, text = page_of(store), shown(store, width=120)
+    assert "put latency: every request of every run" in page.text and "p99.9" in text
+    rows = report_json(store)["percentiles"]
+    assert rows[0]["environment"] == "native" and rows[0]["percentiles"]["99.9"]["typical"] is None
+    assert rows[1]["percentiles"]["50"]["value"] > rows[0]["percentiles"]["50"]["value"] > 0
+
+
+def test_a_histogram_that_cannot_be_read_is_one_sentence(run, monkeypatch):
+    store = run(costs={"bridge": 1.5}, blocks=1)
+    for broken in ("", "garbage", "HISTFAAAACF4nJNpmSzMwMDAxAABzFCaEUzOmNZg"):
+        monkeypatch.setattr(store, "histograms", lambda broken=broken: [(1, "put_latency", broken)])
+        with pytest.raises(RunDirectoryError, match="trial 1: the histogram of put_latency cannot be read"):
+            analyse(store)
+
+
+def test_throughput_has_no_percentiles(run):
+    assert analyse(run(costs={}, workloads=[Workload("w", [(THROUGHPUT, 1e9, 0.01)])])).latencies == ()

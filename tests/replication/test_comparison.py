@@ -1,0 +1,355 @@
+"""A run beside the published study: directions, the page, the table, the document."""
+
+import io
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from report.made_up_runs import Workload
+from report.test_html import HOSTILE, Page
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.results import Comparison
+from weighbridge.model.measurement import Metric
+from weighbridge.replication.comparison import Offer, direction, ratio_text, replication
+from weighbridge.replication.export import replication_json
+from weighbridge.replication.page import chart, print_replication, write_replication
+from weighbridge.replication.proof import PublishedRow
+from weighbridge.replication.published import Compared, Measured, published
+from weighbridge.replication.published_study import better_words, left_out, setup_rows
+from weighbridge.statistics import Cost, Interval
+
+COSTS = {
+    "docker-host": 1.0, "docker-bridge": 1.12, "docker-macvlan": 1.05, "docker-overlay": 0.8,
+    "docker-overlay-1468": 1.5,
+}  # fmt: skip
+LATENCY = Workload("latency", [(Metric("one_way_latency", "ms", "lower"), 0.05, 0.002)])
+DATAGRAM = Workload(
+    "datagram",
+    [(Metric("throughput", "MiB/s", "higher"), 80, 0.002), (Metric("error_rate", "%", "lower"), 2.0, 0.02)],
+)
+
+
+def a_run(run, **recipe):
+    return run(costs=COSTS, workloads=[LATENCY, DATAGRAM], study="docker-networks", **recipe)
+
+
+def found_in(store):
+    return replication(analyse(store), published("docker-networks"))
+
+
+def by_table(found):
+    return {table.compared.title.split(":")[0]: {row.name: row for row in table.rows} for table in found.tables}
+
+
+def test_directions_of_a_run(run):
+    latency = by_table(found_in(a_run(run)))["Table 8"]
+    assert latency["docker-bridge"].direction == "agrees"
+    assert latency["docker-overlay"].direction == "disagrees"  # published slower, here faster
+    assert latency["docker-macvlan"].direction == "published inconclusive"
+    assert latency["docker-host"].measured.verdict == "equivalent"
+    assert latency["docker-host"].direction == "disagrees"  # published as 3.5 % slower, here within 3 %
+    throughput = by_table(found_in(a_run(run)))["Table 9"]
+    assert throughput["docker-host"].direction == "agrees"  # both equivalent
+
+
+def test_fragmentation_has_an_environment_of_its_own(run):
+    tables = by_table(found_in(a_run(run)))
+    row = tables["Table 17"]["docker-overlay-1468"]
+    assert row.direction == "agrees"
+    assert row.measured.environment == "docker-overlay-1468"
+
+
+def test_shares_are_compared_by_difference(run):
+    row = by_table(found_in(a_run(run)))["Tables 20 to 24"]["docker-overlay"]
+    assert row.measured.cost.scale == "difference"
+    assert row.direction == "disagrees"  # published as more loss, here less
+
+
+def test_what_broke_says_so_instead_of_a_comparison(run):
+    breaking = {(block, "docker-bridge", ()): "too many connections" for block in range(1, 4)}
+    row = by_table(found_in(a_run(run, breaking=breaking, blocks=3)))["Table 8"]["docker-bridge"]
+    assert row.direction == "not measured" and row.why == "docker-bridge broke 3 of 3: too many connections"
+
+
+def test_what_was_not_measured_says_why(run):
+    found = by_table(
+        found_in(run(costs={"docker-bridge": 1.1}, workloads=[LATENCY, DATAGRAM], study="docker-networks"))
+    )
+    assert found["Table 13"]["docker-bridge"].why == "the workload coherence has no finished trial in this run"
+    assert found["Table 11"]["docker-bridge"].why == "datagram has no CPU usage in this run"
+    assert found["Table 8"]["docker-macvlan"].why == "docker-macvlan is not in this run"
+    assert all(row.direction == "not measured" for row in found["Table 15"].values())
+
+
+def test_figures_that_differ_in_size_are_told_whatever_their_direction(run):
+    """Published: bridge 1.131 [1.092, 1.172], macvlan 1.018 [0.997, 1.038]; made up: 1.12 and 1.05 ± 0.2 %."""
+    found = found_in(a_run(run))
+    latency = by_table(found)["Table 8"]
+    assert latency["docker-bridge"].direction == "agrees" and not latency["docker-bridge"].apart
+    assert latency["docker-macvlan"].direction == "published inconclusive" and latency["docker-macvlan"].apart
+    rows = [row for table in found.tables for row in table.rows]
+    apart, measured = sum(row.apart for row in rows), sum(row.measured is not None for row in rows)
+    assert f"In size, {apart} of {measured} published figures lie outside" in found.sentence
+    assert not any(row.apart for row in rows if row.measured is None)
+    one = by_table(found_in(a_run(run, blocks=1)))["Table 8"]
+    assert not any(row.apart for row in one.values()), "a single block has no interval"
+
+
+def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
+    metrics = [(Metric("set_throughput", "requests/s", "higher"), 9e4, 0.01)]
+    clients = [Workload("redis", metrics, (("clients", n),)) for n in ("10", "100")]
+    store = run(costs={"docker-bridge": 1.2, "docker-host": 1.0}, workloads=clients, study="native-vs-container-apps")
+    found = replication(analyse(store), published("native-vs-container-apps"))
+    page = write_replication(found, store, tmp_path / "page.html").read_text()
+    table = next(each for each in found.tables if each.compared.title.startswith("Redis SET"))
+    absent = [row for row in table.rows if row.measured is None]
+    assert {row.why for row in absent} == {"this level is not in the run"}
+    assert f"{len(absent)} more published figures that this run has no value for" in page
+    drawn = json.dumps(chart(table).to_dict(validate=False))
+    assert '"environment": "clients=100"' in drawn and "clients=800" not in drawn
+
+
+def test_few_blocks_are_marked(run):
+    found = by_table(found_in(a_run(run, blocks=3)))
+    assert found["Table 8"]["docker-bridge"].words.endswith("(exploratory)")
+
+
+def test_a_run_without_trials(run):
+    found = found_in(a_run(run, blocks=0))
+    assert found.counts["not measured"] == sum(found.counts.values())
+
+
+# -- the rule --------------------------------------------------------------------------------------
+
+COMPARED = Compared(
+    title="t", workload="w", metric="m", unit="s", labels=("x",), measured=Measured(workload="w", metric="m")
+)
+
+
+def published_row(effect, proof, scale="ratio"):
+    compared = COMPARED.model_copy(update={"scale": scale})
+    return PublishedRow(compared, "docker", {}, 1.0, effect, effect, None, proof)
+
+
+def measured(typical, verdict, scale="ratio"):
+    numbers = Interval(typical, typical * 0.99, typical * 1.01)
+    cost = Cost(typical=typical, low=numbers.low, high=numbers.high, geometric=None, arithmetic=numbers, blocks=10,
+                exploratory=False, p_value=0.5, equivalent=None, verdict=verdict, better="lower", scale=scale,
+                confidence=0.95, margin=0.03)  # fmt: skip
+    return Comparison("docker", False, cost, 1.0, typical, None, None, verdict, ())
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [
+        ((1.2, "different"), (1.1, "different"), "agrees"),
+        ((0.8, "different"), (0.9, "different"), "agrees"),
+        ((1.2, "different"), (0.9, "different"), "disagrees"),
+        ((1.0, "equivalent"), (1.01, "equivalent"), "agrees"),
+        ((1.0, "equivalent"), (1.2, "different"), "disagrees"),
+        ((1.0, "equivalent"), (1.02, "different"), "measured inconclusive"),
+        ((1.2, "different"), (1.0, "equivalent"), "disagrees"),
+        ((1.02, "different"), (1.0, "equivalent"), "published inconclusive"),
+        ((1.2, "different"), (1.1, "inconclusive"), "measured inconclusive"),
+        ((1.2, "inconclusive"), (1.1, "inconclusive"), "measured inconclusive"),
+        ((1.2, "inconclusive"), (1.1, "different"), "published inconclusive"),
+        ((1.2, "sign only"), (1.1, "different"), "agrees"),
+        ((1.2, "sign only"), (0.9, "different"), "disagrees"),
+        ((1.0, "sign only"), (1.1, "different"), "published inconclusive"),
+        ((1.2, "sign only"), (1.0, "equivalent"), "published inconclusive"),
+    ],
+)
+def test_the_rule(own, other, expected):
+    assert direction(published_row(*own), measured(*other), 0.03) == expected
+
+
+def test_a_ratio_beside_a_difference_is_judged_by_its_sign():
+    assert direction(published_row(1.4, "different"), measured(0.002, "different", "difference"), 0.03) == "agrees"
+    assert (
+        direction(published_row(1.4, "different"), measured(-0.002, "different", "difference"), 0.03) == "disagrees"
+    )
+
+
+def test_ratios_as_text():
+    assert ratio_text(Interval(1.131, 1.092, 1.172)) == "1.131 [1.092, 1.172]"
+    assert ratio_text(Interval(0.9, 0.9, 0.9)) == "0.900 [0.900, 0.900]"
+    assert ratio_text(Interval(1.1, 0.0, math.inf)) == "1.100 (no interval)"
+    assert ratio_text(Interval(1.1, 1e-5, 3e6)) == "1.100 [0.000, >100]"
+
+
+def test_a_profile_that_measures_the_missing_is_named(run):
+    envs = frozenset(COSTS)
+    offers = [
+        Offer("published", frozenset({"latency", "coherence"}), envs),
+        Offer("c", frozenset({"coherence"}), envs),
+    ]
+    found = replication(analyse(a_run(run, blocks=1)), published("docker-networks"), offers)
+    row = by_table(found)["Table 13"]["docker-bridge"]
+    assert row.why.endswith("coherence has no finished trial in this run: --profile c measures it")
+    assert by_table(found)["Table 12"]["docker-bridge"].why == "datagram has no memory usage in this run"
+
+
+def test_the_summary_has_a_line_for_each_environment(run):
+    found = found_in(a_run(run))
+    lines = dict(found.summary)
+    assert set(lines) == set(COSTS) and all(line.startswith("agrees ") for line in lines.values())
+    assert sum(int(part.split()[-1]) for line in lines.values() for part in line.split(", ")) == sum(
+        found.counts.values()
+    )
+
+
+def test_what_is_left_out_begins_with_table_and_figure():
+    rows = left_out(published("docker-networks"))
+    assert all(places.startswith(("Table ", "Section ")) and ": " in places and why for places, why in rows)
+    assert any(places.startswith("Table 16: ") for places, _ in rows)
+
+
+def test_which_way_is_better():
+    study = published("docker-networks")
+    said = {each.title.split(":")[0]: better_words(study, each) for each in study.comparisons}
+    assert said["Table 9"] == "more is better" and said["Table 7"] == said["Tables 20 to 24"] == "less is better"
+
+
+def test_one_block_has_no_interval_anywhere(run):
+    found = found_in(a_run(run, blocks=1))
+    rows = [row for row in replication_json(found)["rows"] if row["measured"]]
+    assert rows and all(row["measured"]["low"] is row["measured"]["high"] is None for row in rows)
+    table = next(each for each in found.tables if each.compared.title.startswith("Table 8"))
+    measured_points = [p for p in drawn_points(chart(table).to_dict()) if p["source"] == "measured"]
+    assert all(p["low"] == p["value"] == p["high"] and p["shown"].endswith("(no interval)") for p in measured_points)
+
+
+# -- what is written -------------------------------------------------------------------------------
+
+
+def page_of(store) -> Page:
+    path = store.directory / "replication.html"
+    assert write_replication(found_in(store), store, path) == path
+    return Page(path.read_text())
+
+
+def test_the_page_is_whole_and_offline(run):
+    store = a_run(run, facts={"host": {"kernel": "Linux 6.1", "link": "100 Mbit/s"}})
+    page = page_of(store)
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for attrs in page.all("a")]
+    assert all(link[1:] in ids if link.startswith("#") else link == "report.html" for link in links)
+    assert not [a for tag in ("link", "img", "iframe") for a in page.all(tag)]
+    for wanted in (
+        "Table 8: one-way latency",
+        "1.131 [1.092,",
+        "Known oddities",
+        "17.04.0-ce",
+        "Linux 6.1",
+        "agrees",
+    ):
+        assert wanted in page.text
+    charts = [text for attrs, text in page.scripts if attrs.get("type") == "application/json"]
+    assert len(charts) == len(page.all("div")) - sum(a.get("class") != "chart" for a in page.all("div"))
+    assert all(json.loads(text)["layer"] for text in charts)
+
+
+def test_text_of_a_run_cannot_leave_its_place(run):
+    page = page_of(a_run(run, question=HOSTILE, facts={"host": {"kernel": HOSTILE}}))
+    assert "alert(1)" in page.text
+    assert not page.all("img")
+    assert all("alert(1)" not in text for attrs, text in page.scripts if attrs.get("type") != "application/json")
+
+
+def test_a_page_of_a_run_without_trials(run):
+    assert "not measured" in page_of(a_run(run, blocks=0)).text
+
+
+def drawn_points(spec):
+    return next(rows for rows in spec["datasets"].values() if "source" in rows[0])
+
+
+def test_a_chart_holds_both_sides_and_bounded_intervals(run):
+    table = next(each for each in found_in(a_run(run)).tables if each.compared.title.startswith("Table 7"))
+    drawn = chart(table)
+    assert drawn is not None
+    spec = drawn.to_dict(validate=True)
+    low, high = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    points = drawn_points(spec)
+    assert {point["source"] for point in points} == {"published"}
+    assert all(low <= point["low"] <= point["value"] <= point["high"] <= high for point in points)
+    both = chart(next(t for t in found_in(a_run(run)).tables if t.compared.title.startswith("Table 8")))
+    assert {point["source"] for point in drawn_points(both.to_dict())} == {"published", "measured"}
+    assert chart(replace(table, rows=())) is None
+
+
+def test_the_table_in_the_terminal(run):
+    text = io.StringIO()
+    print_replication(found_in(a_run(run)), Console(file=text, width=160))
+    told = text.getvalue()
+    assert "Table 8: one-way latency of UDP (ratio to native; less is better)" in told
+    assert "1.131 [1.092, 1.172]" in told
+    assert "published comparisons with native; rows by direction: agrees" in told
+
+
+def test_the_table_marks_published_figures_outside(run):
+    text = io.StringIO()
+    found = found_in(a_run(run))
+    print_replication(found, Console(file=text, width=200))
+    lines = [line for line in text.getvalue().splitlines() if "] outside " in line]
+    assert len(lines) == sum(row.apart for table in found.tables for row in table.rows) > 0
+    latency = text.getvalue().split("Table 8")[1].split("Table ")[0].splitlines()
+    marked = {line.split()[0] for line in latency if "] outside " in line}
+    assert "docker-macvlan" in marked and "docker-bridge" not in marked
+
+
+def apps(run, **recipe):
+    metrics = [(Metric("set_throughput", "requests/s", "higher"), 9e4, 0.001)]
+    clients = [Workload("redis", metrics, (("clients", "10"),))]
+    return run(costs={"docker-bridge": 1.2}, workloads=clients, study="native-vs-container-apps", **recipe)
+
+
+def test_a_figure_without_a_spread_is_called_the_same_everywhere(run, tmp_path):
+    store = apps(run)
+    found = replication(analyse(store), published("native-vs-container-apps"))
+    row = next(row for table in found.tables for row in table.rows if row.measured)
+    assert row.words in {"agrees (sign only)", "disagrees (sign only)"}
+    page = Page(write_replication(found, store, tmp_path / "page.html").read_text()).text
+    other = page_of(a_run(run)).text
+    for text in (page, other):
+        assert "the row says" in text and "sign only" in text and "no spread published" not in text
+    assert "runs is printed" not in page and "of a single run each" in page
+    assert "each of the 3 runs" in other
+
+
+def test_the_set_up_says_which_server_was_measured(run):
+    facts = {"host": {"cores": "2", "memory": "23 GiB"}, "userland packages": {"mariadb-server-core": "1:10.11"}}
+    store, study = apps(run, facts=facts), published("native-vs-container-apps")
+    rows = {what: (was, here) for what, was, here in setup_rows(study, store, analyse(store))}
+    assert rows["database server"] == ("MySQL 8.4.4", "mariadb-server-core 1:10.11")
+    assert rows["machine"][1] == "cores 2; memory 23 GiB"
+    assert rows["tables of MySQL"][0] == "10" and rows["threads of wrk"] == ("4", "not in this run")
+    notes = {each.note for each in study.comparisons if each.measured.workload == "mysql"}
+    assert all("measures MariaDB" in note for note in notes)
+
+
+def test_the_document(run):
+    document = json.loads(json.dumps(replication_json(found_in(a_run(run))), allow_nan=False))
+    row = next(
+        r for r in document["rows"] if r["table"].startswith("Table 8") and r["environment"] == "docker-bridge"
+    )
+    assert row["direction"] == "agrees"
+    assert row["measured"]["scale"] == "ratio" and row["measured"]["blocks"] == 10
+    assert row["published"]["verdict"] == "different"
+    assert sum(document["counts"].values()) == len(document["rows"])
+    unmeasured = next(r for r in document["rows"] if r["table"].startswith("Table 13"))
+    assert unmeasured["measured"] is None and unmeasured["why"]
+
+
+def test_the_set_up_is_put_beside_the_published_one(run):
+    store = a_run(run, facts={"host": {"kernel": "Linux 6.1"}, "host b": {"link": "100 Mbit/s"}})
+    rows = {what: (was, here) for what, was, here in setup_rows(published("docker-networks"), store, analyse(store))}
+    assert rows["kernel"] == ("Linux 4.4.38-v7+ (Ubuntu MATE)", "Linux 6.1")
+    assert rows["network"][1] == "100 Mbit/s"
+    assert rows["repetitions"][1].startswith("10 blocks, ")
+    assert rows["Docker"][1] == "not known"
+    assert rows["time of a latency test"][1] == "not in this run"
