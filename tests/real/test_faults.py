@@ -121,7 +121,7 @@ def kill_once(run: Path, names: tuple[str, ...], number: int, words: str = "") -
         for pid, owner, name in processes():
             if owner == own and name in names:
                 with contextlib.suppress(OSError):
-                    if words in Path(f"/proc/{pid}/cmdline").read_text():
+                    if re.search(words, Path(f"/proc/{pid}/cmdline").read_text()):
                         os.kill(pid, number)
                         return True
         return False
@@ -210,7 +210,7 @@ def test_published_port_in_use(machine: Machine, tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize(
     ("victim", "words", "lost_in"),
-    [("dockerd", "", "bridge"), (NAME[:15], f"/{NAME}\0", "bridge"), (NAME[:15], "--root", "native|bridge")],
+    [("dockerd", "", "bridge"), (NAME[:15], rf"\A/{NAME}\0\Z", "bridge"), (NAME[:15], "--root", "native|bridge")],
     ids=["the engine", "the launcher of a container", "the launcher of a native site"],
 )
 def test_environment_is_lost_during_a_trial(

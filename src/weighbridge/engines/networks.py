@@ -63,8 +63,8 @@ def attached_bridge(made: Engine, run: RunContext, parent: str) -> Iterator[Any]
     if host is None:
         told = f"attach: interface would take the address of {parent} on {made.host.name}: use testbed hosts"
         raise Unavailable(told)
-    hardware = host.read(f"/sys/class/net/{parent}/address").decode().strip()
     name, mtu = f"{link_prefix(run.id)}b", mtu_of(host, parent)
+    hardware = host.read(f"/sys/class/net/{parent}/address").decode().strip()
     address = f"{host.address}/24"
     for argv in (
         ("link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
