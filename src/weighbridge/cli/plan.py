@@ -101,7 +101,7 @@ def hosts_of(study: "Study") -> dict[str, Any]:
     }
 
 
-def hosts_line(study: Study) -> str:
+def hosts_line(study: "Study") -> str:
     """The same as one line; empty where everything is on this machine, which goes without saying."""
     hosts, told = study.file.hosts, hosts_of(study)
     if all(host.traits.this_machine for host in hosts.values()):
