@@ -495,13 +495,6 @@ def test_machines_read_the_curves(store, tmp_path):
     assert broke.height == 13 and set(broke["message"]) == {TOO_MANY} and broke["value"].null_count() == 13
 
 
-def test_curves_are_written_as_files(run, tmp_path):
-    parts = rising_load(blocks=2)
-    small = [Workload(each.name, each.metrics[:1], each.level) for each in parts["workloads"]]
-    paths = charts.write_charts(analyse(run(**{**parts, "workloads": small})), tmp_path, "svg")
-    assert "curve-01.svg" in [path.name for path in paths]
-
-
 def test_the_progress_says_broke(monkeypatch):
     out = io.StringIO()
     monkeypatch.setattr(progress, "err", lambda: Console(file=out, width=200))
