@@ -26,7 +26,7 @@ ONLY: dict[str, set[str]] = {
     "replication": {"report", "analysis", "store", "statistics", "model", "errors"},
     "hosts": {"model", "errors", "process", "cgroups", "facts", "user_cache", "launcher"},
     "launcher": {"model", "errors", "process", "userland"},
-    "meters": {"model", "errors", "cgroups"},
+    "meters": {"model", "errors"},
     "live": {"runner", "model", "errors"},
     "study": {"model", "errors", "registry"},
     "process": {"model", "errors"},

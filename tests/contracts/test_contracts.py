@@ -44,7 +44,7 @@ def test_an_environment(environment: Environment) -> None:
 
 @pytest.mark.parametrize("storage", registry.storage().values(), ids=registry.storage())
 def test_a_storage(storage: Storage, tmp_path: Path) -> None:
-    held.holds_as_storage(storage, {}, tmp_path)
+    held.holds_as_storage(storage, NEEDED.get(f"storage {storage.kind}", {}), tmp_path)
 
 
 @pytest.mark.parametrize("host", registry.hosts().values(), ids=registry.hosts())

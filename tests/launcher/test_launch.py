@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher import frames, launch
@@ -147,8 +149,27 @@ def test_files_and_listeners():
         launcher.read("/etc/shadow")
     with pytest.raises(EnvironmentLost, match="cannot write /tmp/x: No space left on device"):
         launcher.put("/tmp/x", b"data")
-    assert stream.sent[-1].body == struct.pack("<I", 0o644) + b"/tmp/x\0data"
+    assert stream.sent[-1].body == struct.pack("<II", 0o644, 0) + b"/tmp/x\0data"
     assert launcher.listening((("tcp", 80), ("udp", 81))) and launcher.alone()
+
+
+@given(st.integers(0, 5), st.integers(0, 3))
+def test_files_are_written_in_pieces(whole: int, rest: int):
+    written = bytearray()
+
+    def writing(frame: Frame) -> Iterator[Frame]:
+        mode, more = struct.unpack_from("<II", frame.body)
+        assert mode == 0o600 and frame.body[8:].startswith(b"/run/x\0")
+        if not more:
+            written.clear()
+        written.extend(frame.body[8 + len(b"/run/x\0") :])
+        yield Frame(Kind.DONE, frame.number, number(0))
+
+    launcher, _ = made(writing)
+    written += b"of before"
+    data = bytes(range(256)) * 4 * 256 * whole + b"x" * rest
+    launcher.put("/run/x", data, 0o600)
+    assert bytes(written) == data
 
 
 def test_one_that_could_not_make_its_site():

@@ -142,6 +142,39 @@ def test_nobody_outlives_its_stream(run: RunContext, small_userland: Userland):
         assert not [each for each in family if _state(each) not in ("", "Z")]
 
 
+def test_a_site_that_is_frozen_is_closed_all_the_same(run: RunContext, small_userland: Userland):
+    for kind in ("native", "docker"):
+        begun = time.monotonic()
+        for open_site in opened(run, kind, small_userland):
+            open_site.run(Command(("sh", "-c", "setsid sleep 300 & sleep 0.2")))
+            pid = open_site.pid  # type: ignore[attr-defined]
+            family = [pid, *_children(pid)]
+            assert len(family) == 2
+            open_site.freeze()
+            assert [_state(each) for each in family] != ["S", "S"], "it is not alone: it is frozen"
+        assert time.monotonic() - begun < 15
+        assert not [each for each in family if _state(each) not in ("", "Z")]
+
+
+def test_a_big_file_and_much_input_take_no_more_than_themselves(run: RunContext, small_userland: Userland):
+    """Of a memory limit of 96 MiB; and a small program's peak is its own."""
+    for kind in ("native", "docker"):
+        environment = registry.environments()[kind]
+        limits = Limits(memory=96 * MIB)
+        request = SiteRequest(run, LocalHost(run.id), f"{next(_numbers)}-{kind}", "solo", small_userland, limits)
+        with environment.open(environment.options(), request) as open_site:
+            open_site.put("/tmp/big", b"x" * 64 * MIB)
+            done = open_site.run(Command(("wc", "-c", "/tmp/big")))
+            assert done.text.split()[0] == str(64 * MIB)
+            assert done.usage is not None and done.usage.peak_memory < 4 * MIB
+
+
+def test_programs_have_what_a_container_has(site: Site):
+    """Whatever the shell is set to from which this was started."""
+    script = "umask; nice; df -k /dev/shm | tail -1 | awk '{print $2}'; ls -A /dev/shm | wc -l"
+    assert site.run(Command(("sh", "-c", script))).text.split() == ["0022", "0", "65536", "0"]
+
+
 def test_a_launcher_that_is_killed_takes_its_programs_along(run: RunContext, small_userland: Userland):
     for open_site in opened(run, "native", small_userland):
         running = open_site.start(Command(("sleep", "300")))

@@ -122,8 +122,8 @@ def test_it_ends_with_us_and_may_be_killed():
     host = LocalHost(RUN)
     made = KernelMeter(host, 10.0)
     made.begin({})
-    process = made._process
-    assert process is not None
+    assert made._talk is not None
+    process, _ = made._talk
     host.signal(process.pid, 9)
     assert process.wait(5)
     from weighbridge.meters.meter import MeterFailed
@@ -132,9 +132,8 @@ def test_it_ends_with_us_and_may_be_killed():
         made.end(0.0)
     made.begin({})
     assert made.end(0.0).series
-    second = made._process
-    assert second is not None
-    second._popen.stdin.close()
+    second, stream = made._talk
+    stream.end()
     assert second.wait(5), "it ends when its standard input closes"
     made.close()
 

@@ -23,7 +23,7 @@ from weighbridge.runner import trial as trials
 from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.trial import run_trial
 
-from .world import SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, World, usual
+from .world import SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, Program, World, usual
 
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
@@ -334,9 +334,6 @@ def test_a_warm_up_under_a_load_fails_as_the_workload_tells(world: World, monkey
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (127, "env: ‘wrk’: No such file or directory\n"),
-        (127, "/usr/bin/env: 'wrk': No such file or directory\n"),
-        (126, "env: ‘wrk’: Permission denied\n"),
         (127, "redis: 1: exec: wrk: not found\n"),
     ],
 )
@@ -378,6 +375,21 @@ def test_what_programs_used_is_kept(world: World):
 
 def test_a_program_that_prints_too_much(world: World):
     failed(measure(world, client=Act(too_much=True)), Outcome.PROGRAM_FAILED, "client printed more than 64 MiB")
+
+
+def test_a_server_that_prints_too_much(world: World):
+    server = Act(stdout=b"", hangs=True, too_much=True)
+    failed(measure(world, server=server), Outcome.PROGRAM_FAILED, "server printed more than 64 MiB")
+
+
+def test_counters_are_read_before_the_output_comes(world: World, monkeypatch: pytest.MonkeyPatch):
+    order: list[str] = []
+    stop, meters = Program.stop, FakeSite.meters
+    monkeypatch.setattr(Program, "stop", lambda self, **named: (order.append("stop"), stop(self, **named))[1])
+    monkeypatch.setattr(FakeSite, "meters", lambda self: (order.append("meters"), meters(self))[1])
+    measure(world)
+    first = order.index("stop")
+    assert order[:first].count("meters") == 6, "of two sites: at the beginning, before and after the measured program"
 
 
 def test_a_program_s_own_127_is_its_own(world: World):

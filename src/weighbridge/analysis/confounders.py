@@ -171,7 +171,7 @@ def calibrated(facts: Iterable[Fact]) -> tuple[str, ...]:
     for scope, key, value, _ in facts:
         if scope == "calibration":
             lines[key] = f"{key} {value}"
-        elsewhere = elsewhere or (scope.startswith("host ") and key == "kind" and not value.startswith("local"))
+        elsewhere = elsewhere or (scope.startswith("host ") and key == "kind")
     if lines and elsewhere:
         return (NOT_THIS_PATH,)
     if lines and polled(facts):

@@ -48,9 +48,9 @@ class DockerSite:
         """Pause the container, where there is a process in it beside its launcher."""
         if self._frozen or self._launcher.alone():
             return
-        self._frozen = True
         with engine_errors(f"{self.name}: pause"):
             self._engine.client.api.pause(self._container.id)
+        self._frozen = True
 
     def thaw(self) -> None:
         """Unpause it."""

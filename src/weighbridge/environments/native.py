@@ -11,13 +11,11 @@ from weighbridge.engines import client
 from weighbridge.engines.docker import engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
-from weighbridge.launcher import build
 from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 from weighbridge.process import link_prefix, output
-from weighbridge.userland.build import cache_folder
 
 
 class NativeOptions(EnvironmentOptions):
@@ -46,8 +44,6 @@ class Native(Environment):
         """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""
         if output(("unshare", "--map-root-user", "--mount", "true")) is None:
             return Readiness(False, "this user may not make user namespaces", "run as root")
-        if lacking := build.cannot_build(cache_folder()):
-            return Readiness(False, *lacking)
         return client.readiness() if options is not None and options.engine else Readiness(True)
 
     @contextmanager

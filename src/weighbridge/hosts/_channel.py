@@ -125,7 +125,9 @@ class Channel:
                         told(fields["code"])
                     continue
                 if "said" in fields:
-                    self._said[fields["said"]](data)
+                    told_of = self._said.get(fields["said"]) if data else self._said.pop(fields["said"], None)
+                    if told_of:
+                        told_of(data)
                     continue
                 reply = self._waiting.pop(fields["id"], None)
                 if reply:

@@ -95,7 +95,11 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
             stack.callback(cgroup.remove)
             stack.callback(cgroup.kill)
         launcher = stack.enter_context(_launcher(request, cgroup, data, own_network=own_network))
-        yield ChrootSite(request, launcher, cgroup, refused, own_network=own_network)
+        site = ChrootSite(request, launcher, cgroup, refused, own_network=own_network)
+        try:
+            yield site
+        finally:  # frozen, its launcher would not hear that it is to end
+            site.thaw()
 
 
 def _data(request: SiteRequest) -> AbstractContextManager[Mount]:
@@ -131,7 +135,8 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
     def why() -> str:
         process.wait(_TOGETHER_S)
         host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
-        return "its launcher was killed"
+        said = process.stop().stderr.decode(errors="replace").strip()
+        return f"its launcher ended: {said.splitlines()[-1]}" if said else "its launcher was killed"
 
     try:
         with Launcher(stream, request.name, why, {**SITE_ENV, RUN_VARIABLE: run.id}) as launcher:

@@ -35,7 +35,7 @@ class SshHost:
     """One such machine. Implements ``Host``.
 
     An agent of ours runs there for as long as the connection lasts; when it ends, however it ends, everything of the
-    run there ends too. Nothing is kept there but userlands.
+    run there ends too. Nothing is kept there but userlands and the launcher.
     """
 
     this_machine = False

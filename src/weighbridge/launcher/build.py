@@ -1,5 +1,7 @@
 """Builds and caches the launcher, a static program: it needs nothing of the root folder that it runs in."""
 
+import hashlib
+import platform
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +17,15 @@ _BUILD_S = 120.0
 _OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
 
 
+def key() -> str:
+    """The name under which it is cached: of its sources, how it is built, and for which machines."""
+    how = " ".join((once.key_of_folder(SOURCE), *_OPTIONS, platform.machine()))
+    return hashlib.sha256(how.encode()).hexdigest()[:16]
+
+
 def cached(cache: Path) -> Path | None:
     """The built program, or None."""
-    program = cache / "programs" / once.key_of_folder(SOURCE) / NAME
+    program = cache / "programs" / key() / NAME
     return program if program.is_file() else None
 
 
@@ -32,7 +40,7 @@ def ensure(cache: Path, say: Callable[[str], None]) -> Path:
     """The program, built if need be. Raises Unavailable without a compiler, UserlandError, DiskFull."""
     return once.ensure(
         cache / "programs",
-        once.key_of_folder(SOURCE),
+        key(),
         "the launcher of sites",
         lambda: cached(cache),
         lambda: cannot_build(cache),

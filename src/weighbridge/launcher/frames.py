@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weighbridge.model.command import Command, Transport, Usage
 
-VERSION = 1
+VERSION = 2
 LARGEST = 192 * 2**20
 """Bytes of a body at most."""
 TOO_MUCH = 1
@@ -98,9 +98,9 @@ def stop(number: int, signal: int, grace_s: float) -> Frame:
     return Frame(Kind.STOP, number, struct.pack("<II", signal, round(grace_s * 1000)))
 
 
-def write(number: int, path: str, data: bytes, mode: int) -> Frame:
-    """Write a file."""
-    return Frame(Kind.WRITE, number, struct.pack("<I", mode) + path.encode() + b"\0" + data)
+def write(number: int, path: str, data: bytes, mode: int, *, more: bool) -> Frame:
+    """Write a file; ``more``: behind what it has."""
+    return Frame(Kind.WRITE, number, struct.pack("<II", mode, more) + path.encode() + b"\0" + data)
 
 
 def read(number: int, path: str) -> Frame:

@@ -21,6 +21,7 @@ ANSWER_S = 60.0
 _TOGETHER_S = 0.2
 """Within so many seconds a launcher ends of what ends all that is in its site."""
 _NOT_STARTED = 127
+_PIECE = 2**18
 
 
 class Reply:
@@ -57,6 +58,7 @@ class Launcher:
         self._numbers = itertools.count(1)
         self._waiting: dict[tuple[int, Kind], Reply] = {}
         self._sending = threading.Lock()
+        self._heard = 0.0
         greeting = self.expect(0, Kind.HELLO)
         threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
         if not greeting.done.wait(READY_S) or greeting.frame is None:
@@ -85,9 +87,11 @@ class Launcher:
         return process.stop(timed_out=not process.wait(command.deadline_s))
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Write a file inside the site. EnvironmentLost, too, where that fails."""
+        """Write a file inside the site, in pieces that take little memory. EnvironmentLost where that fails."""
         try:
-            self._checked(frames.write(next(self._numbers), path, data, mode), Kind.DONE, path)
+            for at in range(0, len(data) or 1, _PIECE):
+                piece = frames.write(next(self._numbers), path, data[at : at + _PIECE], mode, more=at > 0)
+                self._checked(piece, Kind.DONE, path)
         except OSError as error:
             raise EnvironmentLost(f"{self.name}: cannot write {path}: {error.strerror}") from error
 
@@ -117,7 +121,10 @@ class Launcher:
 
     def answer_of(self, reply: Reply) -> Frame:
         """Wait for an answer."""
-        if not reply.done.wait(ANSWER_S):
+        self._heard = time.monotonic()
+        while not reply.done.wait(ANSWER_S) and time.monotonic() - self._heard < ANSWER_S:
+            pass  # a long answer comes over a slow link
+        if not reply.done.is_set():
             raise EnvironmentLost(f"{self.name}: its launcher has not answered for {ANSWER_S:.0f} s")
         if reply.frame is None:
             raise self.lost()
@@ -162,6 +169,7 @@ class Launcher:
         reader = frames.Reader()
         with contextlib.suppress(OSError, ValueError):
             while piece := self._stream.receive():
+                self._heard = time.monotonic()
                 for frame in reader.feed(piece):
                     kind = Kind.HELLO if frame.kind is Kind.REFUSED else frame.kind
                     reply = self._waiting.pop((frame.number, kind), None)

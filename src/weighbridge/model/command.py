@@ -24,7 +24,7 @@ class Command:
     stop_signal: int = signal.SIGTERM
 
     def wrapped(self, *prefix: str) -> "Command":
-        """The same command behind a launcher (chroot, nsenter, ...)."""
+        """The same command behind another program (nsenter, nice, ...)."""
         return replace(self, argv=(*prefix, *self.argv))
 
 

@@ -81,11 +81,14 @@ class Plugin(ABC):
     options: ClassVar[type[Options]]
     programs: ClassVar[Mapping[str, str]] = {}
     """The programs that it starts on this machine itself, each with the Debian package that has it."""
+    launches: ClassVar[bool] = False
+    """Whether it brings up launchers of sites, which are built here once."""
 
 
 class Environment(Plugin):
     """One isolation layer: it opens sites."""
 
+    launches = True
     mounts: ClassVar[frozenset[Way]] = frozenset()
     """The ways in which storage gets into its sites; its options are then `weighbridge.model.storage`'s."""
     storage: ClassVar[str] = ""
@@ -203,7 +206,7 @@ class Workload(Plugin):
     def work_s(self, options: Any) -> float | None:
         """Seconds in which the measured process did its work at its rate, by its own clock; None: as long as it ran.
 
-        How long a process runs depends on the environment (an exec into a container takes 50 ms): its work does not.
+        How long a process runs includes its start and its end: its work does not.
         """
         duration = getattr(options, "duration", None)
         return float(duration) if duration is not None else None

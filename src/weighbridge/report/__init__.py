@@ -1,1 +1,1 @@
-"""A run as analysis, text, page, charts, JSON and CSV. Reads the store and the statistics, nothing else."""
+"""What is shown of an analysis: sentences, charts, the page, the terminal, JSON and CSV."""

@@ -71,10 +71,14 @@ class Metering:
             self.machines, self._idle = MachineUse(machines, networks_of(self.sites)), idle
             self.machines.begin()
 
-    def window(self, begun: float, lasted_s: float) -> None:
-        """Mark the time in which the measured process ran, which has just ended: from a moment on, and how long."""
+    def watched(self) -> None:
+        """Read whole machines' counters again: the measured process has just ended, its output has not come yet."""
         if self.machines is not None:
             self.machines.end()
+
+    def window(self, begun: float, lasted_s: float) -> None:
+        """Mark the time in which the measured process ran: from a moment on, and how long."""
+        if self.machines is not None:
             self.samples += samples(self.machines, self._idle)
         self.measured = (begun - self.since, begun - self.since + lasted_s)
         self.samples += [

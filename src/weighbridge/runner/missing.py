@@ -6,11 +6,8 @@ import re
 
 from weighbridge.model.command import Completed
 
-_NO_PROGRAM = re.compile(
-    r'^(?:/usr/bin/)?env: .(\S+?).: (?:No such file|Permission)|exec: "?([^\s"]+?)"?: not found',
-    re.MULTILINE,
-)
-"""How env and a shell say it."""
+_NO_PROGRAM = re.compile(r"exec: (\S+): not found")
+"""How a shell says it."""
 
 
 def missing(completed: Completed) -> str:
@@ -24,4 +21,4 @@ def missing(completed: Completed) -> str:
         return f"the program {completed.argv[0]} cannot be started: {os.strerror(completed.error)}"
     said = (completed.stderr + b"\n" + completed.stdout).decode(errors="replace")
     found = _NO_PROGRAM.search(said) if completed.returncode in (126, 127) else None
-    return f"the program {found[1] or found[2]} is not in the userland" if found else ""
+    return f"the program {found[1]} is not in the userland" if found else ""

@@ -4,8 +4,10 @@ import os
 import shutil
 from typing import Any
 
+from weighbridge.launcher import build
 from weighbridge.model.plugin import Environment, Plugin, Readiness
 from weighbridge.model.storage import Storage
+from weighbridge.userland.build import cache_folder
 
 _SYSTEM = ("/usr/sbin", "/sbin")
 """Where Debian has the programs of root, which a user's PATH often lacks."""
@@ -25,4 +27,9 @@ def missing_programs(plugin: Plugin) -> Readiness | None:
 
 def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
     """Whether an environment or a storage can be used here, with these options where some are given."""
-    return missing_programs(plugin) or plugin.readiness(options)
+    return missing_programs(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+
+
+def _without_a_launcher(plugin: Plugin) -> Readiness | None:
+    lacking = build.cannot_build(cache_folder()) if plugin.launches else None
+    return Readiness(False, *lacking) if lacking else None

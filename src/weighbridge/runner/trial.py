@@ -1,7 +1,7 @@
 """One trial: start the server, wait until it listens, warm up, measure, collect, tear down. The one copy of it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,7 +79,11 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
         server = course.completed.get("server")
-        if workload.load and (why := why_broke(failure, server, _kills(stage, before))):
+        if (
+            workload.load
+            and not (server and server.too_much)
+            and (why := why_broke(failure, server, _kills(stage, before)))
+        ):
             outcome, message = Outcome.BROKE, why.format(message)
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
@@ -180,14 +184,15 @@ def _measure(workload: Workload, options: Any, stage: Stage, course: _Course) ->
     if course.server is not None:  # what a program without a counterpart costs, its own site tells
         course.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
-    completed = _watched(site.start(command), command, course, measured)
+
+    def ended() -> None:
+        course.metering.watched()
+        course.watch.end()
+        course.measured_use = {role: host.used(before[role], each.meters()) for role, each in stage.sites.items()}
+
+    completed = _watched(site.start(command), command, course, measured, ended)
     course.metering.window(begun, completed.duration_s)
     course.measured_s = completed.duration_s
-    use: dict[str, Mapping[str, float]] = {
-        role: host.used(before[role], each.meters()) for role, each in stage.sites.items()
-    }
-    course.watch.end()
-    course.measured_use = use
 
 
 def _of_the_warm_up(workload: Workload, options: Any, course: _Course, completed: Completed) -> TrialFailure:
@@ -223,8 +228,10 @@ def _serve(command: Command, site: Site, course: _Course) -> Running:
     return server
 
 
-def _watched(running: Running, command: Command, course: _Course, role: str) -> Completed:
-    """Wait for a client, with an eye on its deadline and on the server."""
+def _watched(
+    running: Running, command: Command, course: _Course, role: str, ended: Callable[[], None] = lambda: None
+) -> Completed:
+    """Wait for a client, watching its deadline and the server; ``ended`` is called before its output comes."""
     deadline, server_died = time.monotonic() + command.deadline_s, False
     late = False
     try:
@@ -235,6 +242,7 @@ def _watched(running: Running, command: Command, course: _Course, role: str) -> 
             if course.server is not None and not server_died and course.server.poll() is not None:
                 server_died = True
                 deadline = min(deadline, time.monotonic() + AFTER_SERVER_S)
+        ended()
     finally:
         completed = course.completed[role] = running.stop(timed_out=late)
     if course.server is not None and (code := course.server.poll()) is not None:
@@ -253,12 +261,15 @@ def _watched(running: Running, command: Command, course: _Course, role: str) -> 
 def _stop_server(course: _Course, *, quietly: bool = False) -> None:
     if course.server is None:
         return
+    server, course.server = course.server, None
     try:
-        course.completed["server"] = course.server.stop()
+        completed = course.completed["server"] = server.stop()
     except EnvironmentLost:
         if not quietly:
             raise
-    course.server = None
+        return
+    if completed.too_much and not quietly:
+        raise ProgramFailed(_TOO_MUCH.format(completed.argv[0]))
 
 
 def _meters(stage: Stage) -> list[tuple[str, Mapping[str, float]]]:

@@ -81,7 +81,7 @@ class Operations:
         command = Command(tuple(argv), env=env, stdin=data, stop_signal=stop_signal)
         if talk:
             made, self._streams[process] = start_talking(command, env=self._env)
-            threading.Thread(target=self._tell_said, args=(process,), daemon=True).start()
+            threading.Thread(target=self._tell_said, args=(process, self._streams[process]), daemon=True).start()
         else:
             made = Process(command, env=self._env, hold=hold)
         self._processes[process] = made
@@ -94,11 +94,11 @@ class Operations:
         os.close(ended)
         self._send({"ended": number, "code": process.poll()})
 
-    def _tell_said(self, number: int) -> None:
+    def _tell_said(self, number: int, stream: SocketStream) -> None:
         piece = b"..."
         while piece:
             try:
-                piece = self._streams[number].receive()
+                piece = stream.receive()
             except OSError:
                 piece = b""
             self._send({"said": number}, piece)
@@ -120,6 +120,7 @@ class Operations:
     def stop(self, data: bytes, *, process: int, timed_out: bool) -> Answer:
         """End it: return code, seconds, and its two outputs one behind the other."""
         done = self._processes.pop(process).stop(timed_out=timed_out)
+        self._streams.pop(process, None)
         return {"code": done.returncode, "duration": done.duration_s, "split": len(done.stdout)}, (
             done.stdout + done.stderr
         )
@@ -199,7 +200,8 @@ class Operations:
 
     def program(self, data: bytes, *, name: str, digest: str) -> Answer:
         """Keep a program under its digest; its place."""
-        return {"path": str(keep_program(name, digest, zlib.decompress(data)))}, b""
+        whose = f"{self._whose.run}-{self._whose.host}"
+        return {"path": str(keep_program(name, digest, zlib.decompress(data), whose))}, b""
 
     def data_folder(self, data: bytes, *, name: str) -> Answer:
         """Make a folder on the disk for a site's data."""

@@ -32,17 +32,22 @@ def root_of(digest: str) -> Path:
     return folder() / digest[:_KEPT] / "root"
 
 
-def keep_program(name: str, digest: str, content: bytes) -> Path:
-    """The place of a program that was received, whole or not at all. Raises OSError, DiskFull."""
+def keep_program(name: str, digest: str, content: bytes, whose: str) -> Path:
+    """The place of a program that was received, whole or not at all; ``whose`` as for `remove_parts`.
+
+    Raises OSError, UserlandError.
+    """
     if hashlib.sha256(content).hexdigest() != digest:
         raise UserlandError(f"the program {name} arrived damaged")
     place = folder().parent / "programs" / digest[:_KEPT] / name
     place.parent.mkdir(parents=True, exist_ok=True)
     if not place.is_file() or place.read_bytes() != content:
-        part = place.with_name(f".{name}-{os.getpid()}")
-        part.write_bytes(content)
-        part.chmod(0o755)
-        part.rename(place)
+        part = folder() / f".receiving-{whose}-{digest[:_KEPT]}"
+        part.mkdir(parents=True)
+        (part / name).write_bytes(content)
+        (part / name).chmod(0o755)
+        (part / name).rename(place)
+        part.rmdir()
     return place
 
 

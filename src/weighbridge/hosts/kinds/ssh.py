@@ -16,7 +16,8 @@ from weighbridge.model.site import Host, RunContext
 class SshOptions(HostOptions):
     """A machine that OpenSSH reaches with the user's own configuration and keys.
 
-    ``address`` is where the other hosts reach it (default: what ``destination`` resolves to); ``interface`` is the
+    ``address`` is where the other hosts reach it (default: that of ``interface``, else the one at
+    which the ssh connection came in); ``interface`` is the
     interface to which macvlan, ipvlan and bridged networks are attached.
     """
 

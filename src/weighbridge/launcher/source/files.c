@@ -16,12 +16,13 @@ static void answer(enum kind kind, uint32_t id, int error)
 	send_frame(kind, id, &body, NULL, NULL, 0);
 }
 
-/* u32 mode, path, contents. */
+/* u32 mode, u32 1: behind what it has, path, contents. */
 void write_to(struct frame *request)
 {
 	mode_t mode = take_u32(request);
+	int how = take_u32(request) ? O_APPEND : O_TRUNC;
 	const char *path = take_string(request);
-	int file = request->at ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode) : -1;
+	int file = request->at ? open(path, O_WRONLY | O_CREAT | how | O_CLOEXEC, mode) : -1;
 	if (file < 0) {
 		answer(DONE, request->id, request->at ? errno : EINVAL);
 		return;

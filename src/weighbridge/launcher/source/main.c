@@ -8,11 +8,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -85,8 +87,13 @@ int main(int count, char **words)
 	struct site site = {.source = "none"};
 	sigset_t ours;
 	for (int number = 1; number < SIGRTMAX; number++)
-		signal(number, SIG_DFL);  /* nobody's wishes are inherited by the programs */
+		signal(number, SIG_DFL);  /* what our user's shell is set to does not reach the programs */
 	signal(SIGPIPE, SIG_IGN);
+	umask(022);
+	setpriority(PRIO_PROCESS, 0, 0);
+	cpu_set_t all;
+	memset(&all, 0xff, sizeof all);
+	sched_setaffinity(0, sizeof all, &all);  /* those that its control group has */
 	for (int at = 1; at < count; at++) {
 		const char *word = words[at], *value = at + 1 < count ? words[at + 1] : "";
 		if (strcmp(word, "--user") == 0) {

@@ -18,6 +18,8 @@
 
 #define PRINTED_LIMIT (64u << 20)  /* bytes of each of a process's outputs */
 #define WATCH_MS 1000              /* so often is that limit looked at: a microsecond of CPU time each */
+#define SOON_MS 20                 /* and so often at first, and while much is printed; twice as long each time else */
+#define MUCH (1u << 20)            /* bytes between two looks */
 
 enum { TOO_MUCH = 1 };             /* a flag of a result */
 
@@ -29,6 +31,7 @@ struct process {
 	int64_t began, ended;          /* nanoseconds */
 	int status, stopping, flags;
 	int64_t kill_at;               /* 0: is not to be killed */
+	int64_t look_ms, bytes;        /* until the next look at what it printed, and how much that was */
 	struct rusage used;
 };
 
@@ -179,13 +182,19 @@ void reap(void)
 	}
 }
 
-static int prints_too_much(const struct process *process)
+static int prints_too_much(struct process *process)
 {
 	struct stat file;
+	int64_t bytes = 0, largest = 0;
 	for (int each = 0; each < 2; each++)
-		if (fstat(process->printed[each], &file) == 0 && file.st_size > PRINTED_LIMIT)
-			return 1;
-	return 0;
+		if (fstat(process->printed[each], &file) == 0) {
+			bytes += file.st_size;
+			largest = file.st_size > largest ? file.st_size : largest;
+		}
+	int64_t later = 2 * process->look_ms < WATCH_MS ? 2 * process->look_ms : WATCH_MS;
+	process->look_ms = bytes - process->bytes > MUCH || later < SOON_MS ? SOON_MS : later;
+	process->bytes = bytes;
+	return largest > PRINTED_LIMIT;
 }
 
 int watch(void)
@@ -198,8 +207,8 @@ int watch(void)
 			kill(-each->pid, SIGKILL);
 			each->kill_at = 0;
 		}
-		int64_t left = each->kill_at ? (each->kill_at - time) / 1000000 + 1 : WATCH_MS;
-		left = left < WATCH_MS ? left : WATCH_MS;
+		int64_t left = each->kill_at ? (each->kill_at - time) / 1000000 + 1 : each->look_ms;
+		left = left < each->look_ms ? left : each->look_ms;
 		soon = soon < 0 || left < soon ? left : soon;
 	}
 	return soon;
@@ -250,7 +259,10 @@ void end_all(void)
 			kill_children();
 		struct timespec pause = {0, 2000000};
 		nanosleep(&pause, NULL);
-		while (waitpid(-1, NULL, WNOHANG) > 0) {
+		for (pid_t gone; (gone = waitpid(-1, NULL, WNOHANG)) > 0;) {
+			struct process *process = of_pid(gone);
+			if (process)
+				process->ended = now();  /* its number may be somebody else's now */
 		}
 	}
 }

@@ -57,6 +57,17 @@ static const char *place_of(const struct site *site)
 	return strcmp(site->root, "/") == 0 ? "/mnt" : site->root;
 }
 
+/* With all that is mounted below, which a kernel before 5.12 cannot do: then only a root without such mounts is. */
+static int make_read_only(const struct site *site, const char *place)
+{
+	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
+	if (mount_setattr(AT_FDCWD, place, AT_RECURSIVE, &read_only, sizeof read_only) == 0)
+		return 0;
+	if (strcmp(site->root, "/") == 0)
+		return -1;
+	return mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(place), NULL);
+}
+
 static const char *mount_all(const struct site *site)
 {
 	const char *place = place_of(site);
@@ -64,8 +75,7 @@ static const char *mount_all(const struct site *site)
 	static const char *const from_host[] = {"/proc", "/sys", "/dev"}, *const in_memory[] = {"/tmp", "/run"};
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return "/";
-	if (mount(site->root, place, NULL, MS_BIND | MS_REC, NULL) != 0 ||
-	    mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(place), NULL) != 0)
+	if (mount(site->root, place, NULL, MS_BIND | MS_REC, NULL) != 0 || make_read_only(site, place) != 0)
 		return place;
 	for (size_t each = 0; each < sizeof from_host / sizeof *from_host; each++) {
 		snprintf(path, sizeof path, "%s%s", place, from_host[each]);
@@ -77,6 +87,9 @@ static const char *mount_all(const struct site *site)
 		if (mount(site->source, path, "tmpfs", 0, "mode=1777") != 0)
 			return path;
 	}
+	snprintf(path, sizeof path, "%s/dev/shm", place);  /* as in a container: its own, of the size that Docker gives */
+	if (mount(site->source, path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=64m") != 0 && errno != ENOENT)
+		return path;
 	snprintf(path, sizeof path, "%s/srv", place);
 	return site->data && mount(site->data, path, NULL, MS_BIND, NULL) != 0 ? path : NULL;
 }
@@ -85,7 +98,7 @@ const char *enter(const struct site *site)
 {
 	unsigned user = geteuid(), group = getegid();
 	int namespaces = (site->own_user ? CLONE_NEWUSER : 0) | (site->own_network ? CLONE_NEWNET : 0) |
-			 (site->root ? CLONE_NEWNS : 0);
+			 (site->root ? CLONE_NEWNS | CLONE_NEWIPC : 0);
 	if (namespaces && unshare(namespaces) != 0)
 		return "a namespace";
 	const char *failed = site->own_user ? map_root(user, group) : NULL;

@@ -6,11 +6,13 @@ from pathlib import Path
 from weighbridge.userland.commands import must
 
 NAME = "root.tar"
+_NO_TIMES = "--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime"
+"""Of when a file was read or changed nothing is kept, nor of the process that packed it."""
 
 
 def pack(folder: Path, tar: Path) -> None:
     """Archive a folder: the same bytes for the same files. Raises UserlandError, DiskFull."""
-    same = ("--sort=name", "--numeric-owner", "--one-file-system", "--format=posix")
+    same = ("--sort=name", "--numeric-owner", "--one-file-system", "--format=posix", _NO_TIMES)
     must("tar", "--create", "--file", str(tar), "--directory", str(folder), *same, ".")
 
 

@@ -12,7 +12,7 @@ from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.site import Host, RunContext
-from weighbridge.process import Process
+from weighbridge.process import Process, SocketStream
 
 
 class NiceOptions(HostOptions):
@@ -35,6 +35,9 @@ class NiceHost(LocalHost):
 
     def start(self, command: Command, *, hold: bool = False) -> Process:
         return super().start(command.wrapped(*self._prefix), hold=hold)
+
+    def talk(self, command: Command) -> tuple[Process, SocketStream]:
+        return super().talk(command.wrapped(*self._prefix))
 
 
 class Nice(HostKind):
