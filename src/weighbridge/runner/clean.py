@@ -14,6 +14,7 @@ from weighbridge import cgroups
 from weighbridge.engines import client as docker
 from weighbridge.engines import swarm
 from weighbridge.engines.private import discard_private
+from weighbridge.errors import Unavailable
 from weighbridge.process import link_prefix, run_of
 from weighbridge.runner import living, state
 from weighbridge.runner.trust import Foreign
@@ -109,6 +110,8 @@ def _processes() -> list[tuple[int, str, str]]:
 
 
 def _end_processes(run_id: str) -> None:
+    with contextlib.suppress(OSError, Unavailable, KeyError):  # what is frozen cannot die
+        cgroups.Cgroup(run_id).thaw_below()
     deadline = time.monotonic() + 5
     while (pids := [pid for pid, run, _ in _processes() if run == run_id]) and time.monotonic() < deadline:
         for pid in pids:
