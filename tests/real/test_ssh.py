@@ -17,7 +17,6 @@ import pytest
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
 from weighbridge.hosts import _connect
 from weighbridge.hosts._bundle import program
-from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.ssh import SshHost, ssh_host
 from weighbridge.model.command import Command
@@ -358,7 +357,7 @@ def test_a_host_that_is_lost(far: list[Far], loss: str, monkeypatch: pytest.Monk
         host = stack.enter_context(reached(far[0], config))
         process = host.start(Command(("sh", "-c", "(setsid sleep 1000 &); exec sleep 1000")))
         group = host.group("some")
-        host.in_swarm(Membership("", made_bridge=True))
+        host.in_swarm("", made_bridge=True)
         form_swarm(far[0])
         try:
             LOSSES[loss](far[0], host)
@@ -398,8 +397,8 @@ def test_killed_in_the_middle_of_a_run(far: list[Far], tmp_path: Path, killed: s
 def test_a_swarm_of_somebody_else_stays(far: list[Far]):
     form_swarm(far[0])
     with reached(far[0]) as host:
-        host.in_swarm(Membership("of-ours-which-they-left", made_bridge=True))
+        host.in_swarm("of-ours-which-they-left", made_bridge=True)
     assert swarm_of(far[0]) == "active docker_gwbridge"
     with reached(far[0]) as host:
-        host.in_swarm(Membership(far[0].inside("docker", "info", "--format", "{{.Swarm.NodeID}}").strip(), True))
+        host.in_swarm(far[0].inside("docker", "info", "--format", "{{.Swarm.NodeID}}").strip(), made_bridge=True)
     nothing_left(far[0])
