@@ -6,12 +6,13 @@ from typing import Any
 from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import Engine
 from weighbridge.launcher.launch import Launcher
+from weighbridge.launcher.site import LaunchedSite
 from weighbridge.meters.scopes import NETWORK
 from weighbridge.model.command import Transport
-from weighbridge.model.site import Link, SiteRequest
+from weighbridge.model.site import SiteRequest
 
 
-class DockerSite:
+class DockerSite(LaunchedSite):
     """A running container. Implements ``Site``.
 
     ``address`` is where the other role reaches it, ``listen`` to which its servers bind; ``notes`` are further facts.
@@ -26,37 +27,23 @@ class DockerSite:
         notes: Mapping[str, str],
         launcher: Launcher,
     ) -> None:
-        self.name = request.name
+        super().__init__(request.name, made.host, launcher)
         self.address, self.listen = addresses
         self._notes = notes
-        self.host = made.host
-        self.links: tuple[Link, ...] = ()
         self._engine = made
         self._container = container
         self.pid = int(container.attrs["State"]["Pid"])
-        self.open_files = launcher.open_files
-        self.run, self.start, self.read, self.put = launcher.run, launcher.start, launcher.read, launcher.put
-        self._launcher = launcher
-        self._frozen = False
         self._userland = request.userland
 
     def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
         """True when every port has a listener in the container's network namespace."""
         return self.host.listening(ports, self.pid)
 
-    def freeze(self) -> None:
-        """Pause the container, where there is a process in it beside its launcher."""
-        if self._frozen or self._launcher.alone():
-            return
+    def _pause(self) -> None:
         with engine_errors(f"{self.name}: pause"):
             self._engine.client.api.pause(self._container.id)
-        self._frozen = True
 
-    def thaw(self) -> None:
-        """Unpause it."""
-        if not self._frozen:
-            return
-        self._frozen = False
+    def _resume(self) -> None:
         with engine_errors(f"{self.name}: unpause"):
             self._engine.client.api.unpause(self._container.id)
 

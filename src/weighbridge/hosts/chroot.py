@@ -6,15 +6,16 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
+from weighbridge.launcher.site import LaunchedSite
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.site import SITE_ENV, Group, Link, SiteRequest
+from weighbridge.model.site import SITE_ENV, Group, SiteRequest
 from weighbridge.process import RUN_VARIABLE, mounted_by
 
 _TOGETHER_S = 0.2
 
 
-class ChrootSite:
+class ChrootSite(LaunchedSite):
     """A chroot into the userland. Implements ``Site``. ``pid`` is its launcher's, in the host's own numbers."""
 
     def __init__(
@@ -26,41 +27,32 @@ class ChrootSite:
         *,
         own_network: bool,
     ) -> None:
-        self.name = request.name
-        self.host = request.host
+        super().__init__(request.name, request.host, launcher)
         self.address = self.listen = request.host.address if request.apart else "127.0.0.1"
-        self.links: tuple[Link, ...] = ()
         self.notes: dict[str, str] = {}
         """Further facts."""
         self.pid = launcher.pid
-        self.open_files = launcher.open_files
-        self.run, self.start, self.read = launcher.run, launcher.start, launcher.read
         self._request = request
-        self._launcher = launcher
         self._cgroup = cgroup
         self._refused = refused
         self._own_network = own_network
-        self._frozen = False
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a file below /tmp or /run of the site."""
-        self._launcher.put(path, data)
 
     def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
         """True when every port has a listener in the site's network namespace."""
         return self.host.listening(ports, self.pid if self._own_network else "self")
 
     def freeze(self) -> None:
-        """Stop every process in the site from running, where there is one beside its launcher."""
-        if self._cgroup and not self._frozen and not self._launcher.alone():
-            self._cgroup.freeze()
-            self._frozen = True
+        """As every site; one without a control group cannot be frozen."""
+        if self._cgroup:
+            super().freeze()
 
-    def thaw(self) -> None:
-        """Let them run again."""
-        if self._cgroup and self._frozen:
+    def _pause(self) -> None:
+        if self._cgroup:
+            self._cgroup.freeze()
+
+    def _resume(self) -> None:
+        if self._cgroup:
             self._cgroup.thaw()
-            self._frozen = False
 
     def meters(self) -> Mapping[str, float]:
         """Counters of its control group."""

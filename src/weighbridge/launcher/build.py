@@ -1,5 +1,6 @@
 """Builds and caches the launcher, a static program: it needs nothing of the root folder that it runs in."""
 
+import functools
 import hashlib
 import platform
 import shutil
@@ -17,6 +18,7 @@ _BUILD_S = 120.0
 _OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
 
 
+@functools.cache
 def key() -> str:
     """The name under which it is cached: of its sources, how it is built, and for which machines."""
     how = " ".join((once.key_of_folder(SOURCE), *_OPTIONS, platform.machine()))

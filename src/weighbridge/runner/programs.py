@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from weighbridge.model.command import Completed
-
-Sample = tuple[str, str, float]
+from weighbridge.runner.metering import Sample
 
 
 def samples(completed: Mapping[str, Completed]) -> tuple[Sample, ...]:

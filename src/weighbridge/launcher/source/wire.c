@@ -21,21 +21,24 @@ static const uint8_t *take(struct frame *frame, size_t size)
 	return at;
 }
 
+static void take_into(struct frame *frame, void *value, size_t size)
+{
+	const uint8_t *at = take(frame, size);
+	if (at)
+		memcpy(value, at, size);
+}
+
 uint32_t take_u32(struct frame *frame)
 {
 	uint32_t value = 0;
-	const uint8_t *at = take(frame, sizeof value);
-	if (at)
-		memcpy(&value, at, sizeof value);
+	take_into(frame, &value, sizeof value);
 	return value;
 }
 
 uint16_t take_u16(struct frame *frame)
 {
 	uint16_t value = 0;
-	const uint8_t *at = take(frame, sizeof value);
-	if (at)
-		memcpy(&value, at, sizeof value);
+	take_into(frame, &value, sizeof value);
 	return value;
 }
 
@@ -80,26 +83,21 @@ int next_frame(struct frame *frame)
 		}
 	}
 	uint32_t size = 0;
-	size_t wanted = 1 << 12;
-	if (filled >= HEADER) {
-		memcpy(&size, held, sizeof size);
-		if (size > LARGEST)
-			return -1;
-		wanted = HEADER + size;
-	}
-	if (filled < HEADER || filled < wanted) {
+	for (int filled_once = 0;; filled_once = 1) {
+		size_t wanted = HEADER;
+		if (filled >= HEADER) {
+			memcpy(&size, held, sizeof size);
+			if (size > LARGEST)
+				return -1;
+			wanted += size;
+		}
+		if (filled >= wanted)
+			break;
 		struct pollfd input = {STDIN_FILENO, POLLIN, 0};
-		if (poll(&input, 1, 0) <= 0)
+		if (filled_once || poll(&input, 1, 0) <= 0)
 			return 0;
 		if (!fill(wanted > 1 << 12 ? wanted : 1 << 12))
 			return -1;
-		if (filled < HEADER)
-			return 0;
-		memcpy(&size, held, sizeof size);
-		if (size > LARGEST)
-			return -1;
-		if (filled < HEADER + (size_t)size)
-			return 0;
 	}
 	memcpy(&frame->id, held + 4, sizeof frame->id);
 	frame->kind = held[8];

@@ -1,0 +1,39 @@
+"""What every kind of site has by its launcher: programs, files, and how it is frozen."""
+
+from abc import ABC, abstractmethod
+
+from weighbridge.launcher.launch import Launcher
+from weighbridge.model.site import Host, Link
+
+
+class LaunchedSite(ABC):
+    """The part of ``Site`` that is the same everywhere; a kind of site adds where it is reached, meters and facts."""
+
+    def __init__(self, name: str, host: Host, launcher: Launcher) -> None:
+        self.name = name
+        self.host = host
+        self.links: tuple[Link, ...] = ()
+        self.open_files = launcher.open_files
+        self.run, self.start, self.read, self.put = launcher.run, launcher.start, launcher.read, launcher.put
+        self._launcher = launcher
+        self._frozen = False
+
+    def freeze(self) -> None:
+        """Stop every process in the site from running, where there is one beside its launcher."""
+        if not self._frozen and not self._launcher.alone():
+            self._pause()
+            self._frozen = True
+
+    def thaw(self) -> None:
+        """Let them run again."""
+        if self._frozen:
+            self._resume()
+            self._frozen = False
+
+    @abstractmethod
+    def _pause(self) -> None:
+        """Stop every process, the launcher too."""
+
+    @abstractmethod
+    def _resume(self) -> None:
+        """Let every process run again."""
