@@ -28,15 +28,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from weighbridge import cgroups
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kernel import free_port, listening
 from weighbridge.hosts.local import LocalHost
+from weighbridge.linux import cgroups
+from weighbridge.linux.network import free_port, listening
+from weighbridge.linux.process import Process
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.meters.scopes import network_of
 from weighbridge.meters.sysstat import FOLDERS
 from weighbridge.model.command import Command
-from weighbridge.process import Process
 from weighbridge.statistics import compare
 
 SHARE = 0.005

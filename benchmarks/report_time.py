@@ -18,8 +18,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.process import run
 from weighbridge.store.run import DATABASE, RunStore
 
 SHARE = 0.02

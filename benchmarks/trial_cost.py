@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.hosts.kernel import free_port, listening
+from weighbridge.linux.network import free_port, listening
+from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.process import Process, run
 from weighbridge.runner.precision import Standing
 from weighbridge.runner.run import run_study, userland_of
 from weighbridge.store.run import RunStore

@@ -14,10 +14,11 @@ import pytest
 import typer
 from rich.console import Console
 
-from weighbridge import errors, process
+from weighbridge import errors
 from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app, main
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
+from weighbridge.linux import process
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.plugin import Environment, Readiness

@@ -11,10 +11,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from weighbridge import process, registry
+from weighbridge import registry
 from weighbridge.cli import plan
 from weighbridge.cli.doctor import examine
 from weighbridge.errors import Unavailable
+from weighbridge.linux import process
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study
 from weighbridge.runner.hosts import open_hosts

@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from weighbridge import process, registry
+from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.linux import process
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.study import Options
 

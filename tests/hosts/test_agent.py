@@ -22,7 +22,7 @@ from weighbridge.hosts.agent import addresses, data, engine, operations, userlan
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Whose, marked
 from weighbridge.hosts.kinds.ssh import SshOptions
-from weighbridge.process import mounted_by
+from weighbridge.linux.process import mounted_by
 
 WHOSE = Whose("0123456789ab", "far", False)
 

@@ -14,7 +14,12 @@ SOURCES = _bundle.sources()
 
 
 def test_it_has_the_agent_and_what_it_uses():
-    wanted = {"weighbridge.__init__", "weighbridge.hosts.agent.main", "weighbridge.cgroups", "weighbridge.process"}
+    wanted = {
+        "weighbridge.__init__",
+        "weighbridge.hosts.agent.main",
+        "weighbridge.linux.cgroups",
+        "weighbridge.linux.process",
+    }
     assert wanted <= set(SOURCES)
     assert not any(".environments" in name or ".workloads" in name or ".runner" in name for name in SOURCES)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.cgroups import Cgroup, scope_files
+from weighbridge.linux.cgroups import Cgroup, scope_files
 from weighbridge.meters import sampler
 from weighbridge.meters.readings import unpack
 from weighbridge.meters.sampler import Session

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from weighbridge.cgroups import Cgroup
+from weighbridge.linux.cgroups import Cgroup
 from weighbridge.runner.sites import Sites
 
 from .machine import processes

@@ -6,9 +6,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge import process
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.testbed import TestbedHost, testbed_host
+from weighbridge.linux import process
 from weighbridge.model.command import Command
 
 from .conftest import open_run

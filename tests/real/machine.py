@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge import cgroups
-from weighbridge.process import run_of
+from weighbridge.linux import cgroups
+from weighbridge.linux.process import run_of
 from weighbridge.runner import living, state
 from weighbridge.userland.build import cache_folder
 

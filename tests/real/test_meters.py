@@ -13,10 +13,10 @@ from statistics import fmean
 
 import pytest
 
-from weighbridge import cgroups
-from weighbridge.cgroups import Cgroup
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
+from weighbridge.linux import cgroups
+from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.meters.scopes import network_of, processes_of
 from weighbridge.meters.sysstat import FOLDERS, SysstatMeter

@@ -13,8 +13,8 @@ from weighbridge import registry
 from weighbridge.facts import _probing
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import probe
-from weighbridge.hosts import kernel
 from weighbridge.hosts.local import LocalHost
+from weighbridge.linux import network
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Limits, Site, SiteRequest
@@ -50,7 +50,7 @@ class Namespace:
         return self.host.start(self._inside(command))
 
     def listening(self, ports: Any) -> bool:
-        return kernel.listening(ports, self.holder.pid)
+        return network.listening(ports, self.holder.pid)
 
 
 def kernel_network(pid: int | str) -> str:
@@ -235,7 +235,7 @@ def outside(open_site: Callable[..., Site]) -> Site:
 @pytest.mark.parametrize("name", SITES)
 def test_inside_the_environments(open_site: Callable[..., Site], outside: Site, name: str):
     kind, options, payload = SITES[name]
-    port = kernel.free_port()
+    port = network.free_port()
     server = open_site(name, kind, options, port)
     found = payload_of(server, outside, Endpoint(listen=server.listen, address=server.address, port=port))
     assert found == payload

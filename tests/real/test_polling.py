@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.cgroups import IDLE, Cgroup, remove_top
 from weighbridge.errors import EnvironmentLost
-from weighbridge.hosts.kernel import cpus_online
+from weighbridge.linux.cgroups import IDLE, Cgroup, remove_top
+from weighbridge.linux.cpus import cpus_online
+from weighbridge.linux.process import Process
 from weighbridge.meters import machines
 from weighbridge.model.command import Command
 from weighbridge.model.idle import POLL
-from weighbridge.process import Process
 from weighbridge.runner.pollers import Pollers, lacking
 
 from .machine import Machine

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge import cgroups, registry
-from weighbridge.hosts.kernel import free_port
+from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.build import NAME
+from weighbridge.linux import cgroups
+from weighbridge.linux.network import free_port
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.site import Limits, Site, SiteRequest
 from weighbridge.model.userland import Userland

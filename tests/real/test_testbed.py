@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge import cgroups
 from weighbridge.engines.docker import engine
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts import kernel, testbed
+from weighbridge.hosts import testbed
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.launcher.build import NAME
+from weighbridge.linux import cgroups, cpus, network
 from weighbridge.model.command import Command
 from weighbridge.model.site import Limits, RunContext, SiteRequest
 from weighbridge.model.userland import Userland
@@ -163,7 +163,7 @@ def test_its_cpus_hold_for_everything_in_it(hosts: dict[str, testbed.TestbedHost
         assert told(host, "nproc") == "1"
         assert f"Cpus_allowed_list:\t{cpu}\n" in host.read("/proc/1/status").decode()
         assert host.read("/sys/class/net/eth0/queues/rx-0/rps_cpus").decode().strip().lstrip("0,") == mask
-    assert hosts["c"].cpus_online() == kernel.cpus_online()
+    assert hosts["c"].cpus_online() == cpus.cpus_online()
 
 
 def test_listeners_and_free_ports_are_its_own(hosts: dict[str, testbed.TestbedHost], monkeypatch: pytest.MonkeyPatch):
@@ -172,12 +172,12 @@ def test_listeners_and_free_ports_are_its_own(hosts: dict[str, testbed.TestbedHo
     server = a.start(Command(("perl", "-e", LISTEN, str(port))))
     while not a.listening((("tcp", port),)):
         assert not server.wait(0.01)
-    assert not b.listening((("tcp", port),)) and not kernel.listening((("tcp", port),))
+    assert not b.listening((("tcp", port),)) and not network.listening((("tcp", port),))
     assert not a.listening((("udp", port),))
     inside = next(int(path) for path in told(a, "pgrep perl").split())
     assert a.listening((("tcp", port),), inside)
-    monkeypatch.setattr(kernel, "_FIRST_PORT", port)
-    monkeypatch.setattr(kernel, "_PORTS", 4)
+    monkeypatch.setattr(network, "_FIRST_PORT", port)
+    monkeypatch.setattr(network, "_PORTS", 4)
     assert (a.free_ports(), b.free_ports([port + 2])) == (port + 2, port)
     server.stop()
     assert not a.listening((("tcp", port),))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.hosts.kernel import free_port
 from weighbridge.hosts.local import LocalHost
+from weighbridge.linux.network import free_port
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import FlagCode
 from weighbridge.model.measurement import Broke, Measurement

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import docker
 
-from weighbridge.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.engines import firewall
 from weighbridge.engines.private import HOST_FOLDERS, _alone, secluded
+from weighbridge.linux.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.model.userland import Userland
 from weighbridge.runner import state
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.hosts import kernel
+from weighbridge.linux import cpus
 from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.flag import Flag, FlagCode
@@ -26,7 +26,7 @@ SERVER = "prometheus: {url: 'http://127.0.0.1:9090', queries: {load: {query: nod
 
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
     monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, TrialsFailed, Unavailable
-from weighbridge.hosts import kernel
+from weighbridge.linux import cpus
 from weighbridge.model.measurement import Broke, Outcome
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
@@ -27,7 +27,7 @@ ARMS = ["native", "one", "two", "native-again"]
 
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
     monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
 
 

@@ -10,7 +10,7 @@ import re
 import shlex
 from pathlib import Path
 
-from weighbridge.process import output
+from weighbridge.linux.process import output
 
 NOTE = "firewall.json"
 TABLES = ("filter", "nat")

@@ -9,10 +9,10 @@ from typing import Any
 from weighbridge.engines.client import INSTALL, await_answer
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import Unavailable
+from weighbridge.linux.process import RUN_VARIABLE, output
 from weighbridge.model.command import Command
 from weighbridge.model.host import SecludedHost
 from weighbridge.model.site import SITE_ENV, RunContext
-from weighbridge.process import RUN_VARIABLE, output
 
 _SOCKET = "run/docker.sock"
 

@@ -2,8 +2,8 @@
 
 import functools
 
+from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.process import run
 
 _ON_PARENT = "ip link add wb0 type veth peer name wb1 && ip link add link wb0 name wb2 type"
 _TRIES = {

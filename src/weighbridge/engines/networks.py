@@ -9,9 +9,9 @@ from typing import Any, Literal
 from weighbridge.engines.client import engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import Unavailable
+from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
 from weighbridge.model.site import Host, RunContext
-from weighbridge.process import link_prefix
 
 Driver = Literal["macvlan", "ipvlan"]
 _LOCAL_SUBNET = "198.19.201.0/24"

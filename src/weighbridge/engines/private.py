@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weighbridge import process
-from weighbridge.cgroups import TOPS, Cgroup
 from weighbridge.engines import firewall
 from weighbridge.engines.client import await_answer
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import Unavailable
+from weighbridge.linux import process
+from weighbridge.linux.cgroups import TOPS, Cgroup
+from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
 from weighbridge.model.site import SITE_ENV, RunContext
-from weighbridge.process import link_prefix
 
 HOST_FOLDERS = {
     "etc": Path("/etc/docker"),

@@ -21,11 +21,11 @@ from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
+from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import DATA, SITE_ENV, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
-from weighbridge.process import RUN_VARIABLE
 
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
 Subnet = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$", examples=["10.0.0.0/24"])]

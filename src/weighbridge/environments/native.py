@@ -11,11 +11,11 @@ from weighbridge.engines import client
 from weighbridge.engines.docker import engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
+from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
-from weighbridge.process import link_prefix, output
 
 
 class NativeOptions(EnvironmentOptions):

@@ -11,12 +11,12 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.hosts._wire import carried_bits, rate_words, show
 from weighbridge.hosts.chroot import chroot_site
+from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Rate
 from weighbridge.model.site import Host, Link, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
-from weighbridge.process import link_prefix, output
 
 NETWORK = (198, 18)
 """198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""

@@ -6,11 +6,11 @@ import platform
 import re
 from pathlib import Path
 
-from weighbridge import cgroups
 from weighbridge.engines import firewall
 from weighbridge.facts.interrupts import of_this_machine
+from weighbridge.linux import cgroups
+from weighbridge.linux.process import output
 from weighbridge.model import interrupts
-from weighbridge.process import output
 
 _SYSCTLS = (
     "net/core/rmem_max", "net/core/wmem_max", "net/core/somaxconn", "net/core/netdev_max_backlog",

@@ -14,9 +14,9 @@ from weighbridge.hosts._bundle import program
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts.agent import frames
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
 from weighbridge.model.site import ClockOffset
-from weighbridge.process import Process, run
 
 CONNECT_S = 10
 _READY_S = 30.0

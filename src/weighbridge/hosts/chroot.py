@@ -7,10 +7,10 @@ from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
+from weighbridge.linux.process import RUN_VARIABLE, mounted_by
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.site import SITE_ENV, Group, SiteRequest
-from weighbridge.process import RUN_VARIABLE, mounted_by
 
 _TOGETHER_S = 0.2
 

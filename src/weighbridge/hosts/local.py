@@ -7,11 +7,10 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from weighbridge import cgroups, process
-from weighbridge.cgroups import Cgroup
-from weighbridge.hosts import kernel
 from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._data import data_folder_here
+from weighbridge.linux import cgroups, cpus, network, process
+from weighbridge.linux.cgroups import Cgroup
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.site import HERE, Group, Host, Link, RunContext
 from weighbridge.model.userland import Userland
@@ -54,7 +53,7 @@ class LocalHost:
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
         """True when every port has a listener in the network namespace of the process ``pid``."""
-        return kernel.listening(ports, pid)
+        return network.listening(ports, pid)
 
     def read(self, path: str) -> bytes:
         """A file of this machine. Raises OSError."""
@@ -79,11 +78,11 @@ class LocalHost:
 
     def cpus_online(self) -> list[int]:
         """The CPUs on which this process may run."""
-        return kernel.cpus_online()
+        return cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
         """A port that is free, and the next one too. Raises Unavailable."""
-        return kernel.free_port(taken)
+        return network.free_port(taken)
 
     def userland(self, userland: Userland) -> Path:
         """Its root folder, as it was built."""

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import hold
 from weighbridge.hosts._wire import carried_bits, show
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
+from weighbridge.linux import network
+from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.site import RunContext
-from weighbridge.process import Process
 
 SUBNET = "198.19.200.0/24"
 """Of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544); the environment netns begins below it."""
@@ -138,7 +138,7 @@ class Switch:
         It has no rate, an MTU of 1500, and goes away with the switch. Addresses of the subnet that this machine uses
         already are refused: Unavailable.
         """
-        if (used := kernel.route_to(SUBNET)) is not None:
+        if (used := network.route_to(SUBNET)) is not None:
             raise Unavailable(
                 f"this machine uses addresses of {SUBNET} already (interface {used}): no testbed host can be joined"
             )

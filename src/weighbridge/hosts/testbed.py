@@ -12,21 +12,20 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from weighbridge import cgroups
-from weighbridge.cgroups import Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts import kernel
 from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.hosts._wire import rate_words
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import NOWHERE, OFF, SUBNET, Switch
+from weighbridge.linux import cgroups, cpus, network
+from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.host import SecludedHost
 from weighbridge.model.site import HERE, Group, Limits, Link, RunContext
 from weighbridge.model.userland import Userland
-from weighbridge.process import Process
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
 # What is written below /run, /etc, /opt and /var/lib stays in the host: dockerd keeps files of overlay networks in
@@ -139,7 +138,7 @@ class TestbedHost:
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
         """True when every port has a listener in the network namespace of ``pid``, a number of the host's own."""
-        return kernel.listening(ports, 1 if pid == "self" else pid, self.folder / "proc")
+        return network.listening(ports, 1 if pid == "self" else pid, self.folder / "proc")
 
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
@@ -167,12 +166,12 @@ class TestbedHost:
 
     def cpus_online(self) -> list[int]:
         """Its own CPUs, else all of this machine's."""
-        return cpus_in(self.cpuset) if self.cpuset else kernel.cpus_online()
+        return cpus_in(self.cpuset) if self.cpuset else cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
         """A port that nobody on the host listens on, nor on the next one."""
-        used = kernel.bound("tcp", self.folder / "proc/1") | kernel.bound("udp", self.folder / "proc/1")
-        return kernel.free_port(taken, lambda port: port not in used)
+        used = network.bound("tcp", self.folder / "proc/1") | network.bound("udp", self.folder / "proc/1")
+        return network.free_port(taken, lambda port: port not in used)
 
     def userland(self, userland: Userland) -> Path:
         """As on this machine, whose files the host sees."""
@@ -255,10 +254,8 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
     init = init_program()
     if init is None:
         raise Unavailable("a testbed host needs tini as its first process: apt-get install tini")
-    if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*kernel.cpus_online()})):
-        raise Unavailable(
-            f"host {name} is to have CPU {lacking[0]}, but this machine has only {kernel.cpus_online()}"
-        )
+    if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
+        raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
     switch: Switch = run.share("switch", lambda: Switch.made(run))
     with ExitStack() as stack:
         group = Cgroup(f"{run.id}/host-{name}").create()

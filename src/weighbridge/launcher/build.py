@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from weighbridge.errors import UserlandError
+from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.process import run
 from weighbridge.userland import once
 
 SOURCE = Path(__file__).parent / "source"

@@ -12,8 +12,8 @@ from typing import Self
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher import frames
 from weighbridge.launcher.frames import Frame, Kind
+from weighbridge.linux.process import GRACE_S
 from weighbridge.model.command import Command, Completed, Stream, Transport
-from weighbridge.process import GRACE_S
 
 READY_S = 20.0
 ANSWER_S = 60.0

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from weighbridge.meters.parse import Numbers
+from weighbridge.linux.counters import Numbers
 
 _LINE = re.compile(r"^(\d+) \(.*\) [A-Za-z] ([-\d ]+)$")
 

@@ -24,7 +24,7 @@ SLOW = frozenset({
 """What is read once a second at most: all but CPU time, network, and the memory that peaks are taken of."""
 
 NETWORK, PROCESSES = "net", "processes"
-"""Labels of a site, beside the names of its control group's files (`weighbridge.cgroups.scope_files`)."""
+"""Labels of a site, beside the names of its control group's files (`weighbridge.linux.cgroups.scope_files`)."""
 
 
 def network_of(pid: int) -> dict[str, str]:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from weighbridge.meters import parse
-from weighbridge.meters.parse import Numbers
+from weighbridge.linux import counters
+from weighbridge.linux.counters import Numbers
 from weighbridge.meters.processes import disk_use, trees
 from weighbridge.meters.readings import Readings
 from weighbridge.model.trial import Series
@@ -12,17 +12,17 @@ from weighbridge.model.trial import Series
 APART_S = 0.05
 """The kernel counts the CPU time of a host in hundredths of a second: a rate needs some of them."""
 _PARSERS: dict[str, Callable[[str], Numbers]] = {
-    "meminfo": parse.meminfo,
-    "net": parse.network,
-    "diskstats": parse.disks,
-    "loadavg": parse.loadavg,
-    **{f"pressure.{what}": partial(parse.pressure, what=what) for what in ("cpu", "memory", "io")},
-    "cpuacct.usage": parse.cpuacct,
-    "cpu.stat": parse.cpu_stat,
-    "memory.usage_in_bytes": parse.memory_now,
-    "memory.current": parse.memory_now,
-    "memory.stat": parse.memory_stat,
-    "pids.current": parse.pids,
+    "meminfo": counters.meminfo,
+    "net": counters.network,
+    "diskstats": counters.disks,
+    "loadavg": counters.loadavg,
+    **{f"pressure.{what}": partial(counters.pressure, what=what) for what in ("cpu", "memory", "io")},
+    "cpuacct.usage": counters.cpuacct,
+    "cpu.stat": counters.cpu_stat,
+    "memory.usage_in_bytes": counters.memory_now,
+    "memory.current": counters.memory_now,
+    "memory.stat": counters.memory_stat,
+    "pids.current": counters.pids,
 }
 
 
@@ -48,7 +48,7 @@ def _numbers(what: str, texts: Sequence[str | None], readings: Readings) -> list
         return trees(texts, readings.ticks, readings.page)
     if what == "cgroup.procs":
         return disk_use(texts)
-    parser = partial(parse.cpu, ticks=readings.ticks) if what == "stat" else _PARSERS.get(what)
+    parser = partial(counters.cpu, ticks=readings.ticks) if what == "stat" else _PARSERS.get(what)
     return [] if parser is None else [None if text is None else parser(text) for text in texts]
 
 
@@ -66,14 +66,14 @@ def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -
     used = {""}
     for moment, each in zip(at, numbers, strict=False):
         for name, value in each.counters.items() if each else ():
-            used.update({parse.device(name)} if value else ())
+            used.update({counters.device(name)} if value else ())
             before, was = last.setdefault(name, (moment, value))
             if moment - before < APART_S:
                 continue
             last[name] = moment, value
             if value >= was:
                 points.setdefault(name, []).append((moment, (value - was) / (moment - before)))
-    return [_series(place, name, values) for name, values in points.items() if parse.device(name) in used]
+    return [_series(place, name, values) for name, values in points.items() if counters.device(name) in used]
 
 
 def _series(place: str, name: str, points: Sequence[tuple[float, float]]) -> Series:

@@ -1,7 +1,7 @@
 """The alternative meter: ``sadc`` of sysstat reads the host once a second or less often, ``sadf -j`` tells it.
 
 It knows the host only, no sites. The first record of ``sadc`` is the beginning of the first interval, so a trial that
-is shorter than an interval has no readings. Names and units of the series are those of `weighbridge.meters.parse`.
+is shorter than an interval has no readings. Names and units of the series are those of `weighbridge.linux.counters`.
 """
 
 import contextlib

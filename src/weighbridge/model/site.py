@@ -95,7 +95,7 @@ HERE = "host"
 
 
 class Group(Protocol):
-    """One control group on a host, in every hierarchy; `weighbridge.cgroups.Cgroup` is the one of this machine."""
+    """One control group on a host, in every hierarchy; this machine's is `weighbridge.linux.cgroups.Cgroup`."""
 
     @property
     def procs(self) -> list[Path]:

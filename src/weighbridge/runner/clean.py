@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge import cgroups
 from weighbridge.engines import client as docker
 from weighbridge.engines import swarm
 from weighbridge.engines.private import discard_private
 from weighbridge.errors import Unavailable
-from weighbridge.process import link_prefix, run_of
+from weighbridge.linux import cgroups
+from weighbridge.linux.process import link_prefix, run_of
 from weighbridge.runner import living, state
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder

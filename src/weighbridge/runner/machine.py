@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from weighbridge import cgroups
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kernel import cpus_online
+from weighbridge.linux import cgroups
+from weighbridge.linux.cpus import cpus_online
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
 from weighbridge.model.source_options import SourceOptions

@@ -13,15 +13,15 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from weighbridge import cgroups
-from weighbridge.cgroups import IDLE, Cgroup
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.host import virtual
+from weighbridge.linux import cgroups
+from weighbridge.linux.cgroups import IDLE, Cgroup
+from weighbridge.linux.process import RUN_VARIABLE, Process
 from weighbridge.meters import poller
 from weighbridge.meters.polling import as_idle
 from weighbridge.model.command import Command
 from weighbridge.model.study import StudyFile
-from weighbridge.process import RUN_VARIABLE, Process
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _FOREVER_S = 1e9

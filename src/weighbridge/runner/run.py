@@ -13,7 +13,7 @@ from pathlib import Path
 from weighbridge import registry
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, momentary
-from weighbridge.hosts.kernel import cpus_online
+from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.plugin import Readiness

@@ -12,7 +12,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
 from weighbridge.facts.site import about_site
-from weighbridge.hosts.kernel import cpus_online
+from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport

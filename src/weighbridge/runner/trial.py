@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost
+from weighbridge.linux.process import OUTPUT_LIMIT
 from weighbridge.meters import host
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Command, Completed, Running
@@ -23,7 +24,6 @@ from weighbridge.model.measurement import (
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import HERE, Site
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
-from weighbridge.process import OUTPUT_LIMIT
 from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Seen, Setting, Watch, bottleneck
 from weighbridge.runner.breaking import why_broke

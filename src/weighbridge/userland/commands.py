@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.process import run
 
 BUILD_DEADLINE_S = 1800.0
 

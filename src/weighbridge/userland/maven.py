@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from weighbridge.errors import UserlandError
+from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.process import run
 from weighbridge.userland import once
 
 PROJECTS = Path(__file__).parent.parent / "java"

@@ -14,8 +14,8 @@ from typing import IO, Any
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
 from weighbridge.hosts.agent import frames, operations
 from weighbridge.hosts.agent.sweep import Whose, guard, sweep
+from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
-from weighbridge.process import Process
 
 SILENCE_S = 45.0
 """The agent ends when it has heard nothing for so long: its connection may be dead without anybody saying so."""

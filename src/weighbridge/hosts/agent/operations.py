@@ -10,19 +10,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from weighbridge.cgroups import Cgroup
 from weighbridge.facts.host import fingerprint, momentary
-from weighbridge.hosts import kernel
 from weighbridge.hosts.agent import addresses, engine
 from weighbridge.hosts.agent import data as folders
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Whose, tell
 from weighbridge.hosts.agent.userlands import Receiver, keep_program, root_of
 from weighbridge.hosts.local import LocalHost
+from weighbridge.linux import cpus, network
+from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream
+from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command
 from weighbridge.model.site import Limits
-from weighbridge.process import RUN_VARIABLE, Process, SocketStream
-from weighbridge.process import talk as start_talking
 
 Answer = tuple[Mapping[str, Any], bytes]
 
@@ -43,7 +43,7 @@ def hello(connection: str) -> dict[str, Any]:
         "architecture": platform.machine(),
         "python": platform.python_version(),
         "machine": machine(),
-        "cpus": kernel.cpus_online(),
+        "cpus": cpus.cpus_online(),
         "interfaces": addresses.ipv4(),
         "server": server[2] if len(server) == 4 else "",
     }
@@ -127,7 +127,7 @@ class Operations:
 
     def listening(self, data: bytes, *, ports: list[Any], pid: Any) -> Answer:
         """Whether every port has a listener."""
-        return {"value": kernel.listening([(transport, int(port)) for transport, port in ports], pid)}, b""
+        return {"value": network.listening([(transport, int(port)) for transport, port in ports], pid)}, b""
 
     def read(self, data: bytes, *, path: str) -> Answer:
         """A file."""
@@ -168,7 +168,7 @@ class Operations:
 
     def free_port(self, data: bytes, *, taken: list[int]) -> Answer:
         """A free port."""
-        return {"value": kernel.free_port(taken)}, b""
+        return {"value": network.free_port(taken)}, b""
 
     def time(self, data: bytes) -> Answer:
         """Seconds since 1970, here."""

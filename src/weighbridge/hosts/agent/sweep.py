@@ -10,12 +10,12 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from weighbridge import cgroups
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import containers, data
 from weighbridge.hosts.agent.membership import Membership, end
 from weighbridge.hosts.agent.userlands import remove_parts
-from weighbridge.process import run_of
+from weighbridge.linux import cgroups
+from weighbridge.linux.process import run_of
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
 """In the environment of everything that an agent starts, beside the run's id."""

@@ -9,8 +9,8 @@ import zlib
 from pathlib import Path
 
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.process import run
 from weighbridge.user_cache import user_cache_folder
 
 _UNPACK_S = 1800.0

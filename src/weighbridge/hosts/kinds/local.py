@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
+from weighbridge.linux.process import link_prefix
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.site import Host, RunContext
-from weighbridge.process import link_prefix
 
 
 class LocalOptions(HostOptions):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge import cgroups
-from weighbridge.cgroups import Cgroup, bases, hierarchies, read_meters, runs, version
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux import cgroups
+from weighbridge.linux.cgroups import Cgroup, bases, hierarchies, read_meters, runs, version
 from weighbridge.model.site import Limits
 
 V1 = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "devices", "systemd")

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weighbridge.meters import parse
-from weighbridge.meters.parse import Numbers
+from weighbridge.linux import counters
+from weighbridge.linux.counters import Numbers
 from weighbridge.meters.processes import disk_use, trees
 
-DATA = Path(__file__).parent / "data"
-CPU = partial(parse.cpu, ticks=100)
+DATA = Path(__file__).parents[1] / "meters/data"
+CPU = partial(counters.cpu, ticks=100)
 PARSERS: dict[str, Callable[[str], Numbers]] = {
-    "stat.txt": CPU, "meminfo.txt": parse.meminfo, "net_dev.txt": parse.network, "diskstats.txt": parse.disks,
-    "pressure_io.txt": partial(parse.pressure, what="io"), "loadavg.txt": parse.loadavg,
-    "v1/cpu.stat": parse.cpu_stat, "v1/cpuacct.usage": parse.cpuacct, "v1/memory.stat": parse.memory_stat,
-    "v1/memory.usage_in_bytes": parse.memory_now, "v1/pids.current": parse.pids,
+    "stat.txt": CPU,
+    "meminfo.txt": counters.meminfo, "net_dev.txt": counters.network, "diskstats.txt": counters.disks,
+    "pressure_io.txt": partial(counters.pressure, what="io"), "loadavg.txt": counters.loadavg,
+    "v1/cpu.stat": counters.cpu_stat, "v1/cpuacct.usage": counters.cpuacct, "v1/memory.stat": counters.memory_stat,
+    "v1/memory.usage_in_bytes": counters.memory_now, "v1/pids.current": counters.pids,
 }  # fmt: skip
 V2_CPU = "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\nnr_periods 9\nthrottled_usec 250000\n"
 V2_MEMORY = "anon 1000\nfile 5000\nkernel 7\nshmem 2000\nsock 0\n"
@@ -37,7 +38,7 @@ def test_cpu_seconds_by_kind():
 
 
 def test_memory_is_that_of_sar():
-    levels = parse.meminfo(read("meminfo.txt")).levels
+    levels = counters.meminfo(read("meminfo.txt")).levels
     kib = {line.split(":")[0]: int(line.split()[1]) for line in read("meminfo.txt").splitlines()}
     used = kib["MemTotal"] - kib["MemFree"] - kib["Buffers"] - kib["Cached"] - kib["Slab"]
     assert levels == {
@@ -49,61 +50,61 @@ def test_memory_is_that_of_sar():
 
 
 def test_old_kernels_tell_less():
-    assert parse.meminfo("MemTotal: 100 kB\nMemFree: 40 kB\n").levels == {"memory_free_bytes": 40960.0}
+    assert counters.meminfo("MemTotal: 100 kB\nMemFree: 40 kB\n").levels == {"memory_free_bytes": 40960.0}
 
 
 def test_network():
-    counters = parse.network(read("net_dev.txt")).counters
-    assert counters["lo_receive_bytes_per_s"] == counters["lo_transmit_bytes_per_s"] == 702195129489.0
-    assert counters["lo_receive_packets_per_s"] == 51836612.0
-    assert {parse.device(name) for name in counters} == {"lo", "ifb0", "ifb1", "eth0"}
+    found = counters.network(read("net_dev.txt")).counters
+    assert found["lo_receive_bytes_per_s"] == found["lo_transmit_bytes_per_s"] == 702195129489.0
+    assert found["lo_receive_packets_per_s"] == 51836612.0
+    assert {counters.device(name) for name in found} == {"lo", "ifb0", "ifb1", "eth0"}
     header = "a\nb\n"
-    assert parse.network(header + "v:1@x: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n").counters == {
+    assert counters.network(header + "v:1@x: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n").counters == {
         "v:1@x_receive_bytes_per_s": 1, "v:1@x_receive_packets_per_s": 2, "v:1@x_receive_dropped_per_s": 4,
         "v:1@x_transmit_bytes_per_s": 9, "v:1@x_transmit_packets_per_s": 10, "v:1@x_transmit_dropped_per_s": 12,
     }  # fmt: skip
 
 
 def test_disks():
-    counters = parse.disks(read("diskstats.txt")).counters
+    found = counters.disks(read("diskstats.txt")).counters
     fields = next(line.split() for line in read("diskstats.txt").splitlines() if " vda " in line)
-    assert counters["disk_vda_read_bytes_per_s"] == int(fields[5]) * 512
-    assert counters["disk_vda_written_bytes_per_s"] == int(fields[9]) * 512
-    assert counters["disk_vda_busy_share"] == int(fields[12]) / 1000
-    assert parse.device("disk_vda_busy_share") == "disk_vda"
+    assert found["disk_vda_read_bytes_per_s"] == int(fields[5]) * 512
+    assert found["disk_vda_written_bytes_per_s"] == int(fields[9]) * 512
+    assert found["disk_vda_busy_share"] == int(fields[12]) / 1000
+    assert counters.device("disk_vda_busy_share") == "disk_vda"
 
 
 @pytest.mark.parametrize("name", ["sda1", "vda15", "xvda1", "nvme0n1p2", "mmcblk0p1"])
 def test_partitions_are_parts_of_disks(name: str):
     line = "8 0 NAME 1 2 3 4 5 6 7 8 9 10 11\n"
-    assert parse.disks(line.replace("NAME", name)).counters == {}
+    assert counters.disks(line.replace("NAME", name)).counters == {}
     for whole in ("sda", "vda", "nvme0n1", "mmcblk0", "dm-0", "md127", "loop0"):
-        assert len(parse.disks(line.replace("NAME", whole)).counters) == 5
+        assert len(counters.disks(line.replace("NAME", whole)).counters) == 5
 
 
 def test_pressure():
-    found = parse.pressure("some avg10=0.00 total=1500000\nfull avg10=0.00 total=250000\n", "io").counters
+    found = counters.pressure("some avg10=0.00 total=1500000\nfull avg10=0.00 total=250000\n", "io").counters
     assert found == {"pressure_io_some_share": 1.5, "pressure_io_full_share": 0.25}
-    assert set(parse.pressure(read("pressure_cpu.txt"), "cpu").counters) == {"pressure_cpu_some_share"}
+    assert set(counters.pressure(read("pressure_cpu.txt"), "cpu").counters) == {"pressure_cpu_some_share"}
 
 
 def test_version_1():
-    assert parse.cpuacct(read("v1/cpuacct.usage")).counters == {"cpu_share": 10268.378510036}
-    assert parse.cpu_stat("nr_periods 3\nnr_throttled 1\nthrottled_time 2500000000\n").counters == {
+    assert counters.cpuacct(read("v1/cpuacct.usage")).counters == {"cpu_share": 10268.378510036}
+    assert counters.cpu_stat("nr_periods 3\nnr_throttled 1\nthrottled_time 2500000000\n").counters == {
         "throttled_share": 2.5
     }
-    assert parse.memory_stat(read("v1/memory.stat")).levels == {
+    assert counters.memory_stat(read("v1/memory.stat")).levels == {
         "memory_anonymous_bytes": 804282368.0, "memory_shared_bytes": 9187328.0,
         "memory_files_bytes": 2570178560.0 - 9187328.0,
     }  # fmt: skip
-    assert parse.memory_now(read("v1/memory.usage_in_bytes")).levels == {"memory_bytes": 3375226880.0}
-    assert parse.pids(read("v1/pids.current")).levels == {"pids_count": 0.0}
+    assert counters.memory_now(read("v1/memory.usage_in_bytes")).levels == {"memory_bytes": 3375226880.0}
+    assert counters.pids(read("v1/pids.current")).levels == {"pids_count": 0.0}
 
 
 def test_version_2():
-    assert parse.cpu_stat(V2_CPU).counters == {
+    assert counters.cpu_stat(V2_CPU).counters == {
         "cpu_share": 2.5, "cpu_user_share": 2.0, "cpu_system_share": 0.5, "throttled_share": 0.25}  # fmt: skip
-    assert parse.memory_stat(V2_MEMORY).levels == {
+    assert counters.memory_stat(V2_MEMORY).levels == {
         "memory_anonymous_bytes": 1000.0, "memory_shared_bytes": 2000.0, "memory_files_bytes": 3000.0}  # fmt: skip
 
 
@@ -156,7 +157,7 @@ def test_disk_use_of_processes_that_come_and_go():
     found = [each and tuple(each.counters.values()) for each in disk_use(texts)]
     assert found == [(0, 0), (100, 4096), (151, 8194), (151, 8197), None, (151, 8200), (151, 8200)]
     assert set(disk_use([""])[0].counters) == {"disk_read_bytes_per_s", "disk_written_bytes_per_s"}
-    assert {parse.device(name) for name in disk_use([""])[0].counters} == {""}
+    assert {counters.device(name) for name in disk_use([""])[0].counters} == {""}
 
 
 @given(st.lists(st.none() | st.text("pid: 019read_bytswe\n²", max_size=60), max_size=5), st.integers(0, 250))

@@ -1,7 +1,6 @@
 """What the kernel says about listeners, read from /proc so that no server is disturbed by a probe."""
 
 import contextlib
-import os
 import random
 import socket
 import sys
@@ -75,8 +74,3 @@ def route_to(subnet: str, table: Path = Path("/proc/net/route")) -> str | None:
 def _address(hexadecimal: str) -> IPv4Address:
     """An address as /proc/net/route has it: in the machine's own order of bytes."""
     return IPv4Address(int(hexadecimal, 16).to_bytes(4, sys.byteorder))
-
-
-def cpus_online() -> list[int]:
-    """The CPUs on which this process may run."""
-    return sorted(os.sched_getaffinity(0))
