@@ -15,6 +15,7 @@ PLUGINS = ("environments", "workloads", "storage", "hosts/kinds", "userland/sour
 """The folders whose modules the registry finds."""
 PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
 
+RUNS = {"runner", "store", "cli", "statistics"}
 SHOWS = {"analysis", "report", "replication"}
 
 ONLY: dict[str, set[str]] = {
@@ -38,19 +39,8 @@ ONLY: dict[str, set[str]] = {
 }
 """What a part may use beside itself."""
 NEVER: dict[str, set[str]] = {
-    "environments": {"workloads", "storage", "runner", "store", "cli", "statistics", *SHOWS},
-    "storage": {
-        "environments",
-        "workloads",
-        "hosts",
-        "launcher",
-        "userland",
-        "runner",
-        "store",
-        "cli",
-        "statistics",
-        *SHOWS,
-    },  # fmt: skip
+    "environments": {"workloads", "storage", *RUNS, *SHOWS},
+    "storage": {"environments", "workloads", "hosts", "launcher", "userland", *RUNS, *SHOWS},
     "engines": {"hosts", "facts", "environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
     "userland": {"environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
     "facts": {"environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
