@@ -7,6 +7,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
+from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.process import RUN_VARIABLE, mounted_by
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.mount import Mount, MountRequest
@@ -60,8 +61,8 @@ class ChrootSite(LaunchedSite):
 
     def scope(self) -> Mapping[str, str]:
         """The files of its control group (or its processes, where it has none), and of a network of its own."""
-        network = {"net": f"/proc/{self.pid}/net/dev"} if self._own_network else {}
-        return {**(self._cgroup.scope() if self._cgroup else {"processes": f"/proc/{self.pid}/ns/mnt"}), **network}
+        used = self._cgroup.scope() if self._cgroup else processes_of(self.pid)
+        return {**used, **(network_of(self.pid) if self._own_network else {})}
 
     def facts(self) -> Mapping[str, str]:
         """The userland, the limits, and what could not be honoured."""

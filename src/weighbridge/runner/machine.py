@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroup_files
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
@@ -82,7 +82,7 @@ def workload_readiness(workload: Workload) -> Readiness:
 def checks() -> dict[str, Readiness]:
     """By name: root, control groups, CPUs, space."""
     root = os.geteuid() == 0
-    version = cgroups.version()
+    version = cgroup_files.version()
     free = shutil.disk_usage(_existing(cache_folder())).free
     cpus = len(cpus_online())
     return {
