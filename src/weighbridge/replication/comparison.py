@@ -10,6 +10,7 @@ from typing import Literal
 from weighbridge.analysis.formatting import NO_INTERVAL, difference_interval
 from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.level import level_label
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
 from weighbridge.statistics import Interval
@@ -57,7 +58,7 @@ class Row:
     @property
     def level(self) -> str:
         """The level: ``threads=10``; empty where nothing is swept."""
-        return ", ".join(f"{factor}={value}" for factor, value in self.published.level.items())
+        return level_label(self.published.level)
 
     @property
     def name(self) -> str:

@@ -16,6 +16,7 @@ from weighbridge.facts.host import fingerprint, momentary
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
+from weighbridge.model.level import level_text
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study, StudyFile
@@ -28,7 +29,7 @@ from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness
 from weighbridge.store.extensions import extend
-from weighbridge.store.run import RunStore, level_text
+from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from weighbridge.model.flag import Flag
 from weighbridge.model.ladder import Rung
+from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm, Cell, Level
+from weighbridge.model.study import Arm, Cell
 from weighbridge.model.trial import TrialRecord
 from weighbridge.store.flags import flags_json
 
@@ -65,11 +66,6 @@ class Value(NamedTuple):
     value: float
     started_at: float
     flags: tuple[Flag, ...]
-
-
-def level_text(level: Level) -> str:
-    """A level as the store's key: JSON of its factors, empty object where nothing is swept."""
-    return json.dumps(dict(level), sort_keys=True)
 
 
 def ladder_text(ladder: Sequence[Rung]) -> str:
