@@ -21,10 +21,10 @@ from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.linux.process import RUN_VARIABLE
+from weighbridge.linux.process import environment_of
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
-from weighbridge.model.site import DATA, SITE_ENV, Host, Site, SiteRequest
+from weighbridge.model.site import DATA, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
@@ -106,9 +106,8 @@ class Docker(Environment):
                 attached = Attached(made.client, container.id)
                 _start(made, container, options)
                 addresses = _addresses(container, options, request, made, attachment)
-            environment = {**SITE_ENV, RUN_VARIABLE: request.run.id}
-            why = _why(made, container, attached)
-            launcher = stack.enter_context(Launcher(attached, request.name, why, environment))
+            why, variables = _why(made, container, attached), environment_of(request.run.id)
+            launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
             yield DockerSite(request, made, container, addresses, _notes(options, request), launcher)
 
 
@@ -198,7 +197,7 @@ def _container(
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
         ulimits=[_open_files()],
-        environment={**SITE_ENV, RUN_VARIABLE: request.run.id},
+        environment=environment_of(request.run.id),
     )
     if not made.disposable:
         stack.callback(quietly, container.remove, force=True, v=True)

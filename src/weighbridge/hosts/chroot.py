@@ -8,10 +8,10 @@ from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux.cgroup_files import network_of, processes_of
-from weighbridge.linux.process import RUN_VARIABLE, mounted_by
+from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.site import SITE_ENV, Group, SiteRequest
+from weighbridge.model.site import Group, SiteRequest
 
 _TOGETHER_S = 0.2
 
@@ -132,7 +132,7 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
         return f"its launcher ended: {said.splitlines()[-1]}" if said else "its launcher was killed"
 
     try:
-        with Launcher(stream, request.name, why, {**SITE_ENV, RUN_VARIABLE: run.id}) as launcher:
+        with Launcher(stream, request.name, why, environment_of(run.id)) as launcher:
             yield launcher
     finally:
         process.stop()

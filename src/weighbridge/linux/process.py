@@ -15,6 +15,7 @@ from typing import IO
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.site import SITE_ENV
 
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
 """In the environment of everything that a run starts, so that ``weighbridge clean`` finds it."""
@@ -141,6 +142,11 @@ def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:
     finally:
         completed = process.stop(timed_out=not ended)
     return completed
+
+
+def environment_of(run_id: str) -> dict[str, str]:
+    """The variables of everything in a run's sites and of its engines: none is the user's own."""
+    return {**SITE_ENV, RUN_VARIABLE: run_id}
 
 
 def mounted_by(run_id: str) -> str:

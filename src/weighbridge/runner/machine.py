@@ -13,7 +13,8 @@ from weighbridge.model.plugin import Environment, Readiness, Workload
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.runner.readiness import ready
+from weighbridge.model.userland_source import UserlandSource
+from weighbridge.runner.readiness import missing_programs, ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 
@@ -69,6 +70,14 @@ def _pinned(study: Study) -> Iterator[tuple[str, str]]:
         placed = study.client_hosts if role == "client" else (study.server_host,)
         if any(hosts[host].traits.here for host in placed):
             yield f"resources: pin: {role}", cpus
+
+
+def source_readiness(source: UserlandSource) -> Readiness:
+    """A source of userlands is ready where this user can build one, whatever a study asks of it."""
+    if (missing := missing_programs(source)) is not None:
+        return missing
+    lacking = source.cannot_build(None, UserlandSpec(), cache_folder())
+    return Readiness(False, *lacking) if lacking else Readiness(True, source.summary)
 
 
 def workload_readiness(workload: Workload) -> Readiness:
