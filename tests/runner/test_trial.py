@@ -219,7 +219,7 @@ def test_flags_of_another_machine_name_it(world: World):
         if path == "/proc/stat":
             return b"cpu  0 0 0 0 0 0 0 %d 0 0\n" % next(stolen)
         if path == "/proc/loadavg":
-            return b"9.5 1 1 1/1 1"
+            return b"9.5 1 1 1/1 1\n"
         raise FileNotFoundError(path)
 
     machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}

@@ -1,7 +1,6 @@
 """Docker: the userland as an image, in a container with one of Docker's networks."""
 
 import contextlib
-import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -21,7 +20,7 @@ from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.linux.process import environment_of
+from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import DATA, Host, Site, SiteRequest
@@ -230,11 +229,10 @@ def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount
 
 
 def _open_files() -> Any:
-    """As many open files as native processes may have, which inherit Weighbridge's own limit."""
+    """As many open files as native processes may have."""
     from docker.types import Ulimit
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Ulimit(name="nofile", soft=soft, hard=hard)
+    return Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())
 
 
 def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux.cgroup_files import network_of, processes_of
-from weighbridge.linux.process import environment_of, mounted_by
+from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.site import Group, SiteRequest
@@ -120,7 +120,12 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
     argv = [host.program(build.ensure(run.cache, run.say))]
     for path in cgroup.procs if cgroup else ():
         argv += ["--join", str(path)]
-    argv += [*(() if host.root else ("--user",)), *(("--net",) if own_network else ())]
+    argv += [
+        "--files",
+        str(most_open_files()),
+        *(() if host.root else ("--user",)),
+        *(("--net",) if own_network else ()),
+    ]
     argv += ["--root", str(host.userland(request.userland)), "--name", mounted_by(run.id)]
     argv += ["--data", data] if data else []
     process, stream = host.talk(Command(tuple(argv)))

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import resource
 import select
 import signal
 import socket
@@ -147,6 +148,11 @@ def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:
 def environment_of(run_id: str) -> dict[str, str]:
     """The variables of everything in a run's sites and of its engines: none is the user's own."""
     return {**SITE_ENV, RUN_VARIABLE: run_id}
+
+
+def most_open_files() -> int:
+    """How many files each process of a site may have open, on every host and in every environment: as many as ours."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
 def mounted_by(run_id: str) -> str:
