@@ -116,7 +116,7 @@ def test_times_and_counts_are_those_of_the_program(site: Site):
 
 
 LEAVES = "setsid sh -c 'setsid sleep 300 & sleep 300; true' & sleep 0.2"
-"""Two processes outlive it, each in a session of its own."""
+"""Three processes outlive it, in two sessions of their own."""
 
 
 def test_nobody_outlives_the_last_program(site: Site):

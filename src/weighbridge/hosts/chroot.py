@@ -120,12 +120,8 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
     argv = [host.program(build.ensure(run.cache, run.say))]
     for path in cgroup.procs if cgroup else ():
         argv += ["--join", str(path)]
-    argv += [
-        "--files",
-        str(most_open_files()),
-        *(() if host.root else ("--user",)),
-        *(("--net",) if own_network else ()),
-    ]
+    argv += ["--files", str(most_open_files())]  # sshd's sessions may have fewer than ours
+    argv += [*(() if host.root else ("--user",)), *(("--net",) if own_network else ())]
     argv += ["--root", str(host.userland(request.userland)), "--name", mounted_by(run.id)]
     argv += ["--data", data] if data else []
     process, stream = host.talk(Command(tuple(argv)))

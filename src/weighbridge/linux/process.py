@@ -151,7 +151,7 @@ def environment_of(run_id: str) -> dict[str, str]:
 
 
 def most_open_files() -> int:
-    """How many files each process of a site may have open, on every host and in every environment: as many as ours."""
+    """How many files each process of a site may have open, everywhere: as many as this one."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
