@@ -73,7 +73,3 @@ def test_codes_are_those_of_subprocess(status: int, code: int):
 
 def test_too_much_is_told():
     assert frames.result(left(9, frames.TOO_MUCH)).too_much
-
-
-def test_ports_by_their_protocol_numbers():
-    assert frames.listening(1, (("tcp", 80), ("udp", 5201))).body == struct.pack("<HHHH", 6, 80, 17, 5201)

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from weighbridge.model.command import Command, Transport, Usage
+from weighbridge.model.command import Command, Usage
 
 VERSION = 2
 LARGEST = 192 * 2**20
@@ -17,7 +17,6 @@ _HELLO = struct.Struct("<IIQ")
 _RESULT = struct.Struct("<iIQQQQQQQQQ")
 _START = struct.Struct("<IIII")
 _NOBODY = 0xFFFFFFFF
-_PROTOCOLS: Mapping[Transport, int] = {"tcp": 6, "udp": 17}
 
 
 class Kind(enum.Enum):
@@ -27,7 +26,6 @@ class Kind(enum.Enum):
     STOP = b"E"
     WRITE = b"W"
     READ = b"R"
-    LISTENING = b"L"
     ALONE = b"Q"
     HELLO = b"h"
     REFUSED = b"x"
@@ -106,11 +104,6 @@ def write(number: int, path: str, data: bytes, mode: int, *, more: bool) -> Fram
 def read(number: int, path: str) -> Frame:
     """Read a file."""
     return Frame(Kind.READ, number, path.encode() + b"\0")
-
-
-def listening(number: int, ports: tuple[tuple[Transport, int], ...]) -> Frame:
-    """Ask which ports have a listener."""
-    return Frame(Kind.LISTENING, number, b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports))
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:

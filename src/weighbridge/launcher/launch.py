@@ -1,4 +1,4 @@
-"""Our end of the stream to a site's launcher: programs started, timed and ended, files, listeners."""
+"""Our end of the stream to a site's launcher: programs started, timed and ended, files."""
 
 import contextlib
 import itertools
@@ -13,7 +13,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher import frames
 from weighbridge.launcher.frames import Frame, Kind
 from weighbridge.linux.process import GRACE_S
-from weighbridge.model.command import Command, Completed, Stream, Transport
+from weighbridge.model.command import Command, Completed, Stream
 
 READY_S = 20.0
 ANSWER_S = 60.0
@@ -98,11 +98,6 @@ class Launcher:
     def read(self, path: str) -> bytes:
         """A file inside the site. Raises OSError."""
         return self._checked(frames.read(next(self._numbers), path), Kind.DATA, path).body[4:]
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
-        """True when every port has a listener in the site's network."""
-        answer = self.ask(frames.listening(next(self._numbers), ports), Kind.DATA).body
-        return len(answer) == len(ports) and all(answer)
 
     def alone(self) -> bool:
         """Whether no process is left in the site but the launcher."""

@@ -68,7 +68,6 @@ static void serve(struct frame *request)
 	case STOP: stop_process(request); break;
 	case WRITE: write_to(request); break;
 	case READ: read_from(request); break;
-	case LISTENING: tell_listening(request); break;
 	case ALONE: tell_alone(request); break;
 	}
 }

@@ -7,7 +7,7 @@
 
 enum kind {
 	/* from Weighbridge */
-	START = 'S', STOP = 'E', WRITE = 'W', READ = 'R', LISTENING = 'L', ALONE = 'Q',
+	START = 'S', STOP = 'E', WRITE = 'W', READ = 'R', ALONE = 'Q',
 	/* to Weighbridge */
 	HELLO = 'h', REFUSED = 'x', BEGAN = 'b', ENDED = 'e', RESULT = 'r', DONE = 'o', DATA = 'd',
 };
@@ -24,7 +24,6 @@ struct frame {
 
 /* What is taken from beyond the end of a body is zero or empty, and `at` is then NULL. */
 uint32_t take_u32(struct frame *frame);
-uint16_t take_u16(struct frame *frame);
 const char *take_string(struct frame *frame);
 
 /* Gives 1 and the next whole frame, 0 where there is none yet, -1 at the end of the stream or where it is damaged.
