@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,11 @@ from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
-from weighbridge.model.plugin import Endpoint, Work
+from weighbridge.model.plugin import Endpoint
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.site import Link
 from weighbridge.model.trial import Series, Trial, TrialRecord
-from weighbridge.runner import metering
+from weighbridge.runner import metering, trial_programs
 from weighbridge.runner import trial as trials
 from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.trial import run_trial
@@ -33,9 +35,9 @@ SERVER = Act(stdout=b"", hangs=True)
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "READY_S", 0.1)
-    monkeypatch.setattr(trials, "AFTER_SERVER_S", 0.05)
-    monkeypatch.setattr(trials, "_WATCH_S", 0.01)
+    monkeypatch.setattr(trial_programs, "READY_S", 0.1)
+    monkeypatch.setattr(trial_programs, "AFTER_SERVER_S", 0.05)
+    monkeypatch.setattr(trial_programs, "_WATCH_S", 0.01)
     monkeypatch.setattr(FakeWorkload, "deadline_s", 0.3)
 
 
@@ -63,6 +65,14 @@ def measure(
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
     return record
+
+
+GOOD = TrialResult((Measurement(SPEED, 42.0),))
+
+
+def tells(monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
+    """The workload reads more than its measurement."""
+    monkeypatch.setattr(FakeWorkload, "parse", lambda *_: replace(GOOD, **more))
 
 
 def failed(record: TrialRecord, outcome: Outcome, *says: str) -> None:
@@ -296,7 +306,7 @@ def test_a_generator_that_rests_is_the_limit_by_what_it_clocked(world: World, mo
     monkeypatch.setattr(
         host, "site_flags", lambda role, use, busy_s, threads: [Flag(role, figures={"s": round(busy_s, 1)})]
     )
-    monkeypatch.setattr(FakeWorkload, "busy_s", lambda *_: 0.1)
+    tells(monkeypatch, active_s=0.1)
     record = measure(world, client=Act(lasts=0.3))
     assert Flag("client", figures={"s": 0.1}) in record.flags and record.measured_s >= 0.3
 
@@ -472,17 +482,15 @@ def test_a_failed_trial_keeps_its_readings(world: World):
 
 
 def test_what_a_workload_says_of_its_generator_is_a_flag(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "flags", lambda *_: (LATE,))
+    tells(monkeypatch, flags=(LATE,))
     assert LATE in measure(world).flags
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (_ for _ in ()).throw(Unparseable("cut short")))
     assert LATE not in measure(world).flags
 
 
 def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: {"speed": "HIST"})
+    tells(monkeypatch, histograms={"speed": "HIST"})
     assert measure(world).histograms == {"speed": "HIST"}
-    monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: (_ for _ in ()).throw(ValueError("cut short")))
-    failed(measure(world), Outcome.UNPARSEABLE, "cut short")
 
 
 # -- all who worked --------------------------------------------------------------------------------
@@ -490,7 +498,7 @@ def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
 
 def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: pytest.MonkeyPatch):
     """A machine of 100 CPUs that are never idle, a meter that took its part of it."""
-    monkeypatch.setattr(FakeWorkload, "done", lambda *_: Work(2.0, "gbit"))
+    tells(monkeypatch, work=Work(2.0, "gbit"))
     switches = count(0, 500)
 
     def read(path: str) -> bytes:
@@ -558,9 +566,21 @@ def test_a_fault_of_a_plugin_fails_its_trial(world: World, monkeypatch: pytest.M
     monkeypatch.undo()
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: ().index(1))
     failed(measure(world), Outcome.UNPARSEABLE, "fake failed with ValueError")
+    monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (Measurement(SPEED, 42.0),))
+    failed(measure(world), Outcome.UNPARSEABLE, "parse gave a tuple, not a TrialResult")
+    monkeypatch.undo()
+    monkeypatch.setattr(FakeWorkload, "asked_rate", lambda *_: 1 / 0)
+    failed(measure(world), Outcome.UNPARSEABLE, "fake failed with ZeroDivisionError")
 
 
-@pytest.mark.parametrize("place", ["_prepare", "_measure", "_further", "_limit"])
+def test_an_output_is_read_once(world: World, monkeypatch: pytest.MonkeyPatch):
+    reads: list[str] = []
+    monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (reads.append("once"), GOOD)[1])
+    measure(world)
+    assert reads == ["once"]
+
+
+@pytest.mark.parametrize("place", ["prepare", "_measure", "resource_costs", "limit"])
 def test_a_fault_of_the_runner_is_not_saved_as_the_parsers(world: World, monkeypatch: pytest.MonkeyPatch, place: str):
     monkeypatch.setattr(trials, place, lambda *_: {}["nothing"])
     with pytest.raises(KeyError):

@@ -13,6 +13,7 @@ from weighbridge.model.command import Command, Completed, Running, Transport, Us
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint, Environment, Readiness, Workload
+from weighbridge.model.result import TrialResult
 from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest
 from weighbridge.model.study import Options, Role, Study
 from weighbridge.model.trial import Trial, TrialRecord
@@ -225,12 +226,12 @@ class FakeWorkload(Workload):
     def expected_s(self, options: Load) -> float:
         return 0.0
 
-    def parse(self, options: Load, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: Load, completed: Mapping[str, Completed]) -> TrialResult:
         done = completed[self.roles[-1]]
         if done.returncode != 0:
             raise ProgramFailed(f"exit code {done.returncode}: {done.last_words}")
         try:
-            return (Measurement(SPEED, float(done.stdout)),)
+            return TrialResult((Measurement(SPEED, float(done.stdout)),))
         except ValueError:
             raise Unparseable(f"not a number: {done.text!r}") from None
 

@@ -347,7 +347,7 @@ def test_wrk_that_runs_out_of_files_or_ports_has_failed_itself():
 
 
 def test_the_cost_is_that_of_a_thousand_requests():
-    work = PLUGIN.done(_options(duration="2s"), (), {"client": ended(_printed(duration_us=2_500_000))})
+    work = PLUGIN.parse(_options(duration="2s"), {"client": ended(_printed(duration_us=2_500_000))}).work
     assert work is not None
     assert (work.amount, work.unit) == (LINE["requests"] / 1000, "1000_transactions"), "however long it took"
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Work, Workload
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
 from weighbridge.workloads import _nginx
 from weighbridge.workloads._nginx import NginxOptions
@@ -105,14 +106,11 @@ class NginxWrk(Workload):
         """Seconds; wrk looks ten times a second whether its time is over."""
         return options.duration + 0.1
 
-    def done(
-        self, options: NginxWrkOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
-    ) -> Work | None:
-        """Thousands of requests, of which the cost is more than that of a gigabit."""
-        return Work(_line(completed["client"])["requests"] / 1000, "1000_transactions")
+    def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What the script's line says. Raises Broke, ProgramFailed or Unparseable.
 
-    def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        """What the script's line says. Raises Broke, ProgramFailed or Unparseable."""
+        The work is requests, of which the cost is more than that of a gigabit.
+        """
         line = _line(completed["client"])
         _must_be_the_servers_fault(options, line)
         _nginx.must_live(completed.get("server"))
@@ -124,7 +122,8 @@ class NginxWrk(Workload):
             TRANSFER: line["bytes"] / 1e6 / seconds,
             **{metric: line[key] for key, metric in ERRORS.items()},
         }
-        return tuple(Measurement(metric, values[metric]) for metric in self.metrics(options))
+        measurements = tuple(Measurement(metric, values[metric]) for metric in self.metrics(options))
+        return TrialResult(measurements, Work(line["requests"] / 1000, "1000_transactions"))
 
 
 def _client(options: NginxWrkOptions, at: Endpoint, connections: int, seconds: float) -> Command:

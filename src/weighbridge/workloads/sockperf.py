@@ -10,6 +10,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
@@ -108,7 +109,7 @@ class Sockperf(Workload):
         """The messages per second under load."""
         return None if options.rate is None else Measurement(RATE, float(options.rate))
 
-    def parse(self, options: SockperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: SockperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What sockperf printed of its valid duration. Raises ProgramFailed or Unparseable.
 
         ``loss`` is the answers that never came as a share of those that should have. Failures end with code 0.
@@ -122,7 +123,7 @@ class Sockperf(Workload):
             found.append(Measurement(RATE, _rate(text)))
         if options.test == "under-load" and options.protocol == "udp":
             found.append(Measurement(LOSS, _loss(text)))
-        return tuple(found)
+        return TrialResult(tuple(found))
 
 
 _VALID = r"^sockperf: \[Valid Duration\] RunTime="
