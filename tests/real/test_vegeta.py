@@ -49,7 +49,7 @@ def _options(**given: Any) -> NginxVegetaOptions:
 @contextmanager
 def _serving(site: Site, options: NginxVegetaOptions) -> Iterator[Endpoint]:
     at = Endpoint(site.listen, site.address, free_port())
-    for path, data in PLUGIN.files(options, at).items():
+    for path, data in PLUGIN.files("server", options, at).items():
         site.put(path, data)
     command = PLUGIN.command("server", options, at)
     server = site.start(command)

@@ -25,7 +25,7 @@ from weighbridge.runner import trial as trials
 from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.trial import run_trial
 
-from .world import SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, Program, World, usual
+from .world import ROLES, SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, Program, World, usual
 
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
@@ -55,7 +55,7 @@ def measure(
         usually = world.act
         world.act = lambda site, command: acts.get(command.argv[0].replace("-", "_")) or usually(site, command)
     workload = FakeSolo() if solo else FakeWorkload()
-    world.sites = [FakeSite(world, role, "one", role) for role in workload.roles]
+    world.sites = [FakeSite(world, role, "one", role) for role in workload.roles(Load())]
     sites = {site.role: site for site in world.sites}
     hosts = {"server": "a", "client": "b", "solo": "a"}
     stage = Stage(
@@ -248,12 +248,12 @@ def test_a_stage_that_is_lost_is_no_trial(world: World):
 
 def test_data_is_prepared_once_a_site_and_files_are_written_each_time(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare", "10 tables")))
-    sites = {role: FakeSite(world, role, "one", role) for role in FakeWorkload.roles}
+    sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
     stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
     for _ in range(2):
         world.files.clear()
         assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
-        assert world.files == {("server", "/tmp/served"): b"page"}
+        assert world.files == {(role, f"/tmp/of-{role}"): b"page" for role in ROLES}
     assert world.ran == [("server", ("prepare", "10 tables"))]
 
 
@@ -278,7 +278,7 @@ def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
 def test_a_server_breaks_by_itself_or_for_its_memory_and_not_when_somebody_kills_it(
     world: World, monkeypatch: pytest.MonkeyPatch, code: int, kills: int, outcome: Outcome
 ):
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     counted = iter([0.0] * 4)
     world.oom_kills = lambda: next(counted, float(kills))
     died = measure(world, server=Act(listens=True, lasts=0.05, returncode=code), client=Act(hangs=True))
@@ -292,7 +292,7 @@ def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, mo
     def parse(*_):
         raise ServerDied("worker 7 exited on signal 9", killed=True)
 
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     monkeypatch.setattr(FakeWorkload, "parse", parse)
     failed(measure(world), Outcome.SERVER_DIED, "exited on signal 9")
     warming = measure(world, warm=True, warm_up=Act(stdout=b"", returncode=1))
@@ -312,14 +312,14 @@ def test_a_generator_that_rests_is_the_limit_by_what_it_clocked(world: World, mo
 
 
 def test_a_server_whose_disk_is_full_has_not_broken(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     full = Act(lasts=0.05, returncode=1, stdout=b"Error writing to the AOF file: No space left on device\n")
     failed(measure(world, server=full, client=Act(hangs=True)), Outcome.SERVER_DIED, "No space left on device")
 
 
 def test_a_load_that_meets_no_deadline_broke(world: World, monkeypatch: pytest.MonkeyPatch):
     failed(measure(world, client=Act(hangs=True)), Outcome.DEADLINE)
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     failed(measure(world, client=Act(hangs=True)), Outcome.BROKE, "deadline")
 
 
@@ -337,7 +337,7 @@ def test_a_warm_up_under_a_load_fails_as_the_workload_tells(world: World, monkey
         ("n", b"", Outcome.PROGRAM_FAILED, "the warm-up failed with exit code 1"),
         ("", b"full", Outcome.PROGRAM_FAILED, "the warm-up failed with exit code 1: full"),
     ):
-        monkeypatch.setattr(FakeWorkload, "load", load)
+        monkeypatch.setattr(FakeWorkload, "its_load", load)
         failed(measure(world, warm=True, warm_up=Act(stdout=b"", stderr=words, returncode=1)), outcome, says)
 
 
@@ -506,7 +506,7 @@ def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: py
             raise FileNotFoundError(path)
         return b"cpu 0 0 0 7 0 0 0 0\n" + b"cpu0 0\n" * 100 + b"ctxt %d\n" % next(switches)
 
-    sites = {role: FakeSite(world, role, "one", role) for role in FakeWorkload.roles}
+    sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
     world.act = lambda site, command: Act(lasts=0.05) if command.argv[0] == "client" else usual(site, command)
     stage = Stage(
         sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},

@@ -62,7 +62,8 @@ class Case:
     def result(self, stdout: bytes, stderr: bytes = b"", returncode: int = 0) -> TrialResult:
         """What the plug-in makes of it."""
         printed = {role: data(file) for role, file in self.beside.items()} | {self.role: stdout}
-        measured = printed.pop("", b"") or printed.pop(self.workload.roles[-1], b"")
+        last = self.workload.roles(self.workload.options.model_validate(self.options))[-1]
+        measured = printed.pop("", b"") or printed.pop(last, b"")
         if self.stream == "stderr" and self.role:
             aside = {self.role: printed.pop(self.role)}
             return result(self.kind, self.options, measured, stderr, returncode, printed, aside)
@@ -82,9 +83,11 @@ def result(
 ) -> TrialResult:
     """What is made of the output of the measured role; the others printed ``others`` and, to stderr, ``aside``."""
     workload = registry.workloads()[kind]
-    completed = {role: ended((others or {}).get(role, b""), (aside or {}).get(role, b"")) for role in workload.roles}
-    completed[workload.roles[-1]] = ended(stdout, stderr, returncode)
-    return workload.parse(workload.options.model_validate(options), completed)
+    read = workload.options.model_validate(options)
+    roles = workload.roles(read)
+    completed = {role: ended((others or {}).get(role, b""), (aside or {}).get(role, b"")) for role in roles}
+    completed[roles[-1]] = ended(stdout, stderr, returncode)
+    return workload.parse(read, completed)
 
 
 def parse(

@@ -43,7 +43,7 @@ def test_the_server():
     assert server.listens == (("tcp", 15201),)
     assert server.stop_signal not in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
     assert PLUGIN.needs_data(_options())
-    assert b"skip-log-bin" in PLUGIN.files(_options(), AT)["/run/weighbridge-my.cnf"]
+    assert b"skip-log-bin" in PLUGIN.files("server", _options(), AT)["/run/weighbridge-my.cnf"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_without_anything_it_is_a_rate():
     assert _options().rate == 1000
     assert _options().objective is None
     assert _options(objective="10ms").rate is None
-    assert PLUGIN.load == "rate"
+    assert PLUGIN.load(PLUGIN.options()) == "rate"
 
 
 def test_a_rate():

@@ -111,26 +111,35 @@ class Workload(Plugin):
 
     packages: ClassVar[tuple[str, ...]]
     """The Debian packages that hold its programs."""
-    roles: ClassVar[tuple[Role, ...]]
-    """("server", "client") in the order in which they start, or ("solo",). The last one is measured."""
-    transports: ClassVar[tuple[Transport, ...]] = ()
-    """What its port carries; empty where it needs no network."""
     has_data_port: ClassVar[bool] = False
     """Whether it needs the endpoint's second port too."""
     mutual: ClassVar[bool] = False
     """Whether the server also connects to its client, which address translation does not carry."""
-    load: ClassVar[str] = ""
-    """The option that is its load (``connections``, ``threads``, ``clients``), where a server may break under it.
-
-    Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its memory,
-    and a client that reaches its deadline, have broken too.
-    """
     maven: ClassVar[str] = ""
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
     unmixed: ClassVar[tuple[str, ...]] = ()
     """The options that have one value in a whole study: what they choose between are different programs."""
     golang: ClassVar[str] = ""
     """The project below ``weighbridge/golang`` whose program it needs; it is ``weighbridge-NAME`` in the userland."""
+
+    def transports(self, options: Any) -> tuple[Transport, ...]:
+        """What the server's port carries under these options; empty where it needs no network."""
+        return ()
+
+    def roles(self, options: Any) -> tuple[Role, ...]:
+        """Its processes under these options, in the order in which they start: the last one is measured.
+
+        Server and client where a port carries something, else ``solo``. They are the same in every environment.
+        """
+        return ("server", "client") if self.transports(options) else ("solo",)
+
+    def load(self, options: Any) -> str:
+        """The option that is its load (``connections``, ``threads``), where a server may break under it; else "".
+
+        Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its
+        memory, and a client that reaches its deadline, have broken too.
+        """
+        return ""
 
     @abstractmethod
     def metrics(self, options: Any) -> tuple[Metric, ...]:
@@ -149,8 +158,8 @@ class Workload(Plugin):
         packages = self.packages if options is None else self.packages_for(options)
         return UserlandSpec.of(packages, [self.maven], [self.golang])
 
-    def files(self, options: Any, at: Endpoint) -> Mapping[str, bytes]:
-        """Files of the server's site, all below /tmp or /run, by path: written before each start of the server."""
+    def files(self, role: Role, options: Any, at: Endpoint) -> Mapping[str, bytes]:
+        """Files of a role's site, all below /tmp or /run, by path: written before each trial starts a program."""
         return {}
 
     def needs_data(self, options: Any) -> bool:

@@ -42,7 +42,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         measurements, histograms = (*result.measurements, *costs), result.histograms  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
-        if why := _why_broke(workload, failure, state, stage, before):
+        if workload.load(options) and (why := _why_broke(failure, state, stage, before)):
             outcome, message = Outcome.BROKE, why.format(message)
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
@@ -73,17 +73,16 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
 
 
 def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) -> None:
-    measured, at = workload.roles[-1], stage.endpoint
+    at = stage.endpoint
     with plugin_faults(workload, ProgramFailed):
-        served = workload.command("server", options, at) if len(workload.roles) > 1 else None
+        roles = workload.roles(options)
+        measured, served = roles[-1], workload.command("server", options, at) if "server" in roles else None
         warm_up, command = workload.warm_up(options, at), workload.command(measured, options, at)
     if served is not None:
         serve(served, stage.sites["server"], state)
     site = stage.sites[measured]
-    if warm_up is not None:
-        completed = watch(site.start(warm_up), warm_up, state, "warm-up")
-        if completed.returncode != 0:
-            raise _warm_up_failure(workload, options, state, completed)
+    if warm_up is not None and watch(site.start(warm_up), warm_up, state, "warm-up").returncode != 0:
+        raise _warm_up_failure(workload, options, state, measured)
     state.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
     state.watch.begin()
     if state.server is not None:  # what a program without a counterpart costs, its own site tells
@@ -100,12 +99,13 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
     state.measured(completed.duration_s)
 
 
-def _warm_up_failure(workload: Workload, options: Any, state: TrialState, completed: Completed) -> TrialFailure:
+def _warm_up_failure(workload: Workload, options: Any, state: TrialState, measured: str) -> TrialFailure:
     """Why a warm-up failed: where a load may break the server, the workload reads that from its output."""
-    if workload.load:
+    completed = state.completed["warm-up"]
+    if workload.load(options):
         stop_server(state)
         try:
-            read_result(workload, options, {**state.completed, workload.roles[-1]: completed})
+            read_result(workload, options, {**state.completed, measured: completed})
         except Unparseable:
             pass
         except TrialFailure as failure:
@@ -117,12 +117,10 @@ def _warm_up_failure(workload: Workload, options: Any, state: TrialState, comple
 Readings = list[tuple[str, Mapping[str, float]]]
 
 
-def _why_broke(workload: Workload, failure: TrialFailure, state: TrialState, stage: Stage, before: Readings) -> str:
-    """What is said of a failure that is the load's; empty where it is not."""
+def _why_broke(failure: TrialFailure, state: TrialState, stage: Stage, before: Readings) -> str:
+    """What is said of a failure under a load that is the load's; empty where it is not."""
     server = state.completed.get("server")
-    if not workload.load or (server and server.too_much):
-        return ""
-    return why_broke(failure, server, _kills(stage, before))
+    return "" if server and server.too_much else why_broke(failure, server, _kills(stage, before))
 
 
 def _kills(stage: Stage, before: Readings) -> float:

@@ -25,20 +25,20 @@ _WATCH_S = 0.25
 
 
 def prepare(workload: Workload, options: Any, stage: Stage) -> None:
-    """Make what the server starts from, and what it reads."""
-    if len(workload.roles) < 2:
-        return
-    site, at = stage.sites["server"], stage.endpoint
+    """Make what the server starts from, and write what each role reads."""
+    at = stage.endpoint
     with plugin_faults(workload, ProgramFailed):
-        command, restore = workload.prepare(options, at), workload.restore(options, at)
-        files = dict(workload.files(options, at))
+        files = {role: dict(workload.files(role, options, at)) for role in stage.sites}
+        served = "server" in stage.sites
+        command, restore = (workload.prepare(options, at), workload.restore(options, at)) if served else (None, None)
     if command is not None and command.argv not in stage.prepared:
-        _make_data(site, command, "prepared")
+        _make_data(stage.sites["server"], command, "prepared")
         stage.prepared.add(command.argv)
     if restore is not None:
-        _make_data(site, restore, "restored")
-    for path, data in files.items():
-        site.put(path, data)
+        _make_data(stage.sites["server"], restore, "restored")
+    for role, site in stage.sites.items():
+        for path, data in files[role].items():
+            site.put(path, data)
 
 
 def _make_data(site: Site, command: Command, what: str) -> None:

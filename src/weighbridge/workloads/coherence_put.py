@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Size
@@ -50,9 +50,11 @@ class CoherencePut(Workload):
     options = CoherencePutOptions
     packages = JRE
     maven = "coherence"
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
     mutual = True
+
+    def transports(self, options: CoherencePutOptions) -> tuple[Transport, ...]:
+        """Members find each other by datagrams, whatever carries their messages."""
+        return ("tcp", "udp")
 
     def metrics(self, options: CoherencePutOptions) -> tuple[Metric, ...]:
         """Objects per second, objects, latency of a put in microseconds."""

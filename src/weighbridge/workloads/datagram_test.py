@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
@@ -83,8 +83,10 @@ class DatagramTest(Workload):
     options = DatagramTestOptions
     packages = JRE
     maven = "coherence"
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
+
+    def transports(self, options: DatagramTestOptions) -> tuple[Transport, ...]:
+        """Its one word between the ends is TCP."""
+        return ("tcp", "udp")
 
     def metrics(self, options: DatagramTestOptions) -> tuple[Metric, ...]:
         """Throughput, packets per second, success and error rate, missing and reordered packets."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
@@ -71,8 +71,10 @@ class Iperf(Workload):
     summary = "iperf 2: TCP throughput; UDP jitter, loss and reordering at a fixed rate"
     options = IperfOptions
     packages = ("iperf",)
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
+
+    def transports(self, options: IperfOptions) -> tuple[Transport, ...]:
+        """UDP has TCP beside it: over that the path is probed."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: IperfOptions) -> tuple[Metric, ...]:
         """TCP: throughput. UDP, whose rate is given: jitter first, then loss, reordered datagrams, throughput."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
@@ -67,8 +67,10 @@ class Iperf3(Workload):
     summary = "TCP or UDP throughput, jitter and loss between a client and a server"
     options = Iperf3Options
     packages = ("iperf3",)
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
+
+    def transports(self, options: Iperf3Options) -> tuple[Transport, ...]:
+        """Its control connection is TCP."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: Iperf3Options) -> tuple[Metric, ...]:
         """Throughput in Mbit/s (10^6), and what the protocol adds to it; ``_back`` is from server to client."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Broke, Measurement, Metric, Unparseable
 from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
@@ -83,9 +83,14 @@ class MysqlOltp(Workload):
     options = MysqlOltpOptions
     packages = _mysql.PACKAGES["mariadb"]
     unmixed = ("server",)
-    roles = ("server", "client")
-    transports = ("tcp",)
-    load = "threads"
+
+    def transports(self, options: MysqlOltpOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: MysqlOltpOptions) -> str:
+        """Its threads."""
+        return "threads"
 
     def metrics(self, options: MysqlOltpOptions) -> tuple[Metric, ...]:
         """Transactions and queries per second, latency of a transaction in ms, what had to be repeated."""
@@ -103,9 +108,9 @@ class MysqlOltp(Workload):
         """Always."""
         return True
 
-    def files(self, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
+    def files(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
         """The server's settings."""
-        return {_mysql.SETTINGS: _mysql.MY_CNF}
+        return {_mysql.SETTINGS: _mysql.MY_CNF} if role == "server" else {}
 
     def prepare(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
         """The tables, made by a server of the site's own that listens nowhere."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
@@ -91,9 +91,11 @@ class Netperf(Workload):
     summary = "TCP or UDP request and response: transactions and latency; or throughput of a stream"
     options = NetperfOptions
     packages = ("netperf", "netbase")  # netbase: /etc/protocols, without which UDP_STREAM complains
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
     has_data_port = True
+
+    def transports(self, options: NetperfOptions) -> tuple[Transport, ...]:
+        """Its control connection is TCP."""
+        return ("tcp", "udp") if options.udp else ("tcp",)
 
     def metrics(self, options: NetperfOptions) -> tuple[Metric, ...]:
         """RR: ``rate`` in 1/s, round-trip latency in microseconds, ``one_way_latency`` (derived). STREAM: Mbit/s."""

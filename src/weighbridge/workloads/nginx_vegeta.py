@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Duration, Share
@@ -92,9 +92,14 @@ class NginxVegeta(Workload):
     options = NginxVegetaOptions
     packages = _nginx.PACKAGES
     golang = "vegeta"
-    roles = ("server", "client")
-    transports = ("tcp",)
-    load = "rate"
+
+    def transports(self, options: NginxVegetaOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: NginxVegetaOptions) -> str:
+        """Its rate."""
+        return "rate"
 
     def metrics(self, options: NginxVegetaOptions) -> tuple[Metric, ...]:
         """Latencies in ms, answers per second, the share of success in %, errors by kind; or the rate alone."""
@@ -109,9 +114,9 @@ class NginxVegeta(Workload):
             return client
         return _nginx.server(options, at, deadline_s=client.deadline_s + 2 * _DEADLINE_S + 60)
 
-    def files(self, options: NginxVegetaOptions, at: Endpoint) -> Mapping[str, bytes]:
+    def files(self, role: Role, options: NginxVegetaOptions, at: Endpoint) -> Mapping[str, bytes]:
         """What nginx reads and serves."""
-        return _nginx.files(options, at)
+        return _nginx.files(options, at) if role == "server" else {}
 
     def warm_up(self, options: NginxVegetaOptions, at: Endpoint) -> Command:
         """One second at the rate."""

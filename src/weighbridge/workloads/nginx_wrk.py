@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.result import TrialResult, Work
@@ -74,23 +74,28 @@ class NginxWrk(Workload):
     summary = "nginx and wrk: requests per second and latency of static files over many connections"
     options = NginxWrkOptions
     packages = (*_nginx.PACKAGES, "wrk")
-    roles = ("server", "client")
-    transports = ("tcp",)
-    load = "connections"
+
+    def transports(self, options: NginxWrkOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: NginxWrkOptions) -> str:
+        """Its connections."""
+        return "connections"
 
     def metrics(self, options: NginxWrkOptions) -> tuple[Metric, ...]:
         """Requests/s, latencies in ms, MB/s (10^6, headers too), and errors by kind as wrk counts them."""
         return (REQUESTS, *LATENCIES.values(), TRANSFER, *ERRORS.values())
 
     def command(self, role: Role, options: NginxWrkOptions, at: Endpoint) -> Command:
-        """The client reads its script from standard input, as files are put only into the server's site."""
+        """The client reads its script from standard input."""
         if role == "client":
             return _client(options, at, options.connections, options.duration)
         return _nginx.server(options, at, deadline_s=options.duration + options.warm_up + 240)
 
-    def files(self, options: NginxWrkOptions, at: Endpoint) -> Mapping[str, bytes]:
+    def files(self, role: Role, options: NginxWrkOptions, at: Endpoint) -> Mapping[str, bytes]:
         """What nginx reads and serves."""
-        return _nginx.files(options, at)
+        return _nginx.files(options, at) if role == "server" else {}
 
     def warm_up(self, options: NginxWrkOptions, at: Endpoint) -> Command | None:
         """A light load on the same content."""

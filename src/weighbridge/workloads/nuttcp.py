@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
@@ -69,9 +69,11 @@ class Nuttcp(Workload):
     summary = "TCP or UDP throughput with the CPU of sender and receiver"
     options = NuttcpOptions
     packages = ("nuttcp",)
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
     has_data_port = True
+
+    def transports(self, options: NuttcpOptions) -> tuple[Transport, ...]:
+        """Its control connection is TCP."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: NuttcpOptions) -> tuple[Metric, ...]:
         """Throughput in Mbit/s (10^6), CPU of both ends in %, retransmits (TCP) or loss in % (UDP)."""

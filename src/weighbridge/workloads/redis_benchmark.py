@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
 from weighbridge.model.plugin import Durability, Endpoint, Workload
@@ -98,9 +98,14 @@ class RedisBenchmark(Workload):
     summary = "Redis SET and GET: requests per second and latency of many small messages"
     options = RedisBenchmarkOptions
     packages = ("redis-server", "redis-tools")
-    roles = ("server", "client")
-    transports = ("tcp",)
-    load = "clients"
+
+    def transports(self, options: RedisBenchmarkOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: RedisBenchmarkOptions) -> str:
+        """Its clients."""
+        return "clients"
 
     def metrics(self, options: RedisBenchmarkOptions) -> tuple[Metric, ...]:
         """Per test: throughput in requests/s, then mean and percentiles of latency in ms (``set_p99``)."""

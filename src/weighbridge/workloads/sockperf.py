@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
@@ -74,8 +74,10 @@ class Sockperf(Workload):
     summary = "round-trip latency of small messages, one at a time or at a given rate"
     options = SockperfOptions
     packages = ("sockperf",)
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
+
+    def transports(self, options: SockperfOptions) -> tuple[Transport, ...]:
+        """UDP has TCP beside it: over that the path is probed."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: SockperfOptions) -> tuple[Metric, ...]:
         """Mean and percentiles in microseconds; under load the rate that was sent, and of UDP the loss in %."""

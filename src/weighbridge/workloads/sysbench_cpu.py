@@ -35,7 +35,6 @@ class SysbenchCpu(Workload):
     summary = "prime numbers by division: CPU speed without memory or system calls"
     options = SysbenchCpuOptions
     packages = ("sysbench",)
-    roles = ("solo",)
 
     def metrics(self, options: SysbenchCpuOptions) -> tuple[Metric, ...]:
         """``events``: events per second of all threads together."""

@@ -48,7 +48,6 @@ class SysbenchMemory(Workload):
     summary = "reads or writes a block of memory over and over: memory and cache bandwidth"
     options = SysbenchMemoryOptions
     packages = ("sysbench",)
-    roles = ("solo",)
 
     def metrics(self, options: SysbenchMemoryOptions) -> tuple[Metric, ...]:
         """``bandwidth``: MiB (2^20 bytes) per second of all threads together."""
