@@ -13,11 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.analysis.formatting import margin, plain, quantity, share
-from weighbridge.analysis.trial_flags import flag_text
 from weighbridge.model.text import printable
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.charts.static import static_svg
+from weighbridge.report.text.formatting import margin, plain, quantity, share
+from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.steps import change_text
+from weighbridge.report.text.trial_flags import flag_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -108,7 +111,15 @@ def _templates() -> "Environment":
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters.update(
-        quantity=quantity, plain=plain, share=share, margin=margin, clean=printable, flag_text=flag_text
+        quantity=quantity,
+        plain=plain,
+        share=share,
+        margin=margin,
+        clean=printable,
+        flag_text=flag_text,
+        metric_title=metric_title,
+        remark_text=remark_text,
+        change_text=change_text,
     )
     return environment
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.metered import Key
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import ByLevel, Row, Use, unit_of
 from weighbridge.report.charts.base import colours
 from weighbridge.report.charts.usage import SmallChart
+from weighbridge.report.text.formatting import readable_unit
 
 SMALL_PX = 130
 

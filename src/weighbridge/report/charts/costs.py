@@ -4,9 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.analysis.formatting import cost_text, margin, readable_unit
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.charts.base import BAND, BASELINE, ROW_PX, TWO_LINES, Canvas, environment_colour, told
+from weighbridge.report.text.formatting import margin, readable_unit
+from weighbridge.report.text.metric_names import metric_name, metric_title
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 if TYPE_CHECKING:
     import altair as alt
@@ -82,9 +84,9 @@ def _point(
 ) -> dict[str, Any]:
     inside = [min(max(value, limits[0]), limits[1]) for value in numbers]
     return {
-        "environment": row.environment, "metric": report.title, "cost": inside[0], "low": inside[1],
+        "environment": row.environment, "metric": metric_title(report), "cost": inside[0], "low": inside[1],
         "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
-        "lines": _lines(report), "verdict": row.verdict_words,
+        "lines": _lines(report), "verdict": comparison_verdict(row),
     }  # fmt: skip
 
 
@@ -125,7 +127,7 @@ def _band(canvas: Canvas, x: "alt.X", low: float, high: float, colour: str) -> "
 
 def _lines(report: MetricReport) -> str:
     """A metric's title in two lines, for a narrow axis."""
-    return f"{report.label}\n{report.name}"
+    return f"{report.label}\n{metric_name(report)}"
 
 
 def overview(analysis: Analysis, *, legend: bool = True) -> "alt.LayerChart | None":

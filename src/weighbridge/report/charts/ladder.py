@@ -8,10 +8,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.analysis.formatting import cost_text, readable_unit
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis, Ladder, Step
 from weighbridge.report.charts.base import BASELINE, TWO_LINES, Canvas, colours, told
+from weighbridge.report.text.formatting import readable_unit
+from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 if TYPE_CHECKING:
     import altair as alt
@@ -123,7 +124,7 @@ def _row(analysis: Analysis, ladder: Ladder, step: Step, start: float, by: float
     numbers = {name: value * by for name, value in zip(names, places, strict=True)}
     return {
         "environment": step.row.environment, "against": step.previous, "typical": cost_text(step.row, report.unit),
-        "verdict": step.row.verdict_words, "colour": colours(analysis)[step.row.environment],
+        "verdict": comparison_verdict(step.row), "colour": colours(analysis)[step.row.environment],
         "strength": FEW.get(step.row.verdict, 0.45), **numbers,
     }  # fmt: skip
 

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.merged_latency import LatencyReport
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.charts.base import Canvas, environment_colour, told
+from weighbridge.report.text.formatting import readable_unit
+from weighbridge.report.text.metric_names import metric_words
 
 if TYPE_CHECKING:
     import altair as alt

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.analysis.formatting import quantity, readable_unit
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.analysis.trial_flags import flags_text
 from weighbridge.report.charts.base import BASELINE, ROW_PX, Canvas, environment_colour, told
+from weighbridge.report.text.formatting import quantity, readable_unit
+from weighbridge.report.text.metric_names import metric_name
+from weighbridge.report.text.trial_flags import flags_text
 
 if TYPE_CHECKING:
     import altair as alt
@@ -30,7 +31,7 @@ def _trial_rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[dic
             "value": None if value is None else value * factor, "shown": quantity(value, report.unit),
             "outcome": trial.outcome, "flags": flags_text(trial.flags) or "none", "link": f"#t{trial.id}",
         })  # fmt: skip
-    return f"{report.name}, {unit}", rows
+    return f"{metric_name(report)}, {unit}", rows
 
 
 def runs(analysis: Analysis, report: MetricReport, *, legend: bool = True) -> "alt.LayerChart":

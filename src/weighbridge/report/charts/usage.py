@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.usage import Panel
 from weighbridge.report.charts.base import colours
+from weighbridge.report.text.formatting import readable_unit
 
 SMALL_PX = 110
 
