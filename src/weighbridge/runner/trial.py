@@ -99,6 +99,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         started_at=started_at,
         duration_s=wall,
         measured_s=course.measured_s,
+        measured_from_s=course.metering.measured[0] if course.metering.measured else None,
         message=message,
         measurements=measurements,
         roles=tuple(_record(role, completed) for role, completed in course.completed.items()),
