@@ -28,6 +28,14 @@ class StoredTrial(NamedTuple):
     duration_s: float
     measured_s: float
     flags: tuple[Flag, ...]
+    measured_from_s: float | None
+    """When in the trial the measured program began; None where it did not, or in runs from before it was noted."""
+
+    @property
+    def window(self) -> tuple[float, float] | None:
+        """The time in which the measured program ran, in seconds of the trial."""
+        begun = self.measured_from_s
+        return None if begun is None else (begun, begun + self.measured_s)
 
 
 class StoredProcess(NamedTuple):
@@ -98,6 +106,7 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
     return (
         trial.block, trial.attempt, trial.workload, level_text(trial.level), trial.environment, str(record.outcome),
         record.message, record.started_at, record.duration_s, record.measured_s, flags_json(record.flags),
+        record.measured_from_s,
     )  # fmt: skip
 
 
