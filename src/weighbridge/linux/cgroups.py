@@ -1,6 +1,7 @@
 """Control groups, version 1 and 2: limits, freezing, counters, and ending whatever is in them."""
 
 import contextlib
+import functools
 import os
 import signal
 import time
@@ -249,6 +250,7 @@ def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
     return {name: str(path_of(controller) / name) for name, controller in files}
 
 
+@functools.lru_cache
 def folders_of(proc_cgroup: str, mount: Path = MOUNT) -> Callable[[str], Path]:
     """From the text of a process's /proc/PID/cgroup: the folder of its group for each controller.
 
