@@ -1,5 +1,6 @@
 """Between records and the rows of their tables."""
 
+import functools
 import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,6 +12,8 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell
 from weighbridge.model.trial import TrialRecord
 from weighbridge.store.flags import flags_json
+
+_encoded = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class StoredTrial(NamedTuple):
@@ -112,10 +115,11 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
 
 def series_rows(number: int, record: TrialRecord) -> Iterator[Sequence[object]]:
     """The series of the trial with this id."""
+    times = functools.cache(_numbers)  # many have the same
     for each in record.series:
-        yield number, each.place, each.name, _numbers(each.at_s), _numbers(each.values)
+        yield number, each.place, each.name, times(each.at_s), _numbers(each.values)
 
 
 def _numbers(values: Sequence[float]) -> str:
     """Without spaces, and whole numbers without a point: half of the room."""
-    return json.dumps([int(value) if float(value).is_integer() else value for value in values], separators=(",", ":"))
+    return _encoded([int(value) if float(value).is_integer() else value for value in values])
