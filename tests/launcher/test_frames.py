@@ -73,3 +73,8 @@ def test_codes_are_those_of_subprocess(status: int, code: int):
 
 def test_too_much_is_told():
     assert frames.result(left(9, frames.TOO_MUCH)).too_much
+
+
+def test_ports_by_their_protocol_numbers():
+    asked = frames.listening(1, (("tcp", 80), ("udp", 5201)), 0.25)
+    assert asked.body == struct.pack("<IHHHH", 250, 6, 80, 17, 5201)

@@ -60,6 +60,8 @@ def obliging(frame: Frame) -> Iterator[Frame]:
         yield Frame(Kind.DONE, frame.number, number(errno.ENOSPC))
     if frame.kind is Kind.ALONE:
         yield Frame(Kind.DATA, frame.number, number(1))
+    if frame.kind is Kind.LISTENING:
+        yield Frame(Kind.DATA, frame.number, b"\x01" * (len(frame.body) // 4 - 1))
 
 
 def made(
@@ -141,14 +143,14 @@ def test_what_is_killed_together_with_its_site_has_not_failed():
         running.stop()
 
 
-def test_files():
+def test_files_and_listeners():
     launcher, stream = made()
     with pytest.raises(PermissionError):
         launcher.read("/etc/shadow")
     with pytest.raises(EnvironmentLost, match="cannot write /tmp/x: No space left on device"):
         launcher.put("/tmp/x", b"data")
     assert stream.sent[-1].body == struct.pack("<II", 0o644, 0) + b"/tmp/x\0data"
-    assert launcher.alone()
+    assert launcher.listening((("tcp", 80), ("udp", 81))) and launcher.alone()
 
 
 @given(st.integers(0, 5), st.integers(0, 3))

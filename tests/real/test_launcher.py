@@ -15,7 +15,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, Transport
 from weighbridge.model.site import Limits, RunContext, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -77,6 +77,33 @@ def test_an_image_of_one_static_program_is_enough(bare: Site):
     assert not bare.listening((("tcp", 1),))
     with pytest.raises(FileNotFoundError):
         bare.read("/var/lib/dpkg/status")
+
+
+LISTENING = (
+    "use Socket; select(undef, undef, undef, 0.3);"
+    "socket(S, PF_INET, $ARGV[0] eq 'tcp' ? SOCK_STREAM : SOCK_DGRAM, 0);"
+    "bind(S, sockaddr_in($ARGV[1], INADDR_ANY)) or die; $ARGV[0] eq 'udp' or listen(S, 5); sleep 60"
+)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_who_waits_for_a_port_is_told_at_once(site: Site, transport: Transport):
+    port = ((transport, site.host.free_ports()),)
+    assert not site.listening(port)
+    before = time.monotonic()
+    running = site.start(Command(("perl", "-e", LISTENING, transport, str(port[0][1]))))
+    assert site.listening(port, 10)
+    assert 0.3 < time.monotonic() - before < 5
+    running.stop()
+    assert not site.listening(port)
+
+
+def test_who_waits_for_a_port_is_told_of_a_program_that_ended(site: Site):
+    before = time.monotonic()
+    running = site.start(Command(("sh", "-c", "sleep 0.2; exit 3")))
+    assert not site.listening((("tcp", 1),), 10)
+    assert time.monotonic() - before < 5
+    assert running.wait(5) and running.stop().returncode == 3
 
 
 def test_what_a_start_takes(bare: Site):

@@ -233,6 +233,24 @@ def test_a_run_of_version_1_is_read_and_goes_on(tmp_path: Path, writable: bool):
         assert len(store.trials()) == 1 + writable
 
 
+@pytest.mark.parametrize("writable", [True, False])
+def test_the_measured_window_of_version_3_was_two_samples(run: Path, writable: bool):
+    begun, ended = "(1, 'trial', 'measured_from_s', 0.125)", "(1, 'trial', 'measured_to_s', 1.125)"
+    connection = sqlite3.connect(run / DATABASE)
+    connection.executescript(
+        f"ALTER TABLE trial DROP COLUMN measured_from_s; INSERT INTO sample VALUES {begun}, {ended};"
+        "PRAGMA user_version=3;"
+    )
+    connection.close()
+    with RunStore(run, writable=writable) as store:
+        assert [trial.window for trial in store.trials()] == [(0.125, 1.125)]
+        assert [(sample.site, sample.name) for sample in store.samples()] == [("host", "busy_s"), ("client", "cpu_s")]
+        if writable:
+            store.save(record(block=2, measured_from_s=0.25))
+            store.save(record(block=3))
+            assert [trial.window for trial in store.trials()[1:]] == [(0.25, 1.25), None]
+
+
 def test_a_damaged_file_is_told_when_it_is_read(run: Path):
     data = bytearray((run / DATABASE).read_bytes())
     data[4096:] = b"\xa5" * (len(data) - 4096)

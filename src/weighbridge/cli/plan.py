@@ -93,7 +93,7 @@ def hosts_of(study: "Study") -> dict[str, Any]:
     """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
     from weighbridge import registry
 
-    roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles}
+    roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     clients = {"client": list(study.client_hosts)} if "client" in roles else {}
     return {
         "hosts": {name: host.model_dump(exclude_none=True) for name, host in study.file.hosts.items()},

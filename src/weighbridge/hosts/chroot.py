@@ -9,7 +9,7 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
-from weighbridge.model.command import Command, Transport
+from weighbridge.model.command import Command
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.site import Group, SiteRequest
 
@@ -37,10 +37,6 @@ class ChrootSite(LaunchedSite):
         self._cgroup = cgroup
         self._refused = refused
         self._own_network = own_network
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
-        """True when every port has a listener in the site's network namespace."""
-        return self.host.listening(ports, self.pid if self._own_network else "self")
 
     def freeze(self) -> None:
         """As every site; one without a control group cannot be frozen."""

@@ -5,9 +5,9 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from weighbridge.model.command import Command, Usage
+from weighbridge.model.command import Command, Transport, Usage
 
-VERSION = 2
+VERSION = 3
 LARGEST = 192 * 2**20
 """Bytes of a body at most."""
 TOO_MUCH = 1
@@ -17,6 +17,7 @@ _HELLO = struct.Struct("<IIQ")
 _RESULT = struct.Struct("<iIQQQQQQQQQ")
 _START = struct.Struct("<IIII")
 _NOBODY = 0xFFFFFFFF
+_PROTOCOLS: Mapping[Transport, int] = {"tcp": 6, "udp": 17}
 
 
 class Kind(enum.Enum):
@@ -26,6 +27,7 @@ class Kind(enum.Enum):
     STOP = b"E"
     WRITE = b"W"
     READ = b"R"
+    LISTENING = b"L"
     ALONE = b"Q"
     HELLO = b"h"
     REFUSED = b"x"
@@ -104,6 +106,12 @@ def write(number: int, path: str, data: bytes, mode: int, *, more: bool) -> Fram
 def read(number: int, path: str) -> Frame:
     """Read a file."""
     return Frame(Kind.READ, number, path.encode() + b"\0")
+
+
+def listening(number: int, ports: tuple[tuple[Transport, int], ...], within_s: float) -> Frame:
+    """Ask which ports have a listener; the answer may wait for that long until all have one."""
+    asked = b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports)
+    return Frame(Kind.LISTENING, number, struct.pack("<I", round(within_s * 1000)) + asked)
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Our end of the stream to a site's launcher: programs started, timed and ended, files."""
+"""Our end of the stream to a site's launcher: programs started, timed and ended, files, listeners."""
 
 import contextlib
 import itertools
@@ -13,7 +13,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher import frames
 from weighbridge.launcher.frames import Frame, Kind
 from weighbridge.linux.process import GRACE_S
-from weighbridge.model.command import Command, Completed, Stream
+from weighbridge.model.command import Command, Completed, Stream, Transport
 
 READY_S = 20.0
 ANSWER_S = 60.0
@@ -98,6 +98,11 @@ class Launcher:
     def read(self, path: str) -> bytes:
         """A file inside the site. Raises OSError."""
         return self._checked(frames.read(next(self._numbers), path), Kind.DATA, path).body[4:]
+
+    def listening(self, ports: tuple[tuple[Transport, int], ...], within_s: float = 0.0) -> bool:
+        """True when every port has a listener in the site's network, as ``Site.listening``."""
+        answer = self.ask(frames.listening(next(self._numbers), ports, within_s), Kind.DATA).body
+        return len(answer) == len(ports) and all(answer)
 
     def alone(self) -> bool:
         """Whether no process is left in the site but the launcher."""

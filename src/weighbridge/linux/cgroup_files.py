@@ -1,6 +1,7 @@
 """The files of a control group, version 1 and 2: where they are, what a meter reads of them, what they say now."""
 
 import contextlib
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
     return {name: str(path_of(controller) / name) for name, controller in files}
 
 
+@functools.lru_cache
 def folders_of(proc_cgroup: str, mount: Path = MOUNT) -> Callable[[str], Path]:
     """From the text of a process's /proc/PID/cgroup: the folder of its group for each controller.
 

@@ -6,6 +6,7 @@ A **level** is a value at that moment. Names of files and fields: proc(5), cgrou
 accounting/psi, admin-guide/iostats, admin-guide/cgroup-v1/memory and admin-guide/cgroup-v2.
 """
 
+import functools
 import re
 from dataclasses import dataclass, field
 
@@ -13,8 +14,9 @@ CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "stea
 """The fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
 SECTOR = 512
 """Bytes in a sector of /proc/diskstats, whatever the disk's own are."""
+_MEMINFO = re.compile(r"^(Mem(?:Total|Free|Available)|Buffers|Cached|Slab|Committed_AS):\s+(\d+) kB\n", re.MULTILINE)
+_MEMORY_STAT = re.compile(r"^(anon|shmem|file|total_(?:rss|shmem|cache)) (\d{1,20})\n", re.MULTILINE | re.ASCII)
 _PARTITION = re.compile(r"(?:(?:nvme|mmcblk)\w*?\d+p\d+|(?:[shv]d|xvd)[a-z]+\d+)")
-_NUMBER = re.compile(r"\d+")
 _OF_A_DEVICE = re.compile(r"(.+)_(?:receive|transmit)_\w+?_per_s|(disk_.+)_(?:reads?|writes|written|busy)_\w+")
 
 
@@ -43,8 +45,8 @@ def cpu(text: str, ticks: int) -> Numbers:
 
 
 def memory_kib(text: str) -> dict[str, int]:
-    """/proc/meminfo as it is."""
-    return {match[1]: int(match[2]) for match in re.finditer(r"^(\w+):\s+(\d+) kB\n", text, re.MULTILINE)}
+    """What `meminfo` and the facts take from /proc/meminfo, by its names."""
+    return {match[1]: int(match[2]) for match in _MEMINFO.finditer(text)}
 
 
 def meminfo(text: str) -> Numbers:
@@ -104,6 +106,7 @@ def disks(text: str) -> Numbers:
     return Numbers(counters)
 
 
+@functools.cache
 def device(name: str) -> str:
     """The interface or disk that a counter is of; empty for any other counter."""
     match = _OF_A_DEVICE.fullmatch(name)
@@ -157,7 +160,7 @@ def memory_stat(text: str) -> Numbers:
 
     Which site is charged for a file in the cache is a matter of who read it first.
     """
-    stat = _pairs(text)
+    stat = {match[1]: int(match[2]) for match in _MEMORY_STAT.finditer(text)}
     two = "anon" in stat
     keys = ("anon", "shmem", "file") if two else ("total_rss", "total_shmem", "total_cache")
     if not stat.keys() >= set(keys):
@@ -178,7 +181,7 @@ def pids(text: str) -> Numbers:
 
 
 def _is_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text, 0) is not None and text.isascii() and len(text) < 21
+    return text.isdecimal() and text.isascii() and len(text) < 21
 
 
 def _is_line(text: str) -> bool:

@@ -44,14 +44,14 @@ def userland_of(study: Study) -> UserlandSpec:
 
 def loads_of(study: Study) -> dict[str, str]:
     """The option that is the load of each of the study's workloads that has one, for the report of its curves."""
-    loads = {cell.workload: registry.workloads()[cell.kind].load for cell in study.cells}
-    return {workload: load for workload, load in loads.items() if load}
+    loads = ((cell.workload, registry.workloads()[cell.kind].load(cell.options)) for cell in study.cells)
+    return {workload: load for workload, load in loads if load}
 
 
 def _about_workloads(study: Study) -> dict[str, str]:
     """What a report has to know of the study's workloads, as JSON, since it asks no plug-in."""
     kinds = registry.workloads()
-    networked = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].transports)
+    networked = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].transports(cell.options))
     absent = [
         (cell.workload, level_text(cell.level), arm.name)
         for cell in study.cells

@@ -130,7 +130,7 @@ class RunStore(RunReader):
         with saving(self.directory), transaction(self._db):
             row = self._db.execute(
                 "INSERT INTO trial (block, attempt, workload, level, environment, outcome, message, started_at,"
-                " duration_s, measured_s, flags) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " duration_s, measured_s, flags, measured_from_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 trial_row(record),
             )
             number = row.lastrowid or 0

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "listeners.h"
 #include "probe.h"
 #include "processes.h"
 #include "site.h"
@@ -62,13 +63,14 @@ static void tell_alone(struct frame *request)
 	send_frame(DATA, request->id, &body, NULL, NULL, 0);
 }
 
-static void serve(struct frame *request)
+static void serve(struct frame *request, int signals)
 {
 	switch (request->kind) {
 	case START: start_process(request); break;
 	case STOP: stop_process(request); break;
 	case WRITE: write_to(request); break;
 	case READ: read_from(request); break;
+	case LISTENING: tell_listening(request, signals); break;
 	case ALONE: tell_alone(request); break;
 	}
 }
@@ -81,7 +83,7 @@ static void work(int signals)
 		int there = 0;
 		struct frame request;
 		while ((there = next_frame(&request)) > 0)
-			serve(&request);
+			serve(&request, signals);
 		if (there < 0)
 			return;
 		reap();

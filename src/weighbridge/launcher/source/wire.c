@@ -35,6 +35,13 @@ uint32_t take_u32(struct frame *frame)
 	return value;
 }
 
+uint16_t take_u16(struct frame *frame)
+{
+	uint16_t value = 0;
+	take_into(frame, &value, sizeof value);
+	return value;
+}
+
 const char *take_string(struct frame *frame)
 {
 	const uint8_t *at = frame->at;

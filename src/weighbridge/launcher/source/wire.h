@@ -7,12 +7,12 @@
 
 enum kind {
 	/* from Weighbridge */
-	START = 'S', STOP = 'E', WRITE = 'W', READ = 'R', ALONE = 'Q',
+	START = 'S', STOP = 'E', WRITE = 'W', READ = 'R', LISTENING = 'L', ALONE = 'Q',
 	/* to Weighbridge */
 	HELLO = 'h', REFUSED = 'x', BEGAN = 'b', ENDED = 'e', RESULT = 'r', DONE = 'o', DATA = 'd',
 };
 
-#define VERSION 2
+#define VERSION 3
 #define HEADER 9               /* u32 size of the body, u32 id, u8 kind */
 #define LARGEST (192u << 20)   /* bytes of a body */
 
@@ -24,6 +24,7 @@ struct frame {
 
 /* What is taken from beyond the end of a body is zero or empty, and `at` is then NULL. */
 uint32_t take_u32(struct frame *frame);
+uint16_t take_u16(struct frame *frame);
 const char *take_string(struct frame *frame);
 
 /* Gives 1 and the next whole frame, 0 where there is none yet, -1 at the end of the stream or where it is damaged.
