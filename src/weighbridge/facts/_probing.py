@@ -8,13 +8,13 @@ from weighbridge.model.site import Site
 READY_S = 5.0
 """How long the listening end of a probe may take, in seconds."""
 _LOOK_S = 0.25
-_LAUNCHER = "/proc/self/exe"
+LAUNCHER = "/proc/self/exe"
 """Who starts a site's programs is the launcher, wherever its file is, until the child has become the program."""
 
 
 def probe_of(what: str, seconds: int, *arguments: str) -> Command:
     """A probe of the launcher's (launcher/source/probe.h), which ends by itself after ``seconds``."""
-    return Command((_LAUNCHER, f"probe-{what}", *arguments), seconds + 5)
+    return Command((LAUNCHER, f"probe-{what}", *arguments), seconds + 5)
 
 
 def listens(listener: Running, server: Site, transport: Transport, port: int) -> bool:
