@@ -88,6 +88,12 @@ def network(text: str) -> Numbers:
     return Numbers(counters)
 
 
+def snmp(text: str, protocol: str) -> dict[str, int]:
+    """/proc/net/snmp: one protocol's counters by their names. Raises ValueError where it has no such lines."""
+    names, values = (line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:"))
+    return dict(zip(names, map(int, values), strict=True))
+
+
 def disks(text: str) -> Numbers:
     """/proc/diskstats of whole disks."""
     counters: dict[str, float] = {}
