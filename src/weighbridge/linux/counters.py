@@ -34,7 +34,7 @@ def cpu_ticks(text: str) -> dict[str, int]:
     name, *fields = first.split() or [""]
     if name != "cpu" or not end or not all(map(_is_number, fields)):
         return {}
-    return dict(zip(CPU_KINDS, map(int, fields), strict=False))
+    return dict(zip(CPU_KINDS, map(int, fields)))  # noqa: B905 - an agent may have Python 3.9
 
 
 def cpu(text: str, ticks: int) -> Numbers:
