@@ -34,7 +34,7 @@ def cpu_ticks(text: str) -> dict[str, int]:
     name, *fields = first.split() or [""]
     if name != "cpu" or not end or not all(map(_is_number, fields)):
         return {}
-    return dict(zip(CPU_KINDS, map(int, fields)))  # noqa: B905 - an agent may have Python 3.9
+    return dict(zip(CPU_KINDS, map(int, fields)))  # noqa: B905 - Python 3.9 of an agent has no "strict"
 
 
 def cpu(text: str, ticks: int) -> Numbers:
@@ -91,7 +91,9 @@ def network(text: str) -> Numbers:
 def snmp(text: str, protocol: str) -> dict[str, int]:
     """/proc/net/snmp: one protocol's counters by their names. Raises ValueError where it has no such lines."""
     names, values = (line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:"))
-    return dict(zip(names, map(int, values), strict=True))
+    if len(names) != len(values):
+        raise ValueError(f"damaged counters of {protocol}")
+    return dict(zip(names, map(int, values)))  # noqa: B905 - as above
 
 
 def disks(text: str) -> Numbers:
