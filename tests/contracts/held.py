@@ -93,7 +93,8 @@ def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
     options = workload.options.model_validate(given)
     transports, roles = workload.transports(options), workload.roles(options)
     assert roles == (("server", "client") if transports else ("solo",))
-    assert not workload.load(options) or workload.load(options) in workload.options.model_fields
+    if load := workload.load(options):
+        assert load in workload.options.model_fields and "server" in roles
     assert all(PACKAGE.fullmatch(package) for package in workload.packages)
     _gives_commands(workload, options, roles, transports)
     for role in roles:
