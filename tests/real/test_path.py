@@ -49,7 +49,7 @@ class Namespace:
     def start(self, command: Command) -> Any:
         return self.host.start(self._inside(command))
 
-    def listening(self, ports: Any) -> bool:
+    def listening(self, ports: Any, within_s: float = 0.0) -> bool:
         return network.listening(ports, self.holder.pid)
 
 

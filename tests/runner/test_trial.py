@@ -229,7 +229,7 @@ def test_flags_of_another_machine_name_it(world: World):
         if path == "/proc/stat":
             return b"cpu  0 0 0 0 0 0 0 %d 0 0\n" % next(stolen)
         if path == "/proc/loadavg":
-            return b"9.5 1 1 1/1 1"
+            return b"9.5 1 1 1/1 1\n"
         raise FileNotFoundError(path)
 
     machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
@@ -443,9 +443,8 @@ def test_meters_are_begun_before_the_server_and_ended_after_the_client(world: Wo
         ("host a", "load1"), ("server", "memory_anonymous_bytes")]  # fmt: skip
     samples = {(site, name): value for site, name, value in record.samples}
     assert samples["host a", "meter_cpu_s"] == 0.004
-    lasted = samples["trial", "measured_to_s"] - samples["trial", "measured_from_s"]
-    assert lasted == pytest.approx(record.measured_s)
-    assert 0 < samples["trial", "measured_from_s"] < record.duration_s
+    assert record.measured_from_s is not None
+    assert 0 < record.measured_from_s < record.duration_s
     assert not [flag for flag in record.flags if flag.code == FlagCode.NO_READINGS]
 
 

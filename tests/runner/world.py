@@ -141,8 +141,9 @@ class FakeSite:
         assert not self.frozen
         self.world.files[self.name, path] = data
 
-    def listening(self, ports: Sequence[tuple[str, int]]) -> bool:
+    def listening(self, ports: Sequence[tuple[str, int]], within_s: float = 0.0) -> bool:
         assert not self.frozen
+        time.sleep(min(within_s, 0.002))
         mine = [p for p in self.world.programs if p.site is self and p.command.listens and not p.stopped]
         return self.world.port_in_use or any(p.act.listens and p.poll() is None for p in mine)
 

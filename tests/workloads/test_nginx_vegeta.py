@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from weighbridge.analysis.trial_flags import kind, words
+from weighbridge.analysis.flag_counts import figure_ranges, kind_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
+from weighbridge.report.text.trial_flags import flag_kind_text
 from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
 
 from .captured import AT, data, ended, parse
@@ -190,9 +191,11 @@ def test_flags():
 def test_the_report_has_words_for_the_flags():
     late, later = (Flag(LATE, figures={"share": share}) for share in (0.027, 0.1))
     waited = Flag(WAITED, figures={"share": 0.186})
-    said = words(kind(late), [late, later])
+    said = flag_kind_text(kind_of(late), figure_ranges([late, later]))
     assert said == "the client sent 2.7 to 10 % of the requests late by itself (flagged above 1 %)"
-    assert words(kind(waited), [waited]).startswith("19 % of the requests waited for a free connection")
+    assert flag_kind_text(kind_of(waited), figure_ranges([waited])).startswith(
+        "19 % of the requests waited for a free connection"
+    )
 
 
 # -- what went wrong, and whose fault it is ----------------------------------------------------------------------

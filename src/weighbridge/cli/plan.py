@@ -8,6 +8,7 @@ import typer
 
 from weighbridge.cli.approval import brought_lines
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
+from weighbridge.model.level import level_label
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -170,6 +171,6 @@ def _trial_table(trials: Iterable[dict[str, Any]]) -> Any:
 
     table = Table("#", "block", "workload", "level", "environment", box=None, pad_edge=False)
     for number, trial in enumerate(trials, 1):
-        level = ", ".join(f"{factor}={value}" for factor, value in trial["level"].items())
+        level = level_label(trial["level"])
         table.add_row(str(number), str(trial["block"]), trial["workload"], level, trial["environment"])
     return table

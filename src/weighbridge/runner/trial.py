@@ -60,6 +60,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         started_at=started_at,
         duration_s=wall,
         measured_s=state.measured_s,
+        measured_from_s=state.metering.measured[0] if state.metering.measured else None,
         message=message,
         measurements=measurements,
         roles=tuple(_record(role, completed) for role, completed in state.completed.items()),

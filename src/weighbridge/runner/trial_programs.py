@@ -20,7 +20,6 @@ READY_S = 20.0
 AFTER_SERVER_S = 2.0
 """How long a client may go on once its server has died."""
 _TOO_MUCH = f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit"
-_POLL_S = 0.002
 _WATCH_S = 0.25
 
 
@@ -56,14 +55,13 @@ def serve(command: Command, site: Site, state: TrialState) -> None:
     server = site.start(command)
     state.server = server
     deadline = time.monotonic() + READY_S
-    while not site.listening(command.listens):
+    while not site.listening(command.listens, _WATCH_S):
         if server.poll() is not None:
             state.completed["server"] = completed = server.stop()
             ended = f"{command.argv[0]} ended before it listened: {completed.last_words}"
             raise ServerNotReady(missing(completed) or ended)
         if time.monotonic() > deadline:
             raise ServerNotReady(f"{command.argv[0]} did not listen on {command.listens} within {READY_S:.0f} s")
-        time.sleep(_POLL_S)
 
 
 def watch(
