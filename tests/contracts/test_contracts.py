@@ -8,7 +8,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.model.host_kind import HostKind
-from weighbridge.model.plugin import Environment, Plugin
+from weighbridge.model.plugin import Environment, Plugin, Workload
 from weighbridge.model.storage import Storage, weaker
 from weighbridge.model.userland_source import UserlandSource
 
@@ -40,6 +40,11 @@ def test_a_plug_in(name: str) -> None:
 @pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())
 def test_an_environment(environment: Environment) -> None:
     held.environment_and_storage_fit(environment)
+
+
+@pytest.mark.parametrize("workload", registry.workloads().values(), ids=registry.workloads())
+def test_a_workload(workload: Workload) -> None:
+    held.holds_as_workload(workload, NEEDED.get(f"workload {workload.kind}", {}))
 
 
 @pytest.mark.parametrize("storage", registry.storage().values(), ids=registry.storage())
