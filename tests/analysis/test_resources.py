@@ -12,13 +12,13 @@ from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.usage import usage
-from weighbridge.analysis.verdicts import adjusted
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.measurement import Metric
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.statistics import merge_histograms, percentile
+from weighbridge.statistics.verdicts import adjusted
 
 CPU = Metric("cpu_client_per_gbit", "s/Gbit", "lower")
 MEMORY = Metric("memory_server_beyond_baseline", "MiB", "lower")
