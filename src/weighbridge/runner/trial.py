@@ -9,7 +9,7 @@ from weighbridge.errors import EnvironmentLost
 from weighbridge.linux.process import OUTPUT_LIMIT
 from weighbridge.meters import host
 from weighbridge.meters.scopes import host_place
-from weighbridge.model.command import Command, Completed, Running
+from weighbridge.model.command import Command, Completed, Running, port_in_use
 from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import (
     DeadlineExceeded,
@@ -213,7 +213,7 @@ def _serve(command: Command, site: Site, course: _Course) -> Running:
     """A server that listens; ServerNotReady says why there is none."""
     for transport, port in command.listens:
         if site.listening(((transport, port),)):
-            raise ServerNotReady(f"{transport} port {port} is in use by another program")
+            raise ServerNotReady(port_in_use(transport, port))
     server = site.start(command)
     course.server = server
     deadline = time.monotonic() + READY_S
