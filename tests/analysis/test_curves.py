@@ -9,6 +9,7 @@ from rich.console import Console
 from report.made_up_runs import LATENCY, P99, REQUESTS, TOO_MANY, Recipe, Workload, make_run, rising_load
 from report.test_html import check_links, page_of
 from report.test_terminal import shown
+from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.curves import numbers
 from weighbridge.analysis.overload import breakages, reason, standing
@@ -396,7 +397,7 @@ def test_the_page_has_the_curves_with_a_table_and_every_link_leads_somewhere(sto
 
 
 def marks(chart):
-    spec = chart.to_dict()
+    spec = definition_of(chart)
     return {
         layer["mark"].get("shape", layer["mark"]["type"]): spec["datasets"][layer["data"]["name"]]
         for layer in spec["layer"]
@@ -406,17 +407,17 @@ def marks(chart):
 def test_the_chart_marks_peaks_errors_and_breaks(analysis):
     sweep = analysis.sweeps[0]
     chart = charts.load_curve(analysis, sweep, sweep.metrics[0])
-    json.dumps(chart.to_dict(), allow_nan=False)
+    definition_of(chart)
     drawn = marks(chart)
     assert set(drawn) == {"area", "line", "circle", "point", "triangle-up", "cross"}
     assert len(drawn["circle"]) == 23 and len(drawn["point"]) == 4
     assert {(each["environment"], each["load"]) for each in drawn["cross"]} == {("bridge", 2000), ("bridge", 5000)}
     assert {each["load"] for each in drawn["triangle-up"]} == {2000}
-    top = chart.to_dict()["layer"][1]["encoding"]["y"]["scale"]["domain"][1]
+    top = definition_of(chart)["layer"][1]["encoding"]["y"]["scale"]["domain"][1]
     assert all(each["high"] <= 1.06 * each["value"] * 1.1 and each["high"] < top for each in drawn["line"])
     assert all(top > each["value"] > max(row["high"] for row in drawn["line"]) for each in drawn["cross"])
-    assert chart.to_dict()["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
-    latency = charts.load_curve(analysis, sweep, sweep.metrics[1]).to_dict()["layer"][1]["encoding"]["y"]
+    assert definition_of(chart)["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
+    latency = definition_of(charts.load_curve(analysis, sweep, sweep.metrics[1]))["layer"][1]["encoding"]["y"]
     assert latency["scale"]["type"] == "log" and latency["title"] == "latency p99, ms"
 
 
@@ -426,7 +427,7 @@ def test_few_blocks_still_draw(run, blocks):
     for sweep, metric in [
         (each, metric) for each in analysis.sweeps for metric in each.metrics if not metric.nothing
     ]:
-        spec = charts.load_curve(analysis, sweep, metric).to_dict()
+        spec = definition_of(charts.load_curve(analysis, sweep, metric))
         json.dumps(spec, allow_nan=False)
         scale = spec["layer"][1]["encoding"]["y"]["scale"]
         assert scale["domain"][0] < scale["domain"][1] and (scale["type"] == "linear" or scale["domain"][0] > 0)
@@ -436,9 +437,9 @@ def test_few_blocks_still_draw(run, blocks):
 def test_narrow_loads_are_drawn_on_a_linear_axis(run):
     cells = [Workload("web", [(REQUESTS, 1e4, 0.01), (LATENCY, 1.0, 0.01)], level) for level in levels(10, 20, 40)]
     analysis = analyse(run(costs={"host": 1.0}, workloads=cells, loads={"web": "connections"}))
-    encoding = charts.load_curve(analysis, analysis.sweeps[0], analysis.sweeps[0].metrics[0]).to_dict()["layer"][0][
-        "encoding"
-    ]
+    encoding = definition_of(charts.load_curve(analysis, analysis.sweeps[0], analysis.sweeps[0].metrics[0]))["layer"][
+        0
+    ]["encoding"]
     assert encoding["x"]["scale"]["type"] == "linear" and encoding["x"]["title"] == "connections"
     assert analysis.sweeps[0].errors == {} and analysis.sweeps[0].broke == {}
     caption = charts.curve_caption(analysis, analysis.sweeps[0], analysis.sweeps[0].metrics[0])

@@ -7,6 +7,7 @@ import pytest
 from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, Workload
 from report.test_html import check_links, page_of
 from report.test_terminal import shown
+from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.plan import Change, changes
 from weighbridge.model.measurement import Outcome
@@ -139,7 +140,7 @@ def test_the_document_has_the_ladder(run):
 
 
 def rows_of(chart, layer):
-    spec = chart.to_dict()
+    spec = definition_of(chart)
     return spec["datasets"][spec["layer"][layer]["data"]["name"]]
 
 
@@ -165,7 +166,7 @@ def test_branches_start_side_by_side(run):
     assert [(each["environment"], each["base"], each["start"]) for each in joints] == [
         (bar["environment"], "bridge\non native", bar["start"]) for bar in bars[2:]
     ]
-    json.dumps(chart.to_dict(), allow_nan=False)
+    definition_of(chart)
 
 
 def test_a_ladder_of_differences(run):
@@ -173,7 +174,7 @@ def test_a_ladder_of_differences(run):
     analysis = analyse(climbed(run, workloads=[lossy]))
     loss = analysis.ladder[0]
     assert all(step.row.cost.scale == "difference" for step in loss.steps) and loss.steps[0].start == 0
-    json.dumps(charts.waterfall(analysis, loss).to_dict(), allow_nan=False)
+    definition_of(charts.waterfall(analysis, loss))
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2])
@@ -183,7 +184,7 @@ def test_few_blocks_and_lost_arms(run, blocks):
     analysis = analyse(store)
     for ladder in analysis.ladder:
         chart = charts.waterfall(analysis, ladder)
-        assert (chart is None) or json.dumps(chart.to_dict(), allow_nan=False)
+        assert (chart is None) or definition_of(chart)
         assert "not drawn: host, bridge, overlay" in charts.ladder_caption(analysis, ladder)
         assert ladder.steps[1].row.cost is None and ladder.steps[1].row.verdict == "inconclusive"
     page_of(store)

@@ -9,6 +9,7 @@ from report import swept_runs
 from report.made_up_runs import TCP, Workload
 from report.swept_runs import Sweep, make_sweep
 from report.test_html import HOSTILE, check_links, page_of
+from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.levels import groups_of
 from weighbridge.analysis.metered import (
@@ -269,16 +270,16 @@ def test_long_blocks_are_drawn_in_longer_steps_and_stay_small(swept):
     assert drawn == pytest.approx(sum(read.values) / len(read.values), rel=0.02)
 
 
-def test_the_charts_are_what_altair_takes(swept):
+def test_the_charts_are_what_vega_lite_takes(swept):
     store = swept(blocks=2, hosts=True)
     analysis = analyse(store)
     for picture in pictures(store, analysis):
         for made in (over_time(analysis, picture), of_prometheus(analysis, picture)):
-            json.dumps(made.to_dict(), allow_nan=False)
+            definition_of(made)
         assert {panel.place for panel in picture.panels} == {"server", "generator", "host a"}
     for use in by_level(store, analysis):
         for key in use.quantities:
-            json.dumps(use_against_level(analysis, use, key).to_dict(), allow_nan=False)
+            definition_of(use_against_level(analysis, use, key))
 
 
 def test_many_series_of_prometheus_are_not_all_drawn(swept, monkeypatch):

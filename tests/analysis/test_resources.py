@@ -5,6 +5,7 @@ import pytest
 from report.made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload
 from report.test_html import HOSTILE, check_links, page_of
 from report.test_terminal import shown
+from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import comparison, grouped
 from weighbridge.analysis.confounders import confounders
@@ -197,7 +198,7 @@ def test_use_over_time_has_every_place_and_kind(run):
     assert user.curves["native"][0].middle == pytest.approx(0.6, rel=0.2)
     network = next(panel for panel in drawn.panels if panel.what == "network in")
     assert network.most > 1e9  # the busiest interface, not their sum or the loopback
-    json.dumps(charts.small_multiple(analyse(store), user).to_dict(), allow_nan=False)
+    definition_of(charts.small_multiple(analyse(store), user))
 
 
 def test_a_run_without_readings_has_no_charts_of_them(run):
@@ -234,7 +235,7 @@ def test_percentiles_are_those_of_all_requests_and_never_averages(run):
     assert report.rows[0].environment == "native" and report.rows[0].costs == (None,) * 4
     values = [seconds for _, seconds in bridge.curve]
     assert values == sorted(values) and bridge.curve[-1][0] < 100
-    json.dumps(charts.percentile_curve(analyse(store), report).to_dict(), allow_nan=False)
+    definition_of(charts.percentile_curve(analyse(store), report))
 
 
 def test_percentiles_are_shown_everywhere(run):

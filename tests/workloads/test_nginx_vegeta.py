@@ -59,7 +59,7 @@ def test_without_anything_it_is_a_rate():
     assert _options().rate == 1000
     assert _options().objective is None
     assert _options(objective="10ms").rate is None
-    assert PLUGIN.load == "rate"
+    assert PLUGIN.load(PLUGIN.options()) == "rate"
 
 
 def test_a_rate():
@@ -82,7 +82,6 @@ def test_a_search():
     )
     assert PLUGIN.warm_up(options, AT).argv[-2:] == ("-rate", "500")
     assert client.deadline_s > options.most_attacks * 20 > PLUGIN.expected_s(options) > 10 * 20
-    assert PLUGIN.work_s(options) is None
     assert [metric.name for metric in PLUGIN.metrics(options)] == ["rate_at_objective"]
 
 
@@ -151,8 +150,9 @@ def test_the_histogram_holds_every_request_and_the_percentiles_are_its_own(name:
     stdout = data(f"vegeta-{name}.json")
     rate = json.loads(stdout)["attack"]["rate"]
     options = _options(rate=rate, duration="2s")
-    histogram = HdrHistogram.decode(PLUGIN.histograms(options, {"client": ended(stdout)})["latency"])
-    found = {each.metric.name: each.value for each in PLUGIN.parse(options, {"client": ended(stdout)})}
+    result = PLUGIN.parse(options, {"client": ended(stdout)})
+    histogram = HdrHistogram.decode(result.histograms["latency"])
+    found = {each.metric.name: each.value for each in result.measurements}
     assert histogram.get_total_count() == rate * 2
     for percent in (50, 95, 99):
         assert histogram.get_value_at_percentile(percent) / 1e6 == pytest.approx(
@@ -176,15 +176,16 @@ LATE, WAITED = FlagCode.GENERATOR_LATE, FlagCode.CONNECTION_WAIT
 
 def test_flags():
     def flags(file: str, **options: Any) -> list[tuple[str, float | None]]:
-        found = PLUGIN.flags(_options(**options), {"client": ended(data(file))})
-        return [(flag.code, flag.figures.get("share")) for flag in found]
+        found = PLUGIN.parse(_options(**options), {"client": ended(data(file))})
+        return [(flag.code, flag.figures.get("share")) for flag in found.flags]
 
     assert flags("vegeta-stall.json", **AT_500) == [(LATE, pytest.approx(0.055, abs=5e-4))]
     assert flags("vegeta-connections.json", **AT_500) == [
         (LATE, pytest.approx(0.052, abs=5e-4)), (WAITED, pytest.approx(0.157, abs=5e-4)),
     ]  # fmt: skip
     assert flags("vegeta-search.json", **SEARCH) == []
-    assert flags("vegeta-search-to.json", **SEARCH) == [(FlagCode.SEARCH_TO, None)]
+    to = SEARCH | {"objective": "50ms", "search_from": 200, "search_to": 400}
+    assert flags("vegeta-search-to.json", **to) == [(FlagCode.SEARCH_TO, None)]
 
 
 def test_the_report_has_words_for_the_flags():
@@ -315,7 +316,8 @@ def test_a_changed_number_is_followed_or_refused(key: str, value: float):
 def test_the_work_is_what_was_answered():
     options = _options(rate=200, duration="2s")
     completed = {"client": ended(data("vegeta-timeouts.json"))}
-    work = PLUGIN.done(options, PLUGIN.parse(options, completed), completed)
+    work = PLUGIN.parse(options, completed).work
     assert work is not None
     assert (work.amount, work.unit) == (pytest.approx(0.33), "1000_transactions")
-    assert PLUGIN.done(_options(**SEARCH), (), {}) is None
+    search = PLUGIN.parse(_options(**SEARCH), {"client": ended(data("vegeta-search.json"))})
+    assert search.work is None and search.work_s == ended().duration_s, "a search works as long as it runs"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.level import level_label
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
 from weighbridge.report.text.formatting import NO_INTERVAL, difference_interval
@@ -58,7 +59,7 @@ class Row:
     @property
     def level(self) -> str:
         """The level: ``threads=10``; empty where nothing is swept."""
-        return ", ".join(f"{factor}={value}" for factor, value in self.published.level.items())
+        return level_label(self.published.level)
 
     @property
     def name(self) -> str:

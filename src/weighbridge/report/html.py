@@ -55,12 +55,11 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
     used = usage(store, analysis)
     once, kinds = said_once(analysis.trials)
     folded = len(analysis.labels) >= FOLDED_FROM
-    with charts.unchecked():
-        parts = list(sections(analysis, specs, used, kinds, folded=folded))
-        steps = ladders(analysis, specs, kinds)
-        curves = curve_sections(analysis, specs)
-        watched = overtime_sections(store, analysis, specs)
-        top = place(specs, charts.overview(analysis, legend=False), static_px=FULL_PX)
+    parts = list(sections(analysis, specs, used, kinds, folded=folded))
+    steps = ladders(analysis, specs, kinds)
+    curves = curve_sections(analysis, specs)
+    watched = overtime_sections(store, analysis, specs)
+    top = place(specs, charts.overview(analysis), static_px=FULL_PX)
     facts, groups = _facts(store), trial_groups(analysis, processes(store, path))
     return render(
         "report.html.j2",

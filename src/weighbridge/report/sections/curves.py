@@ -58,7 +58,7 @@ def _metric(analysis: Analysis, specs: dict[str, str], sweep: LoadSweep, metric:
     return {
         "name": metric_words(metric.metric),
         "better": metric.better,
-        "chart": place(specs, charts.load_curve(analysis, sweep, metric, legend=False), static_px=width),
+        "chart": place(specs, charts.load_curve(analysis, sweep, metric), static_px=width),
         "caption": charts.curve_caption(analysis, sweep, metric),
         "environments": [analysis.baseline, *arms],
         "rows": rows,

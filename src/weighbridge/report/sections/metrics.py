@@ -111,7 +111,7 @@ def _metric(
         **_plain_metric(analysis, cell, report, seen, without, kinds),
         "forest": place(specs, charts.forest(analysis, report), static_px=HALF_PX if static else 0),
         "caption": charts.caption(analysis, report),
-        "runs": place(specs, charts.runs(analysis, report, legend=False), static_px=HALF_PX if every else 0),
+        "runs": place(specs, charts.runs(analysis, report), static_px=HALF_PX if every else 0),
         "distribution": place(specs, charts.distribution(analysis, report), static_px=HALF_PX if every else 0),
     }
 
@@ -128,9 +128,7 @@ def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport, *
             for row in report.rows
         ],
         "percents": [f"p{percent:g}" for percent in PERCENTS],
-        "curve": place(
-            specs, charts.percentile_curve(analysis, report, legend=False), static_px=HALF_PX if static else 0
-        ),
+        "curve": place(specs, charts.percentile_curve(analysis, report), static_px=HALF_PX if static else 0),
     }
 
 
