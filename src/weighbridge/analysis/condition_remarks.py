@@ -95,11 +95,11 @@ class OtherDurability(Remark):
 
 @dataclass(frozen=True, slots=True)
 class HostsDiffer(Remark):
-    """The run's hosts differ; of a run of before this was data, ``text`` says how."""
+    """The run's hosts differ; of a run of before this was data, ``sentence`` says how."""
 
     code = RemarkCode.CONFOUNDER
     difference: HostDifference | None
-    text: str = ""
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class NotHonoured(AboutEnvironment):
 
     code = RemarkCode.CONFOUNDER
     limit: str
-    text: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

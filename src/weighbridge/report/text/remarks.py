@@ -242,7 +242,7 @@ def _(remark: OtherDurability) -> str:
 
 @remark_text.register
 def _(remark: HostsDiffer) -> str:
-    return f"hosts: {_host_difference(remark.difference) if remark.difference else remark.text}"
+    return f"hosts: {_host_difference(remark.difference) if remark.difference else remark.sentence}"
 
 
 def _host_difference(difference: HostDifference) -> str:
@@ -256,8 +256,8 @@ def _host_difference(difference: HostDifference) -> str:
 
 @remark_text.register
 def _(remark: NotHonoured) -> str:
-    named = remark.text.startswith(remark.limit)
-    return f"{remark.environment}: not honoured: {remark.text if named else f'{remark.limit}: {remark.text}'}"
+    named = remark.why.startswith(remark.limit)  # as older runs have it
+    return f"{remark.environment}: not honoured: {remark.why if named else f'{remark.limit}: {remark.why}'}"
 
 
 @remark_text.register
