@@ -8,12 +8,15 @@ accounting/psi, admin-guide/iostats, admin-guide/cgroup-v1/memory and admin-guid
 
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """The first fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
 SECTOR = 512
 """Bytes in a sector of /proc/diskstats, whatever the disk's own are."""
+_DIGITS = 20
+"""Of the largest number that the kernel counts to."""
 _MEMINFO = re.compile(r"^(Mem(?:Total|Free|Available)|Buffers|Cached|Slab|Committed_AS):\s+(\d+) kB\n", re.MULTILINE)
 _MEMORY_STAT = re.compile(r"^(anon|shmem|file|total_(?:rss|shmem|cache)) (\d{1,20})\n", re.MULTILINE | re.ASCII)
 _PARTITION = re.compile(r"(?:(?:nvme|mmcblk)\w*?\d+p\d+|(?:[shv]d|xvd)[a-z]+\d+)")
@@ -31,7 +34,7 @@ class Numbers:
 def cpu(text: str, ticks: int) -> Numbers:
     """/proc/stat: CPU seconds by kind over all CPUs."""
     name, *fields = text.split("\n", 1)[0].split() or [""]
-    if name != "cpu" or "\n" not in text or not all(map(_is_number, fields)):
+    if name != "cpu" or "\n" not in text or not _are_numbers(fields):
         return Numbers()
     return Numbers({f"cpu_{kind}_share": int(n) / ticks for kind, n in zip(CPU_KINDS, fields, strict=False)})
 
@@ -60,7 +63,7 @@ def network(text: str) -> Numbers:
     for line in _whole_lines(text)[2:]:
         name, _, rest = line.rpartition(":")
         fields = rest.split()
-        if not name.strip() or len(fields) != 16 or not all(map(_is_number, fields)):
+        if not name.strip() or len(fields) != 16 or not _are_numbers(fields):
             continue
         for way, first in (("receive", 0), ("transmit", 8)):
             for what, at in (("bytes", 0), ("packets", 1), ("dropped", 3)):
@@ -73,7 +76,7 @@ def disks(text: str) -> Numbers:
     counters: dict[str, float] = {}
     for line in _whole_lines(text):
         fields = line.split()
-        if len(fields) < 14 or not all(map(_is_number, fields[3:14])) or _PARTITION.fullmatch(fields[2]):
+        if len(fields) < 14 or not _are_numbers(fields[3:14]) or _PARTITION.fullmatch(fields[2]):
             continue
         reads, sectors_read, writes, sectors_written, busy_ms = (int(fields[at]) for at in (3, 5, 7, 9, 12))
         counters |= {
@@ -155,7 +158,13 @@ def pids(text: str) -> Numbers:
 
 
 def _is_number(text: str) -> bool:
-    return text.isdecimal() and text.isascii() and len(text) < 21
+    return text.isdecimal() and text.isascii() and len(text) <= _DIGITS
+
+
+def _are_numbers(fields: Sequence[str]) -> bool:
+    """Whether each of these words is one."""
+    together = "".join(fields)
+    return together.isdecimal() and together.isascii() and max(map(len, fields)) <= _DIGITS
 
 
 def _is_line(text: str) -> bool:
