@@ -17,7 +17,7 @@ from weighbridge.model.host_options import HostOptions
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Durability, Endpoint, Environment, Plugin, Readiness, Workload
+from weighbridge.model.plugin import Durability, Endpoint, Environment, Needs, Plugin, Readiness, Workload
 from weighbridge.model.site import RunContext
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions
@@ -81,7 +81,22 @@ def answers(ready: Readiness) -> None:
     assert "\n" not in ready.detail + ready.remedy
 
 
-def environment_and_storage_fit(environment: Environment) -> None:
+def holds_as_environment(environment: Environment) -> None:
+    _fits_storage(environment)
+    options = environment.options()
+    assert environment.options.model_validate_json(options.model_dump_json()) == options
+    before = options.model_copy(deep=True)
+    assert environment.problems(options, needs=Needs(network=False)) == [], "its defaults have problems"
+    assert not [problem for problem in environment.problems(options, needs=Needs(network=True)) if "\n" in problem]
+    assert options == before, "asking has changed something"
+    ready = environment.readiness()
+    answers(ready)
+    assert ready == environment.readiness()
+    nothing: Any = None
+    assert isinstance(environment.open(options, nothing), AbstractContextManager), "it needs a request to be asked"
+
+
+def _fits_storage(environment: Environment) -> None:
     assert environment.mounts <= {*get_args(Way)}
     assert issubclass(environment.options, EnvironmentOptions) == bool(environment.mounts)
     if environment.storage:

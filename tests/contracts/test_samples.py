@@ -95,7 +95,7 @@ def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
         held.describes_itself(every[name])
         held.names_its_programs(every[name])
         held.has_strict_options(every[name], {})
-    held.environment_and_storage_fit(registry.environments()["unshare"])
+    held.holds_as_environment(registry.environments()["unshare"])
     held.holds_as_storage(registry.storage()["tmpfs"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
     held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
