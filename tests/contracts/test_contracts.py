@@ -10,7 +10,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
 from weighbridge.model.host_kind import HostKind
-from weighbridge.model.plugin import Environment, Needs, Plugin
+from weighbridge.model.plugin import Environment, Needs, Plugin, Workload
 from weighbridge.model.storage import Storage, weaker
 from weighbridge.model.userland_source import UserlandSource
 
@@ -47,6 +47,11 @@ def test_a_plug_in(name: str) -> None:
 def test_an_environment(environment: Environment) -> None:
     held.holds_as_environment(environment)
     assert environment.problems(environment.options(), needs=Needs(network=True)) == []
+
+
+@pytest.mark.parametrize("workload", registry.workloads().values(), ids=registry.workloads())
+def test_a_workload(workload: Workload) -> None:
+    held.holds_as_workload(workload, NEEDED.get(f"workload {workload.kind}", {}))
 
 
 @pytest.mark.parametrize("storage", registry.storage().values(), ids=registry.storage())

@@ -124,7 +124,7 @@ def test_a_host_does_what_is_asked_of_it(far: list[Far]):
 
 def _groups(host: SshHost) -> None:
     group = host.group("some")
-    assert group.limit(Limits(cpus=0.5, memory=2**28)) == []
+    assert group.limit(Limits(cpus=0.5, memory=2**28)) == {}
     join = 'for f in "$@"; do echo 0 > "$f"; done; exec sleep 100'
     process = host.start(Command(("sh", "-c", join, "join", *(str(path) for path in group.procs))))
     time.sleep(0.2)

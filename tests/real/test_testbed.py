@@ -183,7 +183,7 @@ def test_listeners_and_free_ports_are_its_own(hosts: dict[str, testbed.TestbedHo
 def test_groups_meters_scopes_and_signals_go_by_its_own_numbers(hosts: dict[str, testbed.TestbedHost]):
     a = hosts["a"]
     group = a.group("some")
-    assert group.limit(Limits(cpus=0.5, memory=2**28)) == []
+    assert group.limit(Limits(cpus=0.5, memory=2**28)) == {}
     join = 'for f in "$@"; do echo 0 > "$f"; done; echo $$; exec setsid sleep 100'
     process = a.start(Command(("sh", "-c", join, "join", *(str(path) for path in group.procs))))
     while not process.output_so_far().endswith(b"\n"):

@@ -265,8 +265,8 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
 
 
 def _pin(group: Cgroup, cpus: str | None) -> None:
-    for refusal in group.limit(Limits(cpuset=cpus)):
-        raise Unavailable(f"a testbed host cannot be pinned to CPUs {cpus}: {refusal}")
+    for why in group.limit(Limits(cpuset=cpus)).values():
+        raise Unavailable(f"a testbed host cannot be pinned to CPUs {cpus}: {why}")
 
 
 def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:

@@ -101,8 +101,8 @@ class Group(Protocol):
     def procs(self) -> list[Path]:
         """The files into which a process writes 0 to join."""
 
-    def limit(self, limits: Limits) -> list[str]:
-        """Set the limits; gives one sentence for each that could not be honoured."""
+    def limit(self, limits: Limits) -> dict[str, str]:
+        """Set the limits; gives those that could not be honoured, each with why."""
 
     def freeze(self) -> None:
         """Stop every process in it; returns when they are stopped."""
