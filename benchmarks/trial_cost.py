@@ -12,8 +12,8 @@ do the minima. Needs root. Exits with 1 where a limit is missed.
 What it consists of, natively on two idle CPUs of a virtual machine (ms; in Docker each of the four or five ways to
 the launcher and back is 0.3 instead of 0.1, and there are more network interfaces to be read):
 
-    program alone: 0.8 sites frozen and thawed, counters; 0.6 first reading of the meters; 0.3 starting the program and
-    hearing of its end; 0.4 counters; 0.2 its output; 0.9 last reading; 1.8 readings become series; 0.4 counters;
+    program alone: 0.8 sites frozen and thawed, counters; 0.6 first reading of the meters; 0.3 starting the program
+    and hearing of its end; 0.4 counters; 0.2 its output; 0.9 last reading; 1.8 readings become series; 0.4 counters;
     1.3 the store (two files for each program, one fsync; much more where the disk is busy): 7 in all
     with a server: 2 to 3 until it listens, of which nearly all is the server's own; 0.6 its end; 1 more for the
     readings of two sites; 0.5 for its outputs and for TCP's counters: 5 more
@@ -142,7 +142,8 @@ def main() -> int:
         missed |= cost > LIMITS_S[workload]
         print(
             f"{environment:8} {workload:4} trial {statistics.median(durations) * 1e3:7.1f}  bare {bare * 1e3:7.1f}  "
-            f"fixed cost {cost * 1e3:5.1f} [{(min(durations) - bare) * 1e3:5.1f}, {(max(durations) - bare) * 1e3:6.1f}]  "
+            f"fixed cost {cost * 1e3:5.1f} "
+            f"[{(min(durations) - bare) * 1e3:5.1f}, {(max(durations) - bare) * 1e3:6.1f}]  "
             f"limit {LIMITS_S[workload] * 1e3:.0f}  "
             f"beside {statistics.median(beside) * 1e3:5.1f} [{min(beside) * 1e3:5.1f}, {max(beside) * 1e3:6.1f}]"
         )
