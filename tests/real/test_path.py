@@ -285,7 +285,7 @@ def test_the_real_programs_send_what_was_probed_and_a_byte_more_is_fragmented(
         asked = client.run(workload.command("client", read, at).wrapped(*chroot))
     finally:
         served = serving.stop()
-    assert workload.parse(read, {"server": served, "client": asked})
+    assert workload.parse(read, {"server": served, "client": asked}).measurements
     assert (fragments(client) > 0) == bool(more)
 
 

@@ -7,7 +7,7 @@ from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import Engine
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
-from weighbridge.meters.scopes import NETWORK
+from weighbridge.linux.cgroup_files import NETWORK
 from weighbridge.model.site import SiteRequest
 
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-"""The first fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
+CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
+"""The fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
 SECTOR = 512
 """Bytes in a sector of /proc/diskstats, whatever the disk's own are."""
 _DIGITS = 20
@@ -31,12 +31,25 @@ class Numbers:
     levels: dict[str, float] = field(default_factory=dict)
 
 
+def cpu_ticks(text: str) -> dict[str, int]:
+    """/proc/stat: ticks of the clock by kind over all CPUs, in the order of the file; empty where it is none."""
+    first, end, _ = text.partition("\n")
+    name, *fields = first.split() or [""]
+    if name != "cpu" or not end or not _are_numbers(fields):
+        return {}
+    return dict(zip(CPU_KINDS, map(int, fields), strict=False))
+
+
 def cpu(text: str, ticks: int) -> Numbers:
     """/proc/stat: CPU seconds by kind over all CPUs."""
-    name, *fields = text.split("\n", 1)[0].split() or [""]
-    if name != "cpu" or "\n" not in text or not _are_numbers(fields):
-        return Numbers()
-    return Numbers({f"cpu_{kind}_share": int(n) / ticks for kind, n in zip(CPU_KINDS, fields, strict=False)})
+    return Numbers(
+        {f"cpu_{kind}_share": n / ticks for kind, n in cpu_ticks(text).items() if not kind.startswith("guest")}
+    )
+
+
+def memory_kib(text: str) -> dict[str, int]:
+    """What `meminfo` and the facts take from /proc/meminfo, by its names."""
+    return {match[1]: int(match[2]) for match in _MEMINFO.finditer(text)}
 
 
 def meminfo(text: str) -> Numbers:
@@ -45,7 +58,7 @@ def meminfo(text: str) -> Numbers:
     kbmemfree is MemFree, kbavail MemAvailable, kbbuffers Buffers, kbcached Cached, kbcommit Committed_AS (what
     would be needed if all that was asked for were used); kbmemused = MemTotal - MemFree - Buffers - Cached - Slab.
     """
-    kib = {match[1]: int(match[2]) for match in _MEMINFO.finditer(text)}
+    kib = memory_kib(text)
     names = {
         "MemFree": "free", "MemAvailable": "available", "Buffers": "buffers", "Cached": "cached",
         "Committed_AS": "committed",
@@ -57,17 +70,24 @@ def meminfo(text: str) -> Numbers:
     return Numbers(levels=levels)
 
 
-def network(text: str) -> Numbers:
-    """/proc/net/dev: bytes, packets and dropped packets of each interface in both directions."""
-    counters: dict[str, float] = {}
+def interfaces(text: str) -> dict[str, list[int]]:
+    """/proc/net/dev: the sixteen numbers of each interface; bytes received are the first, bytes sent the ninth."""
+    found: dict[str, list[int]] = {}
     for line in _whole_lines(text)[2:]:
         name, _, rest = line.rpartition(":")
         fields = rest.split()
-        if not name.strip() or len(fields) != 16 or not _are_numbers(fields):
-            continue
+        if name.strip() and len(fields) == 16 and _are_numbers(fields):
+            found[name.strip()] = [int(each) for each in fields]
+    return found
+
+
+def network(text: str) -> Numbers:
+    """/proc/net/dev: bytes, packets and dropped packets of each interface in both directions."""
+    counters: dict[str, float] = {}
+    for name, numbers in interfaces(text).items():
         for way, first in (("receive", 0), ("transmit", 8)):
             for what, at in (("bytes", 0), ("packets", 1), ("dropped", 3)):
-                counters[f"{name.strip()}_{way}_{what}_per_s"] = float(fields[first + at])
+                counters[f"{name}_{way}_{what}_per_s"] = float(numbers[first + at])
     return Numbers(counters)
 
 
@@ -130,6 +150,12 @@ def cpu_stat(text: str) -> Numbers:
 def memory_now(text: str) -> Numbers:
     """memory.current or memory.usage_in_bytes: all that is charged to a group, the files that it read included."""
     return Numbers(levels={"memory_bytes": float(text)} if _is_line(text) else {})
+
+
+def memory_events(text: str) -> Numbers:
+    """memory.events or memory.oom_control: how many processes of a group were OOM-killed."""
+    stat = _pairs(text)
+    return Numbers({"oom_kills": float(stat["oom_kill"])} if "oom_kill" in stat else {})
 
 
 def memory_stat(text: str) -> Numbers:

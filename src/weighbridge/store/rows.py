@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from weighbridge.model.flag import Flag
 from weighbridge.model.ladder import Rung
+from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm, Cell, Level
+from weighbridge.model.study import Arm, Cell
 from weighbridge.model.trial import TrialRecord
 from weighbridge.store.flags import flags_json
 
@@ -30,6 +31,14 @@ class StoredTrial(NamedTuple):
     duration_s: float
     measured_s: float
     flags: tuple[Flag, ...]
+    measured_from_s: float | None
+    """When in the trial the measured program began; None where it did not, or in runs from before it was noted."""
+
+    @property
+    def window(self) -> tuple[float, float] | None:
+        """The time in which the measured program ran, in seconds of the trial."""
+        begun = self.measured_from_s
+        return None if begun is None else (begun, begun + self.measured_s)
 
 
 class StoredProcess(NamedTuple):
@@ -70,11 +79,6 @@ class Value(NamedTuple):
     flags: tuple[Flag, ...]
 
 
-def level_text(level: Level) -> str:
-    """A level as the store's key: JSON of its factors, empty object where nothing is swept."""
-    return json.dumps(dict(level), sort_keys=True)
-
-
 def ladder_text(ladder: Sequence[Rung]) -> str:
     """A ladder as the store keeps it: a JSON list of names and bases."""
     return json.dumps(ladder)
@@ -105,6 +109,7 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
     return (
         trial.block, trial.attempt, trial.workload, level_text(trial.level), trial.environment, str(record.outcome),
         record.message, record.started_at, record.duration_s, record.measured_s, flags_json(record.flags),
+        record.measured_from_s,
     )  # fmt: skip
 
 
