@@ -15,6 +15,7 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.measurement import Metric
 from weighbridge.report.export.json import report_json
+from weighbridge.store.study_text import file_of_text
 
 SIZES = {"native/udp": "1468 B", "overlay/udp": "1418 B", "native/rr": "1468 B", "overlay/rr": "1468 B (probed)"}
 
@@ -37,7 +38,7 @@ environments:
   native: {kind: native}
   overlay: {kind: docker, workloads: {udp: {packet_size: 1418B}, web: {threads: 2}}}
 """
-    found = [each.text for each in confounders(sizes(), "native", ["native", "overlay"], text)]
+    found = [each.text for each in confounders(sizes(), "native", ["native", "overlay"], file_of_text(text))]
     assert found[0] == "overlay: options of its own in web (threads: 2)" and len(found) == 2
     for broken in (
         "workloads: [",
@@ -45,7 +46,7 @@ environments:
         "environments: 3 # workloads",
         "environments: {overlay: {workloads: 3}}",
     ):
-        assert confounders([], "native", ["native", "overlay"], broken) == ()
+        assert confounders([], "native", ["native", "overlay"], file_of_text(broken)) == ()
 
 
 def test_the_calibration_is_said_once_and_only_of_one_host():

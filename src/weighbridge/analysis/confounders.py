@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from weighbridge.analysis.paths import Paths
-from weighbridge.analysis.plan import Plan, study_file
+from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.results import Remark
 from weighbridge.model.idle import IDLE_CPUS, POLL
 from weighbridge.model.interrupts import FACT
+from weighbridge.model.stored_study import StoredFile
 
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
@@ -37,7 +38,7 @@ PACKET_SIZES = "packet sizes"
 
 
 def confounders(
-    facts: Iterable[Fact], baseline: str, environments: Sequence[str], study_text: str = ""
+    facts: Iterable[Fact], baseline: str, environments: Sequence[str], study: StoredFile | None = None
 ) -> tuple[Remark, ...]:
     """Give what differs besides the isolation, from the facts of scopes ``environment`` or ``environment/role``.
 
@@ -45,7 +46,7 @@ def confounders(
     are one where the value differs from that of the baseline's same role (or, where the baseline has none, from the
     userland's). The text starts with the name of the environment concerned and a colon. What differs between the
     hosts (scope "host differences": what -> sentence) is about every environment and starts with "hosts:". Packet
-    sizes that differ (code ``packet-size``) and options that a workload of `study_text` has in one environment alone
+    sizes that differ (code ``packet-size``) and options that a workload of `study` has in one environment alone
     are confounders too.
     """
     facts = list(facts)
@@ -64,7 +65,7 @@ def confounders(
             if name not in (baseline, OUTSIDE):
                 found += [f"{name}: {text}" for text in _different(site, reference, baseline)]
     sizes = _sizes(packet_sizes(facts), baseline, environments)
-    own = [text for name in environments for text in _own_options(study_text, name, sizes)]
+    own = [text for name in environments for text in _own_options(study, name, sizes)]
     return (
         *(Remark("confounder", text) for text in dict.fromkeys([*found, *own])),
         *(Remark("packet-size", f"{name}: {text}") for name, (text, _) in sizes.items()),
@@ -127,14 +128,15 @@ def _sizes(
     return found
 
 
-def _own_options(study_text: str, environment: str, sizes: Mapping[str, tuple[str, frozenset[str]]]) -> list[str]:
+def _own_options(
+    study: StoredFile | None, environment: str, sizes: Mapping[str, tuple[str, frozenset[str]]]
+) -> list[str]:
     """The options that workloads have in one environment alone, but for those that the packet sizes tell already."""
-    own = study_file(study_text, "environments").get(environment) if "workloads" in study_text else None
-    workloads = own.get("workloads") if isinstance(own, dict) else None
+    own = study.environments.get(environment) if study is not None else None
     told = {label.split(" (")[0] for label in sizes[environment][1]} if environment in sizes else set()
     found = []
-    for workload, options in workloads.items() if isinstance(workloads, dict) else ():
-        if str(workload) not in told and isinstance(options, dict):
+    for workload, options in (own.workloads or {}).items() if own is not None else ():
+        if workload not in told:
             shown = ", ".join(f"{key}: {value}" for key, value in options.items())
             found.append(f"{workload} ({shown})")
     return [f"{environment}: options of its own in {', '.join(found)}"] if found else []
