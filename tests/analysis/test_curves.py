@@ -11,6 +11,7 @@ from rich.console import Console
 from report.made_up_runs import LATENCY, P99, REQUESTS, TOO_MANY, Recipe, Workload, make_run, rising_load
 from report.test_html import check_links, page_of
 from report.test_terminal import shown
+from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.curve_points import interval
 from weighbridge.analysis.curves import numbers
@@ -25,7 +26,9 @@ from weighbridge.report import charts
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.curves import broke_sentences, broke_words, curve_sentences, level_words, peak_doubt
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import remark_lines, verdict_sentences
+from weighbridge.report.text.verdicts import broke_count, broke_instead, comparison_verdict
 
 BROKE_BRIDGE = (
     "bridge broke in web at 2 000 connections (3 of 10 trials) and 5 000 connections (10 of 10 trials): too many"
@@ -277,7 +280,7 @@ def row(analysis, load, environment="bridge", metric="requests"):
 
 def test_a_broken_trial_is_no_failure(analysis, run):
     assert analysis.failed == () and sum(trial.broke for trial in analysis.trials) == 13
-    assert analysis.broken["web", '{"connections": "2000"}', "bridge"].words == "broke 3 of 10"
+    assert broke_count(analysis.broken["web", '{"connections": "2000"}', "bridge"]) == "broke 3 of 10"
     both = analyse(run(**rising_load(failing={(1, "host"): Outcome.DEADLINE}, blocks=3)))
     assert len(both.failed) == 6 and {trial.outcome for trial in both.failed} == {"deadline"}
     assert not any(remark.code == "failed" for remark in row(both, "2000")[1].remarks)
@@ -286,7 +289,7 @@ def test_a_broken_trial_is_no_failure(analysis, run):
 def test_the_cost_is_that_of_the_blocks_in_which_neither_broke_and_says_so(analysis):
     report, bridge = row(analysis, "2000")
     assert bridge.blocks == 7 and bridge.verdict == "different"
-    told = {remark.code: remark.text for remark in bridge.remarks}
+    told = {remark.code: remark_text(remark) for remark in bridge.remarks}
     assert told["broke"] == (
         "bridge: measured in 7 of 10 blocks; broke in 3 (too many connections): the cost is that of the others"
     )
@@ -305,8 +308,10 @@ def test_what_broke_is_never_equivalent(run):
 
 def test_what_always_broke_stands_where_the_cost_would(analysis):
     bridge = row(analysis, "5000")[1]
-    assert bridge.cost is None and bridge.instead == "broke 10 of 10" and bridge.verdict_words == "broke"
-    assert [remark.text for remark in bridge.remarks] == ["bridge: broke in every trial (10): too many connections"]
+    assert bridge.cost is None and broke_instead(bridge) == "broke 10 of 10" and comparison_verdict(bridge) == "broke"
+    assert [remark_text(remark) for remark in bridge.remarks] == [
+        "bridge: broke in every trial (10): too many connections"
+    ]
     assert BROKE_BRIDGE in [plain_text(text) for text in broke_sentences(analysis)]
     sentences = verdict_sentences(analysis)
     assert ("broke", BROKE_BRIDGE) in [(verdict, plain_text(text)) for verdict, text in sentences]
@@ -317,7 +322,7 @@ def test_where_the_baseline_broke_the_others_have_their_median(run):
     breaking = {(block, "native", level): TOO_MANY for block in range(1, 4) for level in levels(5000)}
     store = run(**rising_load(breaking=breaking, blocks=3))
     host = row(analyse(store), "5000", "host")[1]
-    assert host.instead == "native broke 3 of 3" and host.value is not None
+    assert broke_instead(host) == "native broke 3 of 3" and host.value is not None
     text = plain_text(page_of(store).text)
     assert "native broke 3 of 3" in text and "here 40" in text
 
@@ -364,7 +369,7 @@ def test_a_repetition_does_not_try_a_break_away(analysis, run):
     for each in (analysis, twice):
         assert row(each, "2000")[1].blocks == 7 and curve(each, "bridge").points[4].blocks == 7
     assert analysis.sweeps[0].metrics[0].whole == twice.sweeps[0].metrics[0].whole
-    told = next(r.text for r in row(twice, "2000")[1].remarks if r.code == "broke")
+    told = next(remark_text(r) for r in row(twice, "2000")[1].remarks if r.code == "broke")
     assert told.startswith("bridge: measured in 7 of 10 blocks; broke in 3 ")
 
 
@@ -404,7 +409,7 @@ def test_the_page_has_the_curves_with_a_table_and_every_link_leads_somewhere(sto
 
 
 def marks(chart):
-    spec = chart.to_dict()
+    spec = definition_of(chart)
     return {
         layer["mark"].get("shape", layer["mark"]["type"]): spec["datasets"][layer["data"]["name"]]
         for layer in spec["layer"]
@@ -414,17 +419,17 @@ def marks(chart):
 def test_the_chart_marks_peaks_errors_and_breaks(analysis):
     sweep = analysis.sweeps[0]
     chart = charts.load_curve(analysis, sweep, sweep.metrics[0])
-    json.dumps(chart.to_dict(), allow_nan=False)
+    definition_of(chart)
     drawn = marks(chart)
     assert set(drawn) == {"area", "line", "circle", "point", "triangle-up", "cross"}
     assert len(drawn["circle"]) == 23 and len(drawn["point"]) == 4
     assert {(each["environment"], each["load"]) for each in drawn["cross"]} == {("bridge", 2000), ("bridge", 5000)}
     assert {each["load"] for each in drawn["triangle-up"]} == {2000}
-    top = chart.to_dict()["layer"][1]["encoding"]["y"]["scale"]["domain"][1]
+    top = definition_of(chart)["layer"][1]["encoding"]["y"]["scale"]["domain"][1]
     assert all(each["high"] <= 1.06 * each["value"] * 1.1 and each["high"] < top for each in drawn["line"])
     assert all(top > each["value"] > max(row["high"] for row in drawn["line"]) for each in drawn["cross"])
-    assert chart.to_dict()["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
-    latency = charts.load_curve(analysis, sweep, sweep.metrics[1]).to_dict()["layer"][1]["encoding"]["y"]
+    assert definition_of(chart)["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
+    latency = definition_of(charts.load_curve(analysis, sweep, sweep.metrics[1]))["layer"][1]["encoding"]["y"]
     assert latency["scale"]["type"] == "log" and latency["title"] == "latency p99, ms"
 
 
@@ -434,7 +439,7 @@ def test_few_blocks_still_draw(run, blocks):
     for sweep, metric in [
         (each, metric) for each in analysis.sweeps for metric in each.metrics if not metric.nothing
     ]:
-        spec = charts.load_curve(analysis, sweep, metric).to_dict()
+        spec = definition_of(charts.load_curve(analysis, sweep, metric))
         json.dumps(spec, allow_nan=False)
         scale = spec["layer"][1]["encoding"]["y"]["scale"]
         assert scale["domain"][0] < scale["domain"][1] and (scale["type"] == "linear" or scale["domain"][0] > 0)
@@ -444,9 +449,9 @@ def test_few_blocks_still_draw(run, blocks):
 def test_narrow_loads_are_drawn_on_a_linear_axis(run):
     cells = [Workload("web", [(REQUESTS, 1e4, 0.01), (LATENCY, 1.0, 0.01)], level) for level in levels(10, 20, 40)]
     analysis = analyse(run(costs={"host": 1.0}, workloads=cells, loads={"web": "connections"}))
-    encoding = charts.load_curve(analysis, analysis.sweeps[0], analysis.sweeps[0].metrics[0]).to_dict()["layer"][0][
-        "encoding"
-    ]
+    encoding = definition_of(charts.load_curve(analysis, analysis.sweeps[0], analysis.sweeps[0].metrics[0]))["layer"][
+        0
+    ]["encoding"]
     assert encoding["x"]["scale"]["type"] == "linear" and encoding["x"]["title"] == "connections"
     assert analysis.sweeps[0].errors == {} and analysis.sweeps[0].broke == {}
     caption = charts.curve_caption(analysis, analysis.sweeps[0], analysis.sweeps[0].metrics[0])

@@ -10,6 +10,7 @@ from report import swept_runs
 from report.made_up_runs import TCP, Workload
 from report.swept_runs import Sweep, make_sweep
 from report.test_html import HOSTILE, check_links, page_of
+from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.levels import groups_of
 from weighbridge.analysis.metered import (
@@ -27,7 +28,7 @@ from weighbridge.analysis.metered import (
     quantities,
     stretches,
 )
-from weighbridge.analysis.overtime import KEPT_GAP_S, MOST_QUERIES, pictures
+from weighbridge.analysis.overtime import KEPT_GAP_S, MOST_QUERIES, BlockChoice, pictures
 from weighbridge.analysis.use_by_level import by_level, over_blocks
 from weighbridge.model.trial import PROMETHEUS, Series
 from weighbridge.report.charts.by_level import use_against_level
@@ -216,15 +217,15 @@ def test_the_block_nearest_to_the_medians_is_drawn(swept):
     drawn = pictures(store, analyse(store))
     assert [each.group.workload for each in drawn] == ["nginx", "redis"]
     for each in drawn:
-        assert each.block != 2 and each.why == "of 4 blocks the one whose results are nearest to their medians"
+        assert each.block != 2 and each.choice == BlockChoice("nearest", 4)
 
 
 def test_a_block_in_which_something_is_missing_is_not_drawn(swept):
     store = swept(blocks=3, missing={(1, "host", 50), (3, "native", 200)})
     (first, _) = pictures(store, analyse(store))
-    assert (first.block, first.why) == (2, "the one with the most results")
+    assert (first.block, first.choice) == (2, BlockChoice("most-results", 1))
     store = swept(blocks=1)
-    assert pictures(store, analyse(store))[0].why == "the only one"
+    assert pictures(store, analyse(store))[0].choice.why == "only"
 
 
 def test_every_trial_of_the_block_is_a_span_in_order_and_the_time_of_others_is_cut_out(swept):
@@ -281,16 +282,16 @@ def test_long_blocks_are_drawn_in_longer_steps_and_stay_small(swept):
     assert drawn == pytest.approx(sum(read.values) / len(read.values), rel=0.02)
 
 
-def test_the_charts_are_what_altair_takes(swept):
+def test_the_charts_are_what_vega_lite_takes(swept):
     store = swept(blocks=2, hosts=True)
     analysis = analyse(store)
     for picture in pictures(store, analysis):
         for made in (over_time(analysis, picture), of_prometheus(analysis, picture)):
-            json.dumps(made.to_dict(), allow_nan=False)
+            definition_of(made)
         assert {panel.place for panel in picture.panels} == {"server", "generator", "host a"}
     for use in by_level(store, analysis):
         for key in use.quantities:
-            json.dumps(use_against_level(analysis, use, key).to_dict(), allow_nan=False)
+            definition_of(use_against_level(analysis, use, key))
 
 
 def test_many_series_of_prometheus_are_not_all_drawn(swept, monkeypatch):

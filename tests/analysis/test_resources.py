@@ -5,6 +5,7 @@ import pytest
 from report.made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload
 from report.test_html import HOSTILE, check_links, page_of
 from report.test_terminal import shown
+from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import comparison, grouped
 from weighbridge.analysis.confounders import confounders
@@ -17,6 +18,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.measurement import Metric
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.statistics import merge_histograms, percentile
 
 CPU = Metric("cpu_client_per_gbit", "s/Gbit", "lower")
@@ -132,7 +134,8 @@ def test_other_packet_sizes_are_said_beside_the_comparison(run):
     analysis = analyse(run(costs={"host": 1.0, "overlay": 1.3}, facts={"packet sizes": sizes}))
     for report in analysis.metrics:
         told = {
-            row.environment: [r.text for r in row.remarks if r.code == "packet-size"] for row in report.comparisons
+            row.environment: [remark_text(r) for r in row.remarks if r.code == "packet-size"]
+            for row in report.comparisons
         }
         assert told == {
             "host": [], "native-again": [], "overlay": ["measured with other packet sizes: 1418 B against 1468 B"]
@@ -150,7 +153,9 @@ def test_hosts_and_what_differs_between_them(run):
     }
     store = run(costs={"host": 1.0}, facts=facts)
     analysis, page = analyse(store), page_of(store)
-    assert "hosts: the clock of b is 3.2 ms ahead of that of a" in {each.text for each in analysis.confounders}
+    assert "hosts: the clock of b is 3.2 ms ahead of that of a" in {
+        remark_text(each) for each in analysis.confounders
+    }
     assert "The hosts" in page.text and page.text.count("testbed: on this machine") == 2 and HOSTILE in page.text
     assert "host (this machine)" in page.text and "2 things differ besides" in page.text
     assert not [r for m in analysis.metrics for row in m.comparisons for r in row.remarks if r.code == "confounder"]
@@ -158,7 +163,7 @@ def test_hosts_and_what_differs_between_them(run):
 
 def test_the_latest_difference_counts():
     facts = [("host differences", "clock", "1 ms", 1.0), ("host differences", "clock", "2 ms", 2.0)]
-    assert [each.text for each in confounders(facts, "native", ("native",))] == ["hosts: 2 ms"]
+    assert [remark_text(each) for each in confounders(facts, "native", ("native",))] == ["hosts: 2 ms"]
 
 
 # -- over time -------------------------------------------------------------------------------------
@@ -179,7 +184,7 @@ def test_use_over_time_has_every_place_and_kind(run):
     assert user.curves["native"][0].middle == pytest.approx(0.6, rel=0.2)
     network = next(panel for panel in drawn.panels if panel.what == "network in")
     assert network.most > 1e9  # the busiest interface, not their sum or the loopback
-    json.dumps(charts.small_multiple(analyse(store), user).to_dict(), allow_nan=False)
+    definition_of(charts.small_multiple(analyse(store), user))
 
 
 def test_a_run_without_readings_has_no_charts_of_them(run):
@@ -216,7 +221,7 @@ def test_percentiles_are_those_of_all_requests_and_never_averages(run):
     assert report.rows[0].environment == "native" and report.rows[0].costs == (None,) * 4
     values = [seconds for _, seconds in bridge.curve]
     assert values == sorted(values) and bridge.curve[-1][0] < 100
-    json.dumps(charts.percentile_curve(analyse(store), report).to_dict(), allow_nan=False)
+    definition_of(charts.percentile_curve(analyse(store), report))
 
 
 def test_percentiles_are_shown_everywhere(run):

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from report.made_up_runs import Workload
 from report.test_html import HOSTILE, Page
+from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Comparison
 from weighbridge.model.measurement import Metric
@@ -108,7 +109,7 @@ def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
     absent = [row for row in table.rows if row.measured is None]
     assert {row.why for row in absent} == {"this level is not in the run"}
     assert f"{len(absent)} more published figures that this run has no value for" in page
-    drawn = json.dumps(chart(table).to_dict(validate=False))
+    drawn = json.dumps(definition_of(chart(table)))
     assert '"environment": "clients=100"' in drawn and "clients=800" not in drawn
 
 
@@ -218,7 +219,7 @@ def test_one_block_has_no_interval_anywhere(run):
     rows = [row for row in replication_json(found)["rows"] if row["measured"]]
     assert rows and all(row["measured"]["low"] is row["measured"]["high"] is None for row in rows)
     table = next(each for each in found.tables if each.compared.title.startswith("Table 8"))
-    measured_points = [p for p in drawn_points(chart(table).to_dict()) if p["source"] == "measured"]
+    measured_points = [p for p in drawn_points(definition_of(chart(table))) if p["source"] == "measured"]
     assert all(p["low"] == p["value"] == p["high"] and p["shown"].endswith("(no interval)") for p in measured_points)
 
 
@@ -272,13 +273,13 @@ def test_a_chart_holds_both_sides_and_bounded_intervals(run):
     table = next(each for each in found_in(a_run(run)).tables if each.compared.title.startswith("Table 7"))
     drawn = chart(table)
     assert drawn is not None
-    spec = drawn.to_dict(validate=True)
+    spec = definition_of(drawn)
     low, high = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
     points = drawn_points(spec)
     assert {point["source"] for point in points} == {"published"}
     assert all(low <= point["low"] <= point["value"] <= point["high"] <= high for point in points)
     both = chart(next(t for t in found_in(a_run(run)).tables if t.compared.title.startswith("Table 8")))
-    assert {point["source"] for point in drawn_points(both.to_dict())} == {"published", "measured"}
+    assert {point["source"] for point in drawn_points(definition_of(both))} == {"published", "measured"}
     assert chart(replace(table, rows=())) is None
 
 

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from weighbridge.analysis.analyse import analyse
@@ -8,11 +6,12 @@ from weighbridge.report import charts
 from weighbridge.report.html import write_html
 
 from .made_up_runs import LOSS, TCP, Workload
+from .vega_lite import definition_of
 
 
 def layers(chart):
     """Each layer's mark and rows."""
-    spec = chart.to_dict()
+    spec = definition_of(chart)
     return [(layer["mark"]["type"], spec["datasets"][layer["data"]["name"]]) for layer in spec["layer"]]
 
 
@@ -28,7 +27,7 @@ def test_every_trial_is_a_point_and_failed_ones_are_crosses(run):
 def test_the_forest_shows_both_bands_and_every_environment(run):
     analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}))
     chart = charts.forest(analysis, analysis.metrics[0])
-    assert chart.width == "container"
+    assert chart.definition["width"] == "container"
     drawn = layers(chart)
     assert [mark for mark, _ in drawn] == ["rect", "rect", "rule", "rule", "point"]
     equivalence = drawn[0][1][0]
@@ -44,7 +43,7 @@ def test_few_blocks_still_draw(run, blocks):
         for chart in (charts.forest, charts.runs, charts.distribution):
             drawn = chart(analysis, report)
             assert (drawn is None) == (chart is charts.forest and 0 < blocks < 5)
-            assert drawn is None or json.dumps(drawn.to_dict(), allow_nan=False)
+            assert drawn is None or definition_of(drawn)
     assert (charts.overview(analysis) is None) == (blocks < 5)
 
 
@@ -57,7 +56,7 @@ def test_an_environment_without_any_cost_is_named_in_the_caption(run):
 def test_few_trials_have_a_tick_each_and_many_have_whole_ones(run):
     for blocks, ticks in ((1, 3), (10, None)):
         analysis = analyse(run(costs={"bridge": 1.25}, blocks=blocks))
-        axis = charts.runs(analysis, analysis.metrics[0]).to_dict()["layer"][0]["encoding"]["x"]["axis"]
+        axis = definition_of(charts.runs(analysis, analysis.metrics[0]))["layer"][0]["encoding"]["x"]["axis"]
         assert axis["tickMinStep"] == 1 and len(axis.get("values", [])) == (ticks or 0)
         assert all(isinstance(each, int) for each in axis.get("values", []))
 

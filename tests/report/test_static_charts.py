@@ -9,6 +9,7 @@ from weighbridge.report.charts.static import ELEMENTS, SVG, static_svg
 
 from .made_up_runs import LATENCY, TCP, Workload
 from .test_html import HOSTILE, Page, check_links, page_of
+from .vega_lite import definition_of
 
 pytestmark = pytest.mark.usefixtures("static_charts")
 
@@ -28,7 +29,7 @@ def test_what_is_seen_first_is_drawn_without_a_script(run):
 
 def test_a_drawing_has_ids_of_its_own_and_no_size(run):
     analysis = analyse(run(costs={"bridge": 1.25}))
-    definition = charts.runs(analysis, analysis.metrics[0]).to_dict()
+    definition = definition_of(charts.runs(analysis, analysis.metrics[0]))
     first, second = (static_svg(definition, name, 400) for name in ("chart-1", "chart-2"))
     ids = set(re.findall(r'id="([^"]+)"', first))
     assert all(each.startswith("chart-1-") for each in ids) and not ids & set(re.findall(r'id="([^"]+)"', second))
@@ -42,6 +43,6 @@ def test_a_drawing_has_ids_of_its_own_and_no_size(run):
 def test_hostile_names_are_only_text(run):
     hostile = f"{HOSTILE}\x1b\x00\ufffe"
     analysis = analyse(run(costs={hostile: 1.25}))
-    page = Page(static_svg(charts.forest(analysis, analysis.metrics[0]).to_dict(), "chart-1", 600))
+    page = Page(static_svg(definition_of(charts.forest(analysis, analysis.metrics[0])), "chart-1", 600))
     assert not page.scripts and not page.all("img") and "alert(1)" in page.text
     assert all(not name.startswith("on") for _, attrs in page.elements for name in attrs)

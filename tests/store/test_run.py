@@ -11,11 +11,12 @@ import pytest
 
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.model.ladder import Rung
+from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
-from weighbridge.store.run import DATABASE, RunStore, level_text
+from weighbridge.store.run import DATABASE, RunStore
 
 from .made import FLAGS, LEVEL, STUDY, TEXT, record
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.analysis.formatting import plain, quantity
 from weighbridge.model.text import printable
 from weighbridge.replication.comparison import (
     DIRECTIONS,
@@ -16,13 +15,15 @@ from weighbridge.replication.comparison import (
     published_text,
 )
 from weighbridge.replication.published_study import better_words, left_out, setup_rows, variant
+from weighbridge.report.charts.base import Canvas, Chart, colour_of, layer, nominal, quantitative, rule_at
 from weighbridge.report.page import HALF_PX, place, render, write_page
-from weighbridge.report.text.summary import exploratory_sentence, trust_sentence
+from weighbridge.report.text.formatting import plain, quantity
+from weighbridge.report.text.summary import exploratory_sentence
+from weighbridge.report.text.trust import trust_sentence
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
 if TYPE_CHECKING:
-    import altair as alt
     from rich.console import Console
 
 COLOURS = {"published": "#E69F00", "measured": "#0072B2"}
@@ -127,13 +128,11 @@ def _point(row: Row, name: str, source: str, numbers: tuple[float, float, float]
             "direction": row.words}  # fmt: skip
 
 
-def chart(table: Table) -> "alt.LayerChart | None":
+def chart(table: Table) -> Chart | None:
     """Published and measured comparisons of a table with their intervals; None where nothing can be drawn.
 
     Very wide intervals run out of the chart.
     """
-    import altair as alt
-
     points = _points(table)
     if not points:
         return None
@@ -147,21 +146,22 @@ def chart(table: Table) -> "alt.LayerChart | None":
         if ratio
         else f"difference, {'points' if table.compared.shown_unit == '%' else table.compared.shown_unit}"
     )
-    scale = alt.Scale(domain=(low, high), nice=False, type="log" if ratio else "linear", zero=False)
-    x = alt.X("value:Q", scale=scale, title=title)
+    scale = {"domain": [low, high], "nice": False, "type": "log" if ratio else "linear", "zero": False}
+    x = quantitative("value", scale=scale, title=title)
     names = list(dict.fromkeys(point["environment"] for point in points))
-    y = alt.Y("environment:N", sort=names, title=None)
-    offset = alt.YOffset("source:N", sort=list(COLOURS), scale=alt.Scale(paddingOuter=0.5))
-    colour = alt.Color("source:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=None)
-    shape = alt.Shape("source:N", scale=alt.Scale(domain=list(COLOURS), range=["diamond", "circle"]), legend=None)
-    base = alt.Chart(alt.InlineData(values=points)).encode(y=y, yOffset=offset, color=colour)
-    lines = base.mark_rule(strokeWidth=2.5).encode(x=x.copy(), x2="high:Q").transform_calculate(value="datum.low")
-    tooltip = ["environment:N", "source:N", alt.Tooltip("shown:N", title=title), "direction:N"]
-    dots = base.mark_point(filled=True, size=75, opacity=1).encode(x=x, shape=shape, tooltip=tooltip)
-    zero = (
-        alt.Chart(alt.InlineData(values=[{"value": none}])).mark_rule(color="#6b7280", strokeDash=[4, 3]).encode(x=x)
-    )
-    return alt.LayerChart(layer=[zero, lines, dots], width="container", height=ROW_PX * len(names))
+    shared = {
+        "y": nominal("environment", sort=names, title=None),
+        "yOffset": nominal("source", sort=list(COLOURS), scale={"paddingOuter": 0.5}),
+        "color": colour_of("source", COLOURS),
+    }
+    canvas = Canvas()
+    drawn, zero = canvas.rows(points), rule_at(canvas.rows([{"value": none}]), x)
+    lines = layer(drawn, "rule", {"strokeWidth": 2.5}, **shared, x={**x, "field": "low"}, x2={"field": "high"})
+    shapes = nominal("source", scale={"domain": list(COLOURS), "range": ["diamond", "circle"]}, legend=None)
+    told = [nominal("environment"), nominal("source"), nominal("shown", title=title), nominal("direction")]
+    style = {"filled": True, "size": 75, "opacity": 1}
+    dots = layer(drawn, "point", style, **shared, x=x, shape=shapes, tooltip=told)
+    return canvas.layered([zero, lines, dots], ROW_PX * len(names))
 
 
 def _limits(values: list[float], points: list[dict[str, Any]], *, ratio: bool) -> tuple[float, float]:

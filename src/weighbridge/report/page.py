@@ -13,11 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.analysis.formatting import margin, plain, quantity, share
-from weighbridge.analysis.trial_flags import flag_text
 from weighbridge.model.text import printable
+from weighbridge.report.charts.base import Chart
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.charts.static import static_svg
+from weighbridge.report.text.formatting import margin, plain, quantity, share
+from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.steps import change_text
+from weighbridge.report.text.trial_flags import flag_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -43,7 +47,7 @@ FULL_PX, HALF_PX, SMALL_PX = 1080, 470, 270
 """Widths of charts that are drawn without a script: as wide as the page, beside a table, and one of many."""
 
 
-def place(specs: dict[str, str], chart: Any, *, static_px: int = 0) -> Drawn:
+def place(specs: dict[str, str], chart: Chart | None, *, static_px: int = 0) -> Drawn:
     """Add a chart's definition to `specs` and give its place; None is no chart.
 
     With `static_px` it is drawn at that width too, so that it is seen without a script: about 30 ms each.
@@ -53,10 +57,9 @@ def place(specs: dict[str, str], chart: Any, *, static_px: int = 0) -> Drawn:
     if chart is None:
         return Drawn("", 0)
     name = f"chart-{len(specs) + 1}"
-    definition = chart.to_dict(validate=False)
-    specs[name] = _json(definition)
-    svg = Markup(static_svg(definition, name, static_px)) if static_px else ""  # noqa: S704 - nothing but drawing
-    return Drawn(name, int(chart.height) + 60, svg)
+    specs[name] = _json(chart.definition)
+    svg = Markup(static_svg(chart.definition, name, static_px)) if static_px else ""  # noqa: S704 - nothing but drawing
+    return Drawn(name, chart.height + 60, svg)
 
 
 def write_page(page: str, path: Path, run: Path) -> None:
@@ -108,7 +111,15 @@ def _templates() -> "Environment":
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters.update(
-        quantity=quantity, plain=plain, share=share, margin=margin, clean=printable, flag_text=flag_text
+        quantity=quantity,
+        plain=plain,
+        share=share,
+        margin=margin,
+        clean=printable,
+        flag_text=flag_text,
+        metric_title=metric_title,
+        remark_text=remark_text,
+        change_text=change_text,
     )
     return environment
 

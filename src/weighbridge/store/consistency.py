@@ -1,8 +1,9 @@
 """Whether the rows of a run belong together."""
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.level import level_text
 from weighbridge.model.stored_study import StoredStudy
-from weighbridge.store.run import RunStore, level_text
+from weighbridge.store.run import RunStore
 
 
 def require_consistent(store: RunStore) -> None:

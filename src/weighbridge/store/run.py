@@ -20,13 +20,12 @@ from weighbridge.store.rows import (
     arm_row,
     cell_row,
     ladder_text,
-    level_text,
     series_rows,
     trial_row,
 )
 from weighbridge.store.schema import bring_up_to_date
 
-__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "level_text"]
+__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value"]
 
 DATABASE = "run.sqlite"
 METERS_HZ = "meters_hz"

@@ -1,6 +1,6 @@
 """The charts: one definition each, for the page (as wide as its place)."""
 
-from weighbridge.report.charts.base import AA_ARM, BASELINE, PALETTE, colours, unchecked
+from weighbridge.report.charts.base import AA_ARM, BASELINE, PALETTE, Chart, colours
 from weighbridge.report.charts.costs import caption, forest, overview
 from weighbridge.report.charts.curves import curve_caption, load_curve
 from weighbridge.report.charts.ladder import ladder_caption, waterfall
@@ -12,6 +12,7 @@ __all__ = [
     "AA_ARM",
     "BASELINE",
     "PALETTE",
+    "Chart",
     "caption",
     "colours",
     "curve_caption",
@@ -23,6 +24,5 @@ __all__ = [
     "percentile_curve",
     "runs",
     "small_multiple",
-    "unchecked",
     "waterfall",
 ]

@@ -1,16 +1,16 @@
-"""What every chart shares: colours, inline data, layers.
+"""What every chart shares: its definition in Vega-Lite, colours, tables of rows, layers.
 
 Colours are Okabe and Ito's, which colour-blind people tell apart; the baseline and its A/A arm are grey.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from weighbridge.analysis.results import Analysis
 
-if TYPE_CHECKING:
-    import altair as alt
+Field = dict[str, Any]
+"""A part of a definition: an encoding, or a layer."""
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800")
 BASELINE, AA_ARM, BAND = "#6b7280", "#a3a9b3", "#009E73"
@@ -31,62 +31,68 @@ def colours(analysis: Analysis) -> dict[str, str]:
     return found
 
 
-def environment_colour(analysis: Analysis, names: Sequence[str] | None = None, *, legend: bool = True) -> "alt.Color":
+def environment_colour(analysis: Analysis, names: Collection[str] | None = None) -> Field:
     """Give the colour of the field ``environment``, of those in `names` where not all are drawn."""
-    import altair as alt
-
     scheme = colours(analysis)
-    shown = [name for name in scheme if names is None or name in names]
-    below = alt.Legend(orient="top", title=None, labelLimit=260, symbolType="circle", symbolOpacity=1)
-    scale = alt.Scale(domain=shown, range=[scheme[name] for name in shown])
-    return alt.Color("environment:N", scale=scale, legend=below if legend else None)
+    return colour_of("environment", {name: scheme[name] for name in scheme if names is None or name in names})
 
 
-class _Rows:
-    """Rows that Altair takes as they are: walking through them value by value is most of its time."""
+def colour_of(field: str, scheme: Mapping[str, str], **more: Any) -> Field:
+    """Give the colour of a field by its name; the page has the legend."""
+    scale = {"domain": list(scheme), "range": list(scheme.values())}
+    return nominal(field, scale=scale, legend=None, **more)
 
-    _schema: ClassVar[dict[str, Any]] = {"type": "array"}
 
-    def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self._rows = rows
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A definition in Vega-Lite, and its height in pixels.
 
-    def to_dict(self, *_: object, **__: object) -> list[dict[str, Any]]:
-        """Give the rows."""
-        return self._rows
+    Definitions are written as Vega-Lite itself: Altair takes 25 ms for each, and a page has hundreds. The tests
+    check them against Vega-Lite's schema.
+    """
+
+    definition: Mapping[str, Any]
+    height: int
 
 
 class Canvas:
-    """Layers that share their rows: each table of rows is named once, so that no copy of a chart copies its rows."""
+    """Layers that share their rows: each table of rows is in the definition once."""
 
     def __init__(self) -> None:
-        self._tables: dict[str, _Rows] = {}
+        self._tables: dict[str, list[dict[str, Any]]] = {}
 
-    def chart(self, rows: list[dict[str, Any]]) -> "alt.Chart":
-        """Give a chart of rows, without marks."""
-        import altair as alt
-
+    def rows(self, rows: list[dict[str, Any]]) -> dict[str, str]:
+        """Give rows a name, by which layers refer to them."""
         name = f"rows-{len(self._tables) + 1}"
-        self._tables[name] = _Rows(rows)
-        return alt.Chart(alt.NamedData(name=name))
+        self._tables[name] = rows
+        return {"name": name}
 
-    def layered(self, layers: "Sequence[alt.Chart]", height: int) -> "alt.LayerChart":
+    def layered(self, layers: Sequence[Field], height: int) -> Chart:
         """Put layers on one another, as wide as their place and `height` pixels high."""
-        import altair as alt
-
-        return alt.LayerChart(layer=list(layers), width="container", height=height, datasets=self._tables)
-
-
-@contextmanager
-def unchecked() -> Iterator[None]:
-    """Within it Altair does not check each part against its schema, which takes most of its time: the tests do."""
-    from altair.utils.schemapi import debug_mode
-
-    with debug_mode(False):
-        yield
+        definition = {"width": "container", "height": height, "datasets": self._tables, "layer": list(layers)}
+        return Chart(definition, height)
 
 
-def told(*fields: str) -> "list[alt.Tooltip]":
-    """Give the fields that are told of a mark on which the pointer rests."""
-    import altair as alt
+def layer(rows: Mapping[str, str], mark: str, /, style: Mapping[str, Any] | None = None, **encoding: Any) -> Field:
+    """Return a layer of rows with a mark, its `style` and what is encoded how."""
+    return {"data": rows, "mark": {"type": mark, **(style or {})}, "encoding": encoding}
 
-    return [alt.Tooltip(each) for each in fields]
+
+def quantitative(field: str, **more: Any) -> Field:
+    """Return the encoding of a field by its size."""
+    return {"field": field, "type": "quantitative", **more}
+
+
+def nominal(field: str, **more: Any) -> Field:
+    """Return the encoding of a field by its name."""
+    return {"field": field, "type": "nominal", **more}
+
+
+def rule_at(rows: Mapping[str, str], x: Field) -> Field:
+    """Return the dashed line that marks no cost."""
+    return layer(rows, "rule", {"color": BASELINE, "strokeDash": [4, 3]}, x=x)
+
+
+def short(value: float) -> float:
+    """Return four digits of a value: more than the height of a small chart can show."""
+    return float(f"{value:.4g}")

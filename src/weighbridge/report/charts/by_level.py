@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.metered import Key
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import ByLevel, Row, Use, unit_of
-from weighbridge.report.charts.base import colours
-from weighbridge.report.charts.usage import SmallChart
+from weighbridge.report.charts.base import Chart, colour_of, colours, quantitative, short
+from weighbridge.report.text.formatting import readable_unit
 
 SMALL_PX = 130
 
 
-def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> SmallChart:
+def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
     """Give one quantity's medians with their limits; a triangle where the generator was the limit in most trials."""
     scheme = colours(analysis)  # below the chart there is room for its menu
     rows, highest = [], 0.0
@@ -26,15 +25,13 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> SmallChart:
     data = [_line(name, [each for each in rows if each[0].environment == name], factor) for name in names]
     order = list(dict.fromkeys(level.text for level in use.group.levels))
     axis = {"grid": False, "labelAngle": 0}
-    quantitative: dict[str, Any] = {"type": "quantitative", "scale": {"zero": True}}
+    scale = {"zero": True}
     told = [
         {"field": "e", "title": "environment"}, {"field": "x", "title": use.group.load or "level"},
-        {"field": "m", "type": "quantitative", "title": f"median, {unit}"},
-        {"field": "l", "type": "quantitative", "title": "from"},
-        {"field": "h", "type": "quantitative", "title": "to"},
+        quantitative("m", title=f"median, {unit}"), quantitative("l", title="from"), quantitative("h", title="to"),
     ]  # fmt: skip
     shape = {"condition": {"test": "datum.g", "value": "triangle-up"}, "value": "circle"}
-    return SmallChart({
+    return Chart({
         "width": "container",
         "height": SMALL_PX,
         "padding": {"left": 5, "top": 5, "right": 5, "bottom": 20},
@@ -43,16 +40,15 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> SmallChart:
         "encoding": {
             "x": {"field": "x", "type": "ordinal", "sort": order, "title": None, "axis": axis,
                   "scale": {"type": "point", "padding": 0.3}},
-            "color": {"field": "e", "type": "nominal", "legend": None,
-                      "scale": {"domain": names, "range": [scheme[name] for name in names]}},
+            "color": colour_of("e", {name: scheme[name] for name in names}),
         },
         "layer": [
             {"mark": {"type": "area", "opacity": 0.15}, "encoding": {
-                "y": {**quantitative, "field": "l", "title": unit, "axis": {"tickCount": 3}}, "y2": {"field": "h"},
+                "y": quantitative("l", scale=scale, title=unit, axis={"tickCount": 3}), "y2": {"field": "h"},
             }},
-            {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": {"y": {**quantitative, "field": "m"}}},
+            {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": {"y": quantitative("m", scale=scale)}},
             {"mark": {"type": "point", "filled": True, "size": 42, "opacity": 1}, "encoding": {
-                "y": {**quantitative, "field": "m", "title": unit}, "shape": shape, "tooltip": told,
+                "y": quantitative("m", scale=scale, title=unit), "shape": shape, "tooltip": told,
             }},
         ],
     }, SMALL_PX)  # fmt: skip
@@ -63,13 +59,8 @@ def _line(name: str, rows: Sequence[tuple[Row, Use]], factor: float) -> dict[str
     return {
         "e": name,
         "x": [row.level.text for row, _ in rows],
-        "m": [_short(value.middle * factor) for _, value in rows],
-        "l": [_short(value.low * factor) for _, value in rows],
-        "h": [_short(value.high * factor) for _, value in rows],
+        "m": [short(value.middle * factor) for _, value in rows],
+        "l": [short(value.low * factor) for _, value in rows],
+        "h": [short(value.high * factor) for _, value in rows],
         "g": [int(row.generator_limited) for row, _ in rows],
     }
-
-
-def _short(value: float) -> float:
-    """Four digits are more than the height of the chart can show."""
-    return float(f"{value:.4g}")

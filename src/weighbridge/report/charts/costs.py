@@ -2,14 +2,26 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from weighbridge.analysis.formatting import cost_text, margin, readable_unit
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.report.charts.base import BAND, BASELINE, ROW_PX, TWO_LINES, Canvas, environment_colour, told
-
-if TYPE_CHECKING:
-    import altair as alt
+from weighbridge.report.charts.base import (
+    BAND,
+    BASELINE,
+    ROW_PX,
+    TWO_LINES,
+    Canvas,
+    Chart,
+    Field,
+    environment_colour,
+    layer,
+    nominal,
+    quantitative,
+    rule_at,
+)
+from weighbridge.report.text.formatting import margin, readable_unit
+from weighbridge.report.text.metric_names import metric_name, metric_title
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 
 def _limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:
@@ -41,13 +53,11 @@ def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison,
     return scale, title, [(row, each) for row, each in numbers if each is not None]
 
 
-def forest(analysis: Analysis, report: MetricReport) -> "alt.LayerChart | None":
+def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
     """Give the costs of every environment on one metric with their intervals; None where there is no cost.
 
     The green band is the equivalence margin, the grey one the noise floor.
     """
-    import altair as alt
-
     canvas = Canvas()
     scale, title, rows = _forest_rows(report)
     if not rows:
@@ -55,26 +65,33 @@ def forest(analysis: Analysis, report: MetricReport) -> "alt.LayerChart | None":
     equivalence = 100 * (analysis.equivalence or 0.0) if scale == "ratio" else 0.0
     limits = _limits([numbers for _, numbers in rows], max(equivalence, 1.0) if scale == "ratio" else 1e-9)
     points = [_point(report, row, numbers, limits) for row, numbers in rows]
-    x = alt.X("cost:Q", scale=alt.Scale(domain=limits, nice=False), title=title)
-    order = [row.environment for row, _ in rows]
-    y = alt.Y("environment:N", sort=order, title=None)
-    bands = [_band(canvas, x, low, high, colour) for low, high, colour in _bands(report, scale, equivalence, limits)]
-    base = canvas.chart(points).encode(y=y, color=environment_colour(analysis, legend=False))
-    lines = base.mark_rule(strokeWidth=3).encode(x=_low(x), x2=alt.X2("high:Q"))
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=x, tooltip=_tooltip())
-    zero = canvas.chart([{"cost": 0}]).mark_rule(color=BASELINE, strokeDash=[4, 3]).encode(x=x)
+    x = _cost_axis(limits, title)
+    y = nominal("environment", sort=[row.environment for row, _ in rows], title=None)
+    bands = [
+        layer(canvas.rows([{"cost": low, "end": high}]), "rect", _shade(colour), x=x, x2={"field": "end"})
+        for low, high, colour in _bands(report, scale, equivalence, limits)
+    ]
+    table, shared = canvas.rows(points), {"y": y, "color": environment_colour(analysis)}
+    lines = layer(table, "rule", {"strokeWidth": 3}, **shared, **_interval(x))
+    dots = layer(table, "point", {"filled": True, "size": 90, "opacity": 1}, **shared, x=x, tooltip=TOLD)
+    zero = rule_at(canvas.rows([{"cost": 0}]), x)
     return canvas.layered([*bands, zero, lines, dots], ROW_PX * len(rows))
 
 
-def _low(x: "alt.X") -> "alt.X":
-    """The axis of costs for the lower limit."""
-    other = x.copy()
-    other.shorthand = "low:Q"
-    return other
+TOLD = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
 
 
-def _tooltip() -> "list[alt.Tooltip]":
-    return told("environment:N", "metric:N", "typical:N", "blocks:Q", "verdict:N")
+def _cost_axis(limits: tuple[float, float], title: str) -> Field:
+    return quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
+
+
+def _interval(x: Field) -> dict[str, Field]:
+    """The axis of costs for both limits of an interval."""
+    return {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+
+
+def _shade(colour: str) -> dict[str, Any]:
+    return {"color": colour, "opacity": 0.2}
 
 
 def _point(
@@ -82,9 +99,9 @@ def _point(
 ) -> dict[str, Any]:
     inside = [min(max(value, limits[0]), limits[1]) for value in numbers]
     return {
-        "environment": row.environment, "metric": report.title, "cost": inside[0], "low": inside[1],
+        "environment": row.environment, "metric": metric_title(report), "cost": inside[0], "low": inside[1],
         "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
-        "lines": _lines(report), "verdict": row.verdict_words,
+        "lines": _lines(report), "verdict": comparison_verdict(row),
     }  # fmt: skip
 
 
@@ -115,23 +132,13 @@ def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
     return (-size, size) if math.isfinite(size) else None
 
 
-def _band(canvas: Canvas, x: "alt.X", low: float, high: float, colour: str) -> "alt.Chart":
-    import altair as alt
-
-    chart = canvas.chart([{"cost": low, "end": high}])
-    band: alt.Chart = chart.mark_rect(color=colour, opacity=0.2).encode(x=x, x2=alt.X2("end:Q"))
-    return band
-
-
 def _lines(report: MetricReport) -> str:
     """A metric's title in two lines, for a narrow axis."""
-    return f"{report.label}\n{report.name}"
+    return f"{report.label}\n{metric_name(report)}"
 
 
-def overview(analysis: Analysis, *, legend: bool = True) -> "alt.LayerChart | None":
+def overview(analysis: Analysis) -> Chart | None:
     """Give the costs of every environment on the headline metrics in one chart; None where there is no ratio."""
-    import altair as alt
-
     canvas = Canvas()
     drawn = [
         (report, row, numbers)
@@ -145,19 +152,20 @@ def overview(analysis: Analysis, *, legend: bool = True) -> "alt.LayerChart | No
     points = [_point(report, row, numbers, limits) for report, row, numbers in drawn]
     titles = list(dict.fromkeys(_lines(report) for report, _, _ in drawn))
     names = [name for name in analysis.environments if name in {row.environment for _, row, _ in drawn}]
-    x = alt.X("cost:Q", scale=alt.Scale(domain=limits, nice=False), title="cost, % (right of 0 is worse)")
-    y = alt.Y("lines:N", sort=titles, title=None, axis=alt.Axis(grid=True, tickBand="extent", labelExpr=TWO_LINES))
-    offset = alt.YOffset("environment:N", sort=names, scale=alt.Scale(paddingOuter=0.6))
-    noise = canvas.chart([
+    x = _cost_axis(limits, "cost, % (right of 0 is worse)")
+    axis = {"grid": True, "tickBand": "extent", "labelExpr": TWO_LINES}
+    y = nominal("lines", sort=titles, title=None, axis=axis)
+    offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
+    noise = canvas.rows([
         {"lines": _lines(report), "cost": low, "end": high}
         for report in analysis.headlines
         for low, high, _ in _bands(report, "ratio", 0.0, limits)
     ])  # fmt: skip
-    base = canvas.chart(points).encode(y=y, yOffset=offset, color=environment_colour(analysis, names, legend=legend))
-    lines = base.mark_rule(strokeWidth=2.5).encode(x=_low(x), x2=alt.X2("high:Q"))
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, tooltip=_tooltip())
-    zero = canvas.chart([{"cost": 0}]).mark_rule(color=BASELINE, strokeDash=[4, 3]).encode(x=x)
-    quiet = noise.mark_rect(color=BASELINE, opacity=0.2).encode(x=x, x2=alt.X2("end:Q"), y=y)
+    table, shared = canvas.rows(points), {"y": y, "yOffset": offset, "color": environment_colour(analysis, names)}
+    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **_interval(x))
+    dots = layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, **shared, x=x, tooltip=TOLD)
+    zero = rule_at(canvas.rows([{"cost": 0}]), x)
+    quiet = layer(noise, "rect", _shade(BASELINE), x=x, x2={"field": "end"}, y=y)
     height = max(18 * len(names) + 14, 34) * len(titles)
     return canvas.layered([quiet, zero, lines, dots], height)
 

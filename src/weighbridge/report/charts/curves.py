@@ -2,13 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from weighbridge.analysis.formatting import quantity, readable_unit
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sweep import Curve, LoadSweep, MetricCurve, Peak
-from weighbridge.report.charts.base import Canvas, environment_colour, told
+from weighbridge.report.charts.base import (
+    Canvas,
+    Chart,
+    Field,
+    environment_colour,
+    layer,
+    nominal,
+    quantitative,
+)
 from weighbridge.report.text.curves import (
     broke_words,
     errors_words,
@@ -17,9 +23,9 @@ from weighbridge.report.text.curves import (
     next_broke,
     peak_doubt,
 )
-
-if TYPE_CHECKING:
-    import altair as alt
+from weighbridge.report.text.formatting import quantity, readable_unit
+from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.verdicts import broke_count
 
 CURVE_PX, LANE_PX = 270, 13
 """Height of the curves, and of each lane above them in which an environment's errors and breaks are marked."""
@@ -42,42 +48,48 @@ THOUSANDS = "replace(format(datum.value, ',.12~g'), /,/g, '\\u00a0')"
 SPACED = "replace(datum.label, /,/g, '\u00a0')"
 """The same for the label that an axis has anyway."""
 
+AA_DASHED = nominal("aa", scale={"domain": [False, True], "range": [[1, 0], [6, 4]]}, legend=None)
+"""The A/A arm is dashed: its grey is next to the baseline's."""
 
-def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, *, legend: bool = True) -> "alt.LayerChart":
+TOLD = [
+    nominal("environment"), nominal("at"), nominal("median"), nominal("interval", title="95 %"),
+    quantitative("blocks"), nominal("broke"),
+]  # fmt: skip
+
+
+def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Chart:
     """Give a metric against the level of the load, which needs a value; a click on a mark leads to its trials.
 
     The peak is a ring. In a lane for each environment above the curves, errors begin at a triangle, and a cross is a
     level at which it broke.
     """
-    import altair as alt
-
     canvas = Canvas()
     unit, factor = readable_unit(_usual(metric), metric.unit)
     rows = [row for curve in metric.curves for row in _rows(analysis, sweep, metric, curve, factor)]
     lanes = [curve.environment for curve in metric.curves if {curve.environment} & {*sweep.errors, *sweep.broke}]
     height = CURVE_PX + LANE_PX * len(lanes)
     limits, domain, logarithmic = _limits(metric, rows, height)
-    scale = alt.Scale(domain=domain, nice=False, type="log" if logarithmic else "linear")
+    scale = {"domain": list(domain), "nice": False, "type": "log" if logarithmic else "linear"}
     for row in rows:
         row.update({name: min(max(row[name], limits[0]), limits[1]) for name in ("low", "high")})
     names = [curve.environment for curve in metric.curves]
-    colour = environment_colour(analysis, names, legend=legend)
     across = f"{load_words(sweep.load)}{' (logarithmic)' if _decades(sweep) else ''}"
-    x = alt.X("load:Q", title=across, scale=_across(sweep), axis=_ticks(sweep))
-    title = f"{metric_words(metric.metric)}, {unit}"
-    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(labelExpr=SPACED))
-    base = canvas.chart(rows).encode(x=x, color=colour)
-    band = base.transform_filter("datum.band").mark_area(opacity=0.18, line=False)
-    low = alt.Y("low:Q", scale=scale, title=title, axis=alt.Axis(labelExpr=SPACED))
-    bands = band.encode(y=low, y2=alt.Y2("high:Q"))
-    lines = base.mark_line(strokeWidth=2).encode(y=y, strokeDash=_dashes())
-    link = alt.Href("link:N")
-    points = base.mark_circle(size=45, opacity=1).encode(y=y, href=link, tooltip=_tooltip())
-    layers = [bands, lines, points]
+    x = quantitative("load", title=across, scale=_across(sweep), axis=_ticks(sweep))
+    y = quantitative("value", title=f"{metric_words(metric.metric)}, {unit}", scale=scale, axis={"labelExpr": SPACED})
+    shared = {"x": x, "color": environment_colour(analysis, names)}
+    marked = {**shared, "y": y, "href": nominal("link")}
+    table = canvas.rows(rows)
+    bands = layer(table, "area", {"opacity": 0.18}, **shared, y={**y, "field": "low"}, y2={"field": "high"})
+    layers = [
+        {**bands, "transform": [{"filter": "datum.band"}]},
+        layer(table, "line", {"strokeWidth": 2}, **shared, y=y, strokeDash=AA_DASHED),
+        layer(table, "circle", {"size": 45, "opacity": 1}, **marked, tooltip=TOLD),
+    ]
     if peaks := [row for row in rows if row["peak"]]:
-        ring = canvas.chart(peaks).mark_point(strokeWidth=2.2, filled=False, opacity=1)
-        size = alt.Size("ring:Q", scale=None)
-        layers.append(ring.encode(x=x, y=y, size=size, color=colour, href=link, tooltip=_tooltip(peak=True)))
+        ring: Field = {"strokeWidth": 2.2, "filled": False, "opacity": 1}
+        size = quantitative("ring", scale=None)
+        told = [*TOLD, nominal("doubt", title="peak")]
+        layers.append(layer(canvas.rows(peaks), "point", ring, **marked, size=size, tooltip=told))
     kinds = (
         ("triangle-up", 0, -ASIDE_PX, _errors(analysis, sweep)),
         ("cross", 45, ASIDE_PX, _breaks(analysis, sweep)),
@@ -87,10 +99,9 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, *, leg
             place = (lanes.index(mark["environment"]) + 0.5) * LANE_PX / height
             mark["value"] = _between(domain, 1 - place, logarithmic=logarithmic)
         if marks:
-            drawn = canvas.chart(marks).mark_point(
-                shape=shape, angle=angle, size=70, filled=True, opacity=1, xOffset=aside
-            )
-            layers.append(drawn.encode(x=x, y=y, color=colour, href=link, tooltip=told("environment:N", "what:N")))
+            style = {"shape": shape, "angle": angle, "size": 70, "filled": True, "opacity": 1, "xOffset": aside}
+            told = [nominal("environment"), nominal("what")]
+            layers.append(layer(canvas.rows(marks), "point", style, **marked, tooltip=told))
     return canvas.layered(layers, height)
 
 
@@ -100,25 +111,20 @@ def _decades(sweep: LoadSweep) -> bool:
     return low > 0 and high / low > DECADE
 
 
-def _across(sweep: LoadSweep) -> "alt.Scale":
+def _across(sweep: LoadSweep) -> Field:
     """The axis of the load."""
-    import altair as alt
-
     low, high = sweep.levels[0].load, sweep.levels[-1].load
     logarithmic = _decades(sweep)
     room = 1.08 if logarithmic else 0.03 * (high - low)
-    domain = (low / room, high * room) if logarithmic else (low - room, high + room)
-    return alt.Scale(type="log" if logarithmic else "linear", domain=domain, nice=False)
+    domain = [low / room, high * room] if logarithmic else [low - room, high + room]
+    return {"type": "log" if logarithmic else "linear", "domain": domain, "nice": False}
 
 
-def _ticks(sweep: LoadSweep) -> "alt.Axis":
+def _ticks(sweep: LoadSweep) -> Field:
     """A tick at each level: Vega would leave every other one out where a page asks for fewer."""
-    import altair as alt
-
     levels = list(dict.fromkeys(level.load for level in sweep.levels))
-    return alt.Axis(
-        values=levels, tickCount=len(levels), labelExpr=THOUSANDS, labelOverlap="greedy", labelSeparation=4
-    )
+    return {"values": levels, "tickCount": len(levels), "labelExpr": THOUSANDS, "labelOverlap": "greedy",
+            "labelSeparation": 4}  # fmt: skip
 
 
 def _usual(metric: MetricCurve) -> float:
@@ -175,7 +181,7 @@ def _rows(
             "environment": curve.environment, "load": point.level.load, "value": value.estimate * factor,
             "low": low * factor, "high": high * factor, "band": known,
             "at": level_words(sweep.load, point.level), "median": quantity(value.estimate, metric.unit),
-            "interval": limits, "blocks": point.blocks, "broke": point.broke.words if point.broke else "no",
+            "interval": limits, "blocks": point.blocks, "broke": broke_count(point.broke) if point.broke else "no",
             "peak": peak is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
             "aa": curve.environment == analysis.aa_arm, "doubt": _doubt(sweep, curve.environment, peak),
             "link": _link(analysis, point.level.label, curve.environment),
@@ -210,24 +216,6 @@ def _breaks(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
 
 def _link(analysis: Analysis, label: str, environment: str) -> str:
     return f"#{analysis.group(label, environment)}"
-
-
-def _dashes() -> "alt.StrokeDash":
-    """The A/A arm is dashed: its grey is next to the baseline's."""
-    import altair as alt
-
-    return alt.StrokeDash("aa:N", scale=alt.Scale(domain=[False, True], range=[[1, 0], [6, 4]]), legend=None)
-
-
-def _tooltip(*, peak: bool = False) -> "list[alt.Tooltip]":
-    import altair as alt
-
-    return [
-        *told("environment:N", "at:N", "median:N"),
-        alt.Tooltip("interval:N", title="95 %"),
-        *told("blocks:Q", "broke:N"),
-        *([alt.Tooltip("doubt:N", title="peak")] if peak else []),
-    ]
 
 
 def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> str:

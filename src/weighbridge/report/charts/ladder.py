@@ -6,15 +6,23 @@ which a thin line leads, and its label names that environment.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from weighbridge.analysis.formatting import cost_text, readable_unit
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis, Ladder, Step
-from weighbridge.report.charts.base import BASELINE, TWO_LINES, Canvas, colours, told
-
-if TYPE_CHECKING:
-    import altair as alt
+from weighbridge.report.charts.base import (
+    BASELINE,
+    TWO_LINES,
+    Canvas,
+    Chart,
+    colours,
+    layer,
+    nominal,
+    quantitative,
+    rule_at,
+)
+from weighbridge.report.text.formatting import readable_unit
+from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 STEP_PX = 34
 FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45, "hidden": 0.45}
@@ -33,14 +41,12 @@ def _drawn(ladder: Ladder) -> tuple[str, list[tuple[Step, float]]]:
     return scale, found
 
 
-def waterfall(analysis: Analysis, ladder: Ladder) -> "alt.LayerChart | None":
+def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
     """Give the steps as floating bars with the interval of each step; None where none has a cost.
 
     A bar begins where the own comparison of the environment that it adds to puts that (percent of the baseline)
     and ends where the step's own typical ratio leads from there. Around its beginning is the noise floor, grey.
     """
-    import altair as alt
-
     canvas = Canvas()
     scale, steps = _drawn(ladder)
     if not steps:
@@ -59,24 +65,28 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> "alt.LayerChart | None":
     domain = (limits[0] - room, limits[1] + room)
     for each in rows:
         each.update({name: min(max(each[name], domain[0]), domain[1]) for name in ("low", "high", "quiet", "loud")})
-    x = alt.X("start:Q", title=title, scale=alt.Scale(domain=domain, nice=False, zero=False))
+    x = quantitative("start", title=title, scale={"domain": list(domain), "nice": False, "zero": False})
     labels = _labels(rows)
     for each in rows:
         each.update(label=labels[each["environment"]], base=labels.get(each["against"]))
-    order, axis = list(labels.values()), alt.Axis(labelExpr=TWO_LINES)
-    y = alt.Y("label:N", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order, padding=0.25))
-    base = canvas.chart(rows).encode(y=y)
-    colour = alt.Color("colour:N", scale=None)
-    noise = base.mark_rect(color=BASELINE, opacity=0.2).encode(x=_at(x, "quiet"), x2=alt.X2("loud:Q"))
-    bars = base.mark_bar().encode(
-        x=x, x2=alt.X2("end:Q"), color=colour, opacity=alt.Opacity("strength:Q", scale=None), tooltip=_tooltip()
+    order, axis = list(labels.values()), {"labelExpr": TWO_LINES}
+    y = nominal("label", sort=order, title=None, axis=axis, scale={"domain": order, "padding": 0.25})
+    table, colour = canvas.rows(rows), nominal("colour", scale=None)
+    told = [
+        nominal("environment"), nominal("against"), nominal("typical", title="cost of the step"), nominal("verdict")
+    ]  # fmt: skip
+    noise = layer(
+        table, "rect", {"color": BASELINE, "opacity": 0.2}, y=y, x={**x, "field": "quiet"}, x2={"field": "loud"}
     )
-    whiskers = base.mark_rule(strokeWidth=2, color="#4b5563").encode(x=_at(x, "low"), x2=alt.X2("high:Q"))
-    ends_ = base.mark_tick(thickness=2.5, size=18).encode(x=_at(x, "end"), color=colour, tooltip=_tooltip())
-    joined = canvas.chart([each for each in rows if each["base"]]).encode(y=y, y2="base:N", x=x)
-    joints = joined.mark_rule(color=BASELINE)
-    here = {"start": 100.0 if scale == "ratio" else 0.0}
-    mark = canvas.chart([here]).mark_rule(color=BASELINE, strokeDash=[4, 3]).encode(x=x)
+    strength = quantitative("strength", scale=None)
+    bars = layer(table, "bar", y=y, x=x, x2={"field": "end"}, color=colour, opacity=strength, tooltip=told)
+    style = {"strokeWidth": 2, "color": "#4b5563"}
+    whiskers = layer(table, "rule", style, y=y, x={**x, "field": "low"}, x2={"field": "high"})
+    style = {"thickness": 2.5, "size": 18}
+    ends_ = layer(table, "tick", style, y=y, x={**x, "field": "end"}, color=colour, tooltip=told)
+    joined = canvas.rows([each for each in rows if each["base"]])
+    joints = layer(joined, "rule", {"color": BASELINE}, y=y, y2={"field": "base"}, x=x)
+    mark = rule_at(canvas.rows([{"start": 100.0 if scale == "ratio" else 0.0}]), x)
     return canvas.layered([noise, mark, joints, bars, whiskers, ends_], STEP_PX * len(rows))
 
 
@@ -87,23 +97,6 @@ def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         found[name] = name if against == above else f"{name}\non {against}"
         above = name
     return found
-
-
-def _at(x: "alt.X", name: str) -> "alt.X":
-    """The same axis for another field."""
-    other = x.copy()
-    other.shorthand = f"{name}:Q"
-    return other
-
-
-def _tooltip() -> "list[alt.Tooltip]":
-    import altair as alt
-
-    return [
-        *told("environment:N", "against:N"),
-        alt.Tooltip("typical:N", title="cost of the step"),
-        *told("verdict:N"),
-    ]
 
 
 def _row(analysis: Analysis, ladder: Ladder, step: Step, start: float, by: float) -> dict[str, Any]:
@@ -123,7 +116,7 @@ def _row(analysis: Analysis, ladder: Ladder, step: Step, start: float, by: float
     numbers = {name: value * by for name, value in zip(names, places, strict=True)}
     return {
         "environment": step.row.environment, "against": step.previous, "typical": cost_text(step.row, report.unit),
-        "verdict": step.row.verdict_words, "colour": colours(analysis)[step.row.environment],
+        "verdict": comparison_verdict(step.row), "colour": colours(analysis)[step.row.environment],
         "strength": FEW.get(step.row.verdict, 0.45), **numbers,
     }  # fmt: skip
 

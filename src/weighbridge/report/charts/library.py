@@ -18,9 +18,7 @@ from weighbridge.user_cache import user_cache_folder
 @cache
 def chart_library() -> str:
     """Return the script; it holds nothing that would end a script element."""
-    from altair.utils._importers import vl_version_for_vl_convert
-
-    version = vl_version_for_vl_convert()
+    version = vega_lite_version()
     kept = _folder()
     file = kept / f"vega-{metadata.version('vl-convert-python')}-{version}.js" if kept else None
     script = _read(file) if file else ""
@@ -34,6 +32,14 @@ def chart_library() -> str:
     if file:
         _keep(file, script)
     return script
+
+
+@cache
+def vega_lite_version() -> str:
+    """Return the newest version of Vega-Lite that vl-convert ships."""
+    import vl_convert
+
+    return str(vl_convert.get_vegalite_versions()[-1])
 
 
 def _folder() -> Path | None:

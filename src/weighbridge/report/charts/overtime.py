@@ -1,22 +1,21 @@
 """Resource use over the time of one block: a strip of its trials, and below it one panel for each quantity.
 
-Written as Vega-Lite itself, as the other pictures of readings are. The page's script sets the panels' width.
+The page's script sets the panels' width.
 """
 
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.metered import KINDS
 from weighbridge.analysis.overtime import Curve, Panel, Picture, Span
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.trial_flags import flags_text
 from weighbridge.analysis.use_by_level import generator_limited
 from weighbridge.model.trial import PROMETHEUS
-from weighbridge.report.charts.base import colours
+from weighbridge.report.charts.base import Chart, colours
+from weighbridge.report.text.formatting import readable_unit
+from weighbridge.report.text.trial_flags import flags_text
 
 PANEL_PX, STRIP_PX, BETWEEN_PX = 54, 8, 22
 WIDTH_PX = 900
@@ -28,33 +27,17 @@ KIND_COLOURS = dict(
 """Kinds of CPU time: other colours than those of the environments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Panels:
-    """Panels one below the other, drawn like any chart of Altair. ``height`` is that of all."""
-
-    definition: Mapping[str, Any]
-    height: int
-
-    def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
-        """Give the definition, checked by Altair unless that is not wanted."""
-        if validate:
-            import altair as alt
-
-            alt.VConcatChart.validate(dict(self.definition))
-        return dict(self.definition)
-
-
-def over_time(analysis: Analysis, picture: Picture) -> Panels | None:
+def over_time(analysis: Analysis, picture: Picture) -> Chart | None:
     """Give what the meters read over the time of a block; None where they read nothing."""
     return _panels(analysis, picture, picture.panels)
 
 
-def of_prometheus(analysis: Analysis, picture: Picture) -> Panels | None:
+def of_prometheus(analysis: Analysis, picture: Picture) -> Chart | None:
     """Give what a Prometheus server had of the same time; None without one."""
     return _panels(analysis, picture, picture.queries)
 
 
-def _panels(analysis: Analysis, picture: Picture, panels: Sequence[Panel]) -> Panels | None:
+def _panels(analysis: Analysis, picture: Picture, panels: Sequence[Panel]) -> Chart | None:
     if not panels:
         return None
     scheme = colours(analysis)
@@ -66,7 +49,7 @@ def _panels(analysis: Analysis, picture: Picture, panels: Sequence[Panel]) -> Pa
         for panel, columns in zip(panels, names_of, strict=True)
     ]
     spans = {"spans": [_span_row(span) for span in picture.spans], "bounds": _bounds(picture.spans)}
-    return Panels(
+    return Chart(
         {
             "datasets": {**spans, "read": tables.rows()},
             "spacing": 6,

@@ -6,8 +6,11 @@ link. Ids are made the page's own, so that two charts do not share a clip path.
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
+
+from weighbridge.report.charts.library import vega_lite_version
 
 SVG = "http://www.w3.org/2000/svg"
 ELEMENTS = {"svg", "g", "path", "text", "tspan", "rect", "line", "circle", "polygon", "clipPath", "defs"}
@@ -26,14 +29,13 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
-def static_svg(definition: dict[str, Any], name: str, width: int) -> str:
+def static_svg(definition: Mapping[str, Any], name: str, width: int) -> str:
     """Return a chart of `width` pixels as an SVG element that shrinks with its place; `name` begins its ids."""
     import vl_convert
-    from altair.utils._importers import vl_version_for_vl_convert
 
     sized = {**definition, "width": width} if definition.get("width") == "container" else definition
     text = _CONTROL.sub(r"\\ufffd", json.dumps({**sized, "config": _config(width)}))
-    drawn = vl_convert.vegalite_to_svg(text, vl_version=vl_version_for_vl_convert())
+    drawn = vl_convert.vegalite_to_svg(text, vl_version=vega_lite_version())
     return _safe(drawn, name)
 
 

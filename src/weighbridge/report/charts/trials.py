@@ -1,15 +1,23 @@
 """Every trial: in the order in which they ran, and as a distribution."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from weighbridge.analysis.formatting import quantity, readable_unit
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.analysis.trial_flags import flags_text
-from weighbridge.report.charts.base import BASELINE, ROW_PX, Canvas, environment_colour, told
-
-if TYPE_CHECKING:
-    import altair as alt
+from weighbridge.report.charts.base import (
+    BASELINE,
+    ROW_PX,
+    Canvas,
+    Chart,
+    Field,
+    environment_colour,
+    layer,
+    nominal,
+    quantitative,
+)
+from weighbridge.report.text.formatting import quantity, readable_unit
+from weighbridge.report.text.metric_names import metric_name
+from weighbridge.report.text.trial_flags import flags_text
 
 RUNS_PX = 190
 EVERY_TICK = 12
@@ -30,68 +38,57 @@ def _trial_rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[dic
             "value": None if value is None else value * factor, "shown": quantity(value, report.unit),
             "outcome": trial.outcome, "flags": flags_text(trial.flags) or "none", "link": f"#t{trial.id}",
         })  # fmt: skip
-    return f"{report.name}, {unit}", rows
+    return f"{metric_name(report)}, {unit}", rows
 
 
-def runs(analysis: Analysis, report: MetricReport, *, legend: bool = True) -> "alt.LayerChart":
+def runs(analysis: Analysis, report: MetricReport) -> Chart:
     """Give every trial's value in the order in which they ran, so that drift is seen.
 
     Failed ones are crosses, those that broke under their load triangles.
     """
-    import altair as alt
-
     canvas = Canvas()
     title, rows = _trial_rows(analysis, report)
     names = {str(row["environment"]) for row in rows}
-    colour = environment_colour(analysis, sorted(names), legend=legend)
-    value = alt.Tooltip("shown:N", title="value")
-    tooltip = [*told("environment:N", "trial:Q", "block:Q"), value, *told("flags:N")]
-    x = alt.X(
-        "order:Q", title="trial, in the order of the session", scale=alt.Scale(zero=False, nice=False, padding=8)
-    )
-    x.axis = _whole_ticks([row["order"] for row in rows])  # type: ignore[assignment]
-    good = canvas.chart([row for row in rows if row["value"] is not None]).mark_circle(size=45, opacity=0.85)
-    y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False))
-    points = good.encode(x=x, y=y, color=colour, tooltip=tooltip, href=alt.Href("link:N"))
+    x = quantitative(
+        "order", title="trial, in the order of the session", scale={"zero": False, "nice": False, "padding": 8},
+        axis=_whole_ticks([row["order"] for row in rows]),
+    )  # fmt: skip
+    shared = {"x": x, "color": environment_colour(analysis, names), "href": nominal("link")}
+    y = quantitative("value", title=title, scale={"zero": False})
+    told = [nominal("environment"), quantitative("trial")]
+    values = [*told, quantitative("block"), nominal("shown", title="value"), nominal("flags")]
+    good = canvas.rows([row for row in rows if row["value"] is not None])
+    layers = [layer(good, "circle", {"size": 45, "opacity": 0.85}, **shared, y=y, tooltip=values)]
     failures = [row for row in rows if row["value"] is None]
-    if not failures:
-        return canvas.layered([points], RUNS_PX)
-    layers = [points]
     for shape, broke in (("cross", False), ("triangle-down", True)):
         if kind := [row for row in failures if (row["outcome"] == BROKE) is broke]:
-            bad = canvas.chart(kind).mark_point(
-                shape=shape, angle=0 if broke else 45, size=70, filled=True, opacity=1
-            )
-            layers.append(bad.encode(x=x, y=alt.value(RUNS_PX - 6), color=colour, href=alt.Href("link:N"),
-                                     tooltip=told("environment:N", "trial:Q", "outcome:N")))  # fmt: skip
+            style = {"shape": shape, "angle": 0 if broke else 45, "size": 70, "filled": True, "opacity": 1}
+            place, outcome = {"value": RUNS_PX - 6}, [*told, nominal("outcome")]
+            layers.append(layer(canvas.rows(kind), "point", style, **shared, y=place, tooltip=outcome))
     return canvas.layered(layers, RUNS_PX)
 
 
-def _whole_ticks(orders: Sequence[int]) -> "alt.Axis":
+def _whole_ticks(orders: Sequence[int]) -> Field:
     """An axis of whole numbers: there is no trial between two."""
-    import altair as alt
-
-    axis = alt.Axis(tickMinStep=1, format="d", grid=False)
+    axis: Field = {"tickMinStep": 1, "format": "d", "grid": False}
     if orders and max(orders) - min(orders) < EVERY_TICK:
-        axis.values = list(range(min(orders), max(orders) + 1))
+        axis["values"] = list(range(min(orders), max(orders) + 1))
     return axis
 
 
-def distribution(analysis: Analysis, report: MetricReport) -> "alt.LayerChart":
+def distribution(analysis: Analysis, report: MetricReport) -> Chart:
     """Give each environment's values as points on a box (quartiles; whiskers to the extremes)."""
-    import altair as alt
-
     canvas = Canvas()
     title, rows = _trial_rows(analysis, report)
     good = [row for row in rows if row["value"] is not None]
     order = [name for name in analysis.environments if name in {row["environment"] for row in good}]
-    base = canvas.chart(good).encode(
-        x=alt.X("value:Q", title=title, scale=alt.Scale(zero=False)),
-        y=alt.Y("environment:N", sort=order, title=None),
-        color=environment_colour(analysis, legend=False),
-    )
-    boxes = base.mark_boxplot(extent="min-max", size=14, opacity=0.35, median={"color": BASELINE, "opacity": 1})
-    points = base.mark_tick(thickness=2, size=16, opacity=0.8).encode(
-        tooltip=told("environment:N", "shown:N", "trial:Q")
-    )
-    return canvas.layered([boxes, points], ROW_PX * max(len(order), 1))
+    table = canvas.rows(good)
+    shared = {
+        "x": quantitative("value", title=title, scale={"zero": False}),
+        "y": nominal("environment", sort=order, title=None),
+        "color": environment_colour(analysis),
+    }
+    style = {"extent": "min-max", "size": 14, "opacity": 0.35, "median": {"color": BASELINE, "opacity": 1}}
+    told = [nominal("environment"), nominal("shown"), quantitative("trial")]
+    points = layer(table, "tick", {"thickness": 2, "size": 16, "opacity": 0.8}, **shared, tooltip=told)
+    return canvas.layered([layer(table, "boxplot", style, **shared), points], ROW_PX * max(len(order), 1))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
-from weighbridge.analysis.formatting import points
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.gate import Finding
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
@@ -24,6 +24,8 @@ from weighbridge.report.export.document import (
     Worsening,
 )
 from weighbridge.report.export.provenance import provenance
+from weighbridge.report.text.remarks import coded_text
+from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
@@ -45,7 +47,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "trusted": analysis.trust.trusted,
         "costs": [cost_json(report, row) for report in analysis.metrics for row in report.comparisons],
         "ladder": [
-            {**cost_json(ladder.report, step.row), "against": step.previous, "change": step.change}
+            {**cost_json(ladder.report, step.row), "against": step.previous, "change": change_text(step.changes)}
             for ladder in analysis.ladder
             for step in ladder.steps
         ],
@@ -111,7 +113,7 @@ def _worsening(cost: Cost | None, unit: str) -> Worsening:
         "cost": finite(worse.estimate),
         "cost_low": finite(worse.low) if known else None,
         "cost_high": finite(worse.high) if known else None,
-        "cost_unit": "%" if cost.scale == "ratio" else points(unit),
+        "cost_unit": "%" if cost.scale == "ratio" else difference_unit(unit),
     }
 
 
@@ -151,5 +153,5 @@ def cost_json(report: MetricReport, row: Comparison) -> CostRow:
         "resource_use": report.resource_use,
         "verdict": row.verdict,
         "hidden": hidden_json(row.hidden),
-        "flags": [str(remark) for remark in row.remarks],
+        "flags": [coded_text(remark) for remark in row.remarks],
     }
