@@ -155,6 +155,23 @@ class Quiet:
     def say(self, text: str) -> None: ...
 
 
+def test_what_was_approved_is_what_a_run_goes_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pictures = [tmp_path / "mine" / "a.jpg", tmp_path / "theirs" / "a.jpg"]
+    for picture in pictures:
+        picture.parent.mkdir()
+        picture.write_bytes(b"x")
+    monkeypatch.chdir(tmp_path / "theirs")
+    theirs = small(workloads="{web: {kind: nginx-wrk, picture: a.jpg}}")
+    monkeypatch.chdir(tmp_path / "mine")
+    mine = small(workloads="{web: {kind: nginx-wrk, picture: a.jpg}}")
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(theirs, {"run_id": "abc"})
+        assert running._begin_or_continue(theirs, store, Quiet(), None) == theirs
+        assert running._begin_or_continue(None, store, Quiet(), None) == theirs
+        with pytest.raises(RunDirectoryError, match=r"whose workloads.web.picture is another than the study's"):
+            running._begin_or_continue(mine, store, Quiet(), None)
+
+
 def test_an_older_run_whose_text_no_longer_passes_says_so(run: Path):
     execute(run, "DELETE FROM study; UPDATE run SET value = replace(value, 'nginx-wrk', 'gone')")
     with RunStore(run) as store, pytest.raises(StudyError, match=r"the study in this run.*unknown kind 'gone'"):

@@ -33,6 +33,7 @@ from weighbridge.runner.storage import storage_readiness
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
+from weighbridge.study.brings import brought_by
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -161,6 +162,11 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         raise RunDirectoryError(
             f"{store.directory} holds a run of another study or of another version of it: choose a new --out, "
             "or leave the study out to continue that run"
+        )
+    if study is not None and (other := {*brought_by(frozen)} - {*brought_by(study)}):
+        raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
+            f"{store.directory} holds a run whose {min(each.place for each in other)} is another than the study's: "
+            "leave the study out to continue that run"
         )
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)
