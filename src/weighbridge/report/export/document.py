@@ -9,6 +9,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.analysis.gate import Outcome, Reason
+from weighbridge.analysis.remarks import RemarkCode
 from weighbridge.statistics import Better, Verdict
 
 VERSION: Final = 3
@@ -42,6 +43,14 @@ class Hidden(TypedDict):
     of: int
 
 
+@with_config(ConfigDict(extra="allow"))
+class RemarkRow(TypedDict):
+    """A remark beside a cost; further keys are its figures and names, and differ by code."""
+
+    code: RemarkCode
+    text: str
+
+
 class CostRow(Worsening, Interval):
     """One environment in one metric, against the baseline."""
 
@@ -61,6 +70,7 @@ class CostRow(Worsening, Interval):
     verdict: Verdict
     hidden: Hidden | None
     flags: list[str]
+    remarks: list[RemarkRow]
 
 
 class Step(CostRow):

@@ -24,6 +24,7 @@ from weighbridge.report.export.document import (
     Worsening,
 )
 from weighbridge.report.export.provenance import provenance
+from weighbridge.report.export.remarks import remark_json
 from weighbridge.report.text.remarks import coded_text
 from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
@@ -154,4 +155,5 @@ def cost_json(report: MetricReport, row: Comparison) -> CostRow:
         "verdict": row.verdict,
         "hidden": hidden_json(row.hidden),
         "flags": [coded_text(remark) for remark in row.remarks],
+        "remarks": [remark_json(remark) for remark in row.remarks],
     }
