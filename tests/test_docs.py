@@ -1,6 +1,5 @@
 """What the documents show must be true: their studies load, their example works, the repeated text is the same."""
 
-import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -9,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from weighbridge import errors, registry, workloads
+from weighbridge.cli.schema import Document, schema_of
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint
-from weighbridge.report.export.json import report_json
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
 from weighbridge.study.source import bundled, parse
@@ -127,8 +126,12 @@ def test_the_example_entry_point_is_of_the_group_that_is_looked_for():
     assert list(entries.values()) == ["redis_pong:PLUGIN"]
 
 
-def test_the_reference_repeats_what_report_json_says_of_itself():
-    assert inspect.getdoc(report_json) in (ROOT / "docs/reference.md").read_text()
+@pytest.mark.parametrize("document", [each for each in Document if each is not Document.STUDY])
+def test_the_reference_has_every_key_of_a_document(document: Document):
+    whole = (ROOT / "docs/reference.md").read_text()
+    section = whole.split(f"### `{document} --json`\n")[1].split("\n### ")[0]
+    as_in_a_report = keys_of(schema_of(Document.REPORT)) if document is Document.REPLICATE else set()
+    assert keys_of(schema_of(document)) - in_code(section) - as_in_a_report == set()
 
 
 def test_the_reference_lists_every_exit_code():

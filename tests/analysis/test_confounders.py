@@ -19,6 +19,7 @@ from weighbridge.report.text import trial_flags
 from weighbridge.report.text.conditions import NOT_POLLED, NOT_THIS_PATH, POLLED, condition_lines
 from weighbridge.report.text.metric_names import metric_words, titled
 from weighbridge.report.text.remarks import coded_text, remark_text
+from weighbridge.store.study_text import file_of_text
 
 SIZES = {"native/udp": "1468 B", "overlay/udp": "1418 B", "native/rr": "1468 B", "overlay/rr": "1468 B (probed)"}
 
@@ -41,7 +42,7 @@ environments:
   native: {kind: native}
   overlay: {kind: docker, workloads: {udp: {packet_size: 1418B}, web: {threads: 2}}}
 """
-    found = [remark_text(each) for each in confounders(sizes(), "native", ["native", "overlay"], text)]
+    found = [remark_text(each) for each in confounders(sizes(), "native", ["native", "overlay"], file_of_text(text))]
     assert found[0] == "overlay: options of its own in web (threads: 2)" and len(found) == 2
     for broken in (
         "workloads: [",
@@ -49,7 +50,7 @@ environments:
         "environments: 3 # workloads",
         "environments: {overlay: {workloads: 3}}",
     ):
-        assert confounders([], "native", ["native", "overlay"], broken) == ()
+        assert confounders([], "native", ["native", "overlay"], file_of_text(broken)) == ()
 
 
 def test_the_calibration_is_said_once_and_only_of_one_host():

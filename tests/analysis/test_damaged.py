@@ -38,6 +38,14 @@ REPETITIONS = [
     '{"target": "x"}',
     '{"target": 0.1, "min": 9, "max": 5}',
 ]
+DOCUMENTS = [
+    "{}",
+    '{"version": 2, "file": {}, "arms": [], "cells": []}',
+    '{"version": 1, "file": {"hosts": 1}, "arms": [], "cells": []}',
+    '{"version": 1, "file": {"meters": {"hz": "x"}}, "arms": [], "cells": []}',
+    '{"version": 1, "file": {"environments": {"bridge": {"workloads": 1}}}, "arms": [], "cells": []}',
+    '{"version": 1, "file": {}, "arms": [{"name": "native"}], "cells": []}',
+]
 DAMAGE = [
     *(("run", f"value WHERE key = '{key}'", text) for key in ("loads", "ladder") for text in TEXTS),
     *(("run", "value WHERE key = 'repetitions'", text) for text in (*TEXTS, *REPETITIONS)),
@@ -52,6 +60,7 @@ DAMAGE = [
     *(("measurement", "value", number) for number in NUMBERS if number not in (-1, 2**63 - 1)),
     *(("measurement", "better", text) for text in ("", "x", None)),
     *(("histogram", "encoded", text) for text in TEXTS),
+    *(("study", "document", text) for text in (*TEXTS, *DOCUMENTS)),
 ]
 """Table, column (with a condition), and what is written there: a report cannot be made of any of it."""
 ODD = [
@@ -128,12 +137,13 @@ def test_what_is_only_odd_is_reported(run: Path):
 
 
 @pytest.mark.parametrize("text", STUDIES)
-def test_whatever_the_study_of_a_run_says_it_is_read(run: Path, text: str):
+def test_whatever_the_study_of_an_older_run_says_it_is_read(run: Path, text: str):
+    _execute(run, "DELETE FROM study")
     _write(run, "run", "value WHERE key = 'study_text'", text)
     with RunStore(run) as store:
         assert meters_hz(store) == 1.0
         assert hosts_of(store) == ()
-        assert confounders(store.facts(), "native", ("native", "host", "bridge"), store.info()["study_text"])
+        assert confounders(store.facts(), "native", ("native", "host", "bridge"), store.study_file())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -14,9 +14,11 @@ import pytest
 import typer
 from rich.console import Console
 
+from documents import fits
 from weighbridge import errors
 from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app, main
+from weighbridge.cli.schema import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.linux import process
 from weighbridge.model.command import Completed
@@ -168,12 +170,18 @@ def test_the_version(weighbridge: Weighbridge):
         ),
         (["doctor", "--json"], {"environments", "userlands", "workloads", "machine"}),
         (["schema"], {"$schema", "$defs", "properties", "required"}),
+        *((["schema", name], {"$schema", "$defs", "properties", "required"}) for name in ("report", "plan")),
     ],
 )
 def test_json_is_all_there_is_on_standard_output(weighbridge: Weighbridge, arguments: list[str], keys: set[str]):
     said = weighbridge(*arguments)
     assert (said.code, said.err) == (0, "")
     assert set(json.loads(said.out)) >= keys
+
+
+@pytest.mark.parametrize("name", ["first-look", "docker-networks", "native-vs-container-apps"])
+def test_a_plan_as_json(weighbridge: Weighbridge, name: str):
+    fits(Document.PLAN, json.loads(weighbridge("plan", name, "--json").out))
 
 
 def test_studies_as_json(weighbridge: Weighbridge):
@@ -191,7 +199,7 @@ def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
     said = weighbridge("report", run, "--json")
     assert (said.code, said.err) == (0, "")
     report = json.loads(said.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert set(report) >= {"study", "run", "schema", "noise_floor", "trusted", "costs"}
+    assert set(report) >= {"version", "study", "run", "noise_floor", "trusted", "costs"}
     assert {cost["environment"] for cost in report["costs"]} >= {"docker-host", "docker-bridge", "docker-published"}
     assert sorted(run.rglob("*")) == before, "nothing is written"
 

@@ -16,7 +16,7 @@ from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
-from weighbridge.model.options import Options
+from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Durability, Endpoint, Environment, Needs, Plugin, Readiness, Workload
 from weighbridge.model.site import RunContext
 from weighbridge.model.source_options import SourceOptions
@@ -24,6 +24,7 @@ from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOption
 from weighbridge.model.study import Role
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
+from weighbridge.study.loader import option_models
 
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201, client="192.0.2.8")
@@ -58,7 +59,9 @@ def has_strict_options(plugin: Plugin, given: Mapping[str, Any]) -> None:
     """``given``: the options without which none can be made."""
     assert issubclass(plugin.options, Options)
     options = plugin.options.model_validate(given)
-    assert isinstance(json.loads(options.model_dump_json()), dict)
+    stored = json.loads(options.model_dump_json())
+    context = {**option_models(), STORED: True}
+    assert plugin.options.model_validate(stored, context=context) == options  # as a run that is continued reads them
     try:
         plugin.options.model_validate({**given, "no such key": 1})
     except ValueError as error:

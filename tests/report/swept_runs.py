@@ -61,9 +61,10 @@ def make_sweep(directory: Path, sweep: Sweep) -> RunStore:
 
 
 def _study(sweep: Sweep) -> Study:
+    hosts = {"hosts": {"a": {"kind": "testbed"}, "b": {"kind": "testbed"}}} if sweep.hosts else {}
     file = StudyFile.model_construct(
         study="native-vs-container-apps", question="How do nginx and Redis behave as load rises?", baseline="native",
-        repetitions=Repetitions(blocks=sweep.blocks), equivalence=0.03, seed=1,
+        repetitions=Repetitions(blocks=sweep.blocks), equivalence=0.03, seed=1, **hosts,
     )  # fmt: skip
     again = "native-again"
     arms = tuple(
@@ -75,8 +76,7 @@ def _study(sweep: Sweep) -> Study:
         for workload, load in sweep.workloads
         for level in sweep.levels
     )
-    hosts = "hosts:\n  a: {kind: testbed}\n  b: {kind: testbed}\n" if sweep.hosts else ""
-    return Study(text=f"study: native-vs-container-apps\n{hosts}", file=file, arms=arms, cells=cells)
+    return Study(text="study: native-vs-container-apps\n", file=file, arms=arms, cells=cells)
 
 
 def _record(sweep: Sweep, trial: Trial, level: int, clock: float, chance: random.Random) -> TrialRecord:

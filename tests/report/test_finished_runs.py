@@ -13,7 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.report.export.json import report_json
+from documents import fits
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.gate import judge
+from weighbridge.analysis.limit import parse_limit
+from weighbridge.cli.schema import Document
+from weighbridge.replication.comparison import replication
+from weighbridge.replication.export import replication_json
+from weighbridge.replication.published import published
+from weighbridge.report.export.json import limits_json, report_json
 from weighbridge.report.html import write_html
 from weighbridge.store.run import DATABASE, RunStore
 
@@ -49,6 +57,19 @@ def test_the_numbers_of_a_finished_run_stay(finished_run, request):
     if request.config.getoption("--keep-reports"):
         kept.write_bytes(lzma.compress(now.encode(), preset=9))
     assert differences(json.loads(lzma.decompress(kept.read_bytes())), json.loads(now)) == []
+
+
+def test_what_a_finished_run_gives_has_its_schema(finished_run):
+    name, store = finished_run
+    analysis = analyse(store)
+    document = report_json(store, analysis)
+    fits(Document.REPORT, document)
+    limit = parse_limit("*.{workload}.{metric} > 1%".format_map(document["costs"][0]))
+    limits = limits_json(judge([limit], analysis))
+    assert limits
+    fits(Document.REPORT, {**document, "limits": limits})
+    if name == "docker-networks":
+        fits(Document.REPLICATE, replication_json(replication(analysis, published(analysis.study), [])))
 
 
 def test_a_finished_run_has_a_page(finished_run, tmp_path):

@@ -8,7 +8,8 @@ import pytest
 
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.csv import write_csv
-from weighbridge.report.export.json import FORMAT, report_json
+from weighbridge.report.export.document import VERSION
+from weighbridge.report.export.json import report_json
 
 from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 
@@ -23,15 +24,11 @@ KEYS = {
 def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
-    assert list(document) == ["study", "run", "format", "schema", "date", "kernel", "engine", "versions", "hosts",
+    assert list(document) == ["version", "study", "run", "date", "kernel", "engine", "versions", "hosts",
                               "paths", "noise_floor", "trusted", "costs", "ladder", "percentiles", "curves",
                               "bottlenecks", "broke"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
-    assert (
-        document["format"] == document["schema"] == FORMAT
-        and document["trusted"] is True
-        and 0 < document["noise_floor"] < 0.05
-    )
+    assert document["version"] == VERSION and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
     assert all(set(cost) == KEYS for cost in document["costs"])
     bridge = document["costs"][0]
     assert bridge["environment"] == "bridge" and bridge["level"] == {} and bridge["unit"] == "bit/s"
@@ -116,7 +113,9 @@ def test_where_the_numbers_come_from(run, tmp_path):
     assert document["hosts"] == {"a": {"kernel": "Linux 6.2"}}
     assert document["paths"] == {"bridge": path, "native": {"mss": None}, "odd": "{"}
     rows = polars.read_csv(write_csv(store, tmp_path)[1]).to_dicts()
-    assert {(row["format"], row["date"], row["kernel"]) for row in rows} == {(FORMAT, document["date"], "Linux 6.1")}
+    assert {(row["version"], row["date"], row["kernel"]) for row in rows} == {
+        (VERSION, document["date"], "Linux 6.1")
+    }
     assert [row["engine"] for row in rows[:2]] == ["docker 20.10 (private)", None]
 
 

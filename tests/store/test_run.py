@@ -20,6 +20,8 @@ from weighbridge.store.run import DATABASE, RunStore
 
 from .made import FLAGS, LEVEL, STUDY, TEXT, record
 
+AS_VERSION_3 = "DROP TABLE study; ALTER TABLE trial DROP COLUMN measured_from_s; PRAGMA user_version=3;"
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
@@ -237,10 +239,7 @@ def test_a_run_of_version_1_is_read_and_goes_on(tmp_path: Path, writable: bool):
 def test_the_measured_window_of_version_3_was_two_samples(run: Path, writable: bool):
     begun, ended = "(1, 'trial', 'measured_from_s', 0.125)", "(1, 'trial', 'measured_to_s', 1.125)"
     connection = sqlite3.connect(run / DATABASE)
-    connection.executescript(
-        f"ALTER TABLE trial DROP COLUMN measured_from_s; INSERT INTO sample VALUES {begun}, {ended};"
-        "PRAGMA user_version=3;"
-    )
+    connection.executescript(f"{AS_VERSION_3} INSERT INTO sample VALUES {begun}, {ended};")
     connection.close()
     with RunStore(run, writable=writable) as store:
         assert [trial.window for trial in store.trials()] == [(0.125, 1.125)]

@@ -41,7 +41,7 @@ def analyse(store: RunStore) -> Analysis:
     trials = _trials(store, read)
     broken, values = breakages(trials), grouped(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
-    found = confounders(facts, plan.baseline, plan.environments, info.get("study_text", ""))
+    found = confounders(facts, plan.baseline, plan.environments, store.study_file())
     kept = durabilities(facts)
     found += differences(kept, plan.baseline)
     paths = paths_of(facts, info)

@@ -16,11 +16,12 @@ from weighbridge.analysis.condition_remarks import (
     PathsUnrecorded,
 )
 from weighbridge.analysis.paths import Paths
-from weighbridge.analysis.plan import Plan, study_file
+from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.remarks import Remark
 from weighbridge.model import host_difference
 from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.interrupts import FACT
+from weighbridge.model.stored_study import StoredFile
 
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
@@ -40,14 +41,14 @@ READABLE = 40
 
 
 def confounders(
-    facts: Iterable[Fact], baseline: str, environments: Sequence[str], study_text: str = ""
+    facts: Iterable[Fact], baseline: str, environments: Sequence[str], study: StoredFile | None = None
 ) -> tuple[Remark, ...]:
     """Give what differs besides the isolation, from the facts of scopes ``environment`` or ``environment/role``.
 
     A key that starts with ``not honoured`` is one by itself; those in `COMPARED` and with ``version`` at the start
     are one where the value differs from that of the baseline's same role (or, where the baseline has none, from the
     userland's). So is what differs between the hosts (scope "host differences"), which is about every environment,
-    and so are packet sizes that differ and options that a workload of `study_text` has in one environment alone.
+    and so are packet sizes that differ and options that a workload of `study` has in one environment alone.
     """
     facts = list(facts)
     by_site: dict[tuple[str, str], dict[str, str]] = {}
@@ -66,7 +67,7 @@ def confounders(
                 found += _different(name, site, reference, baseline)
     sizes = _sizes(packet_sizes(facts), baseline, environments)
     told = {each.environment: each.labels for each in sizes}
-    found += [each for name in environments for each in _own_options(study_text, name, told.get(name, frozenset()))]
+    found += [each for name in environments for each in _own_options(study, name, told.get(name, frozenset()))]
     return (*dict.fromkeys(found), *sizes)
 
 
@@ -129,15 +130,14 @@ def _sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence[str])
     return found
 
 
-def _own_options(study_text: str, environment: str, told: Collection[str]) -> list[OwnOptions]:
+def _own_options(study: StoredFile | None, environment: str, told: Collection[str]) -> list[OwnOptions]:
     """The options that workloads have in one environment alone, but for those of the labels `told` already."""
-    own = study_file(study_text, "environments").get(environment) if "workloads" in study_text else None
-    workloads = own.get("workloads") if isinstance(own, dict) else None
+    own = study.environments.get(environment) if study is not None else None
     known = {label.split(" (")[0] for label in told}
     found = tuple(
-        (str(workload), tuple((str(key), str(value)) for key, value in options.items()))
-        for workload, options in (workloads.items() if isinstance(workloads, dict) else ())
-        if str(workload) not in known and isinstance(options, dict)
+        (workload, tuple((key, str(value)) for key, value in options.items()))
+        for workload, options in ((own.workloads or {}).items() if own is not None else ())
+        if workload not in known
     )
     return [OwnOptions(environment, found)] if found else []
 

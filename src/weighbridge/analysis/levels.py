@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.plan import meters_hz, study_file
+from weighbridge.analysis.plan import meters_hz
 from weighbridge.model.level import cell_label
 from weighbridge.store.run import RunStore
 
@@ -76,7 +76,7 @@ def _load(cells: Sequence[_Cell], named: str) -> str:
 
 def hosts_of(store: RunStore) -> tuple[str, ...]:
     """The names of the study's hosts: an environment's own variants of them are shown under these."""
-    return tuple(str(name) for name in study_file(store.info().get("study_text", ""), "hosts"))
+    return tuple(store.study_file().hosts)
 
 
 def every_s(store: RunStore) -> float:

@@ -2,8 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 from weighbridge.model.ladder import Rung
 from weighbridge.statistics import planned_looks
@@ -96,28 +94,9 @@ def changes(store: RunStore, previous: str, environment: str) -> tuple[Change, .
 
 def meters_hz(store: RunStore) -> float:
     """Give how often the meters read in a second; of a run of an older version what its study asked for, or 1."""
-    info = store.info()
-    hz = info.get(METERS_HZ) or study_file(info.get("study_text", ""), "meters").get("hz")
+    hz = store.info().get(METERS_HZ) or store.study_file().meters.hz
     try:
-        given = float(hz) if hz is not None else 1.0
-    except (TypeError, ValueError):
+        given = float(hz)
+    except ValueError:
         return 1.0
     return given if 0 < given <= FASTEST_HZ else 1.0
-
-
-def study_file(text: str, key: str) -> dict[str, Any]:
-    """Give what a study's text says under a key, as a mapping; empty where it says nothing or cannot be read."""
-    found = _parsed(text)
-    part = found.get(key) if isinstance(found, dict) else None
-    return part if isinstance(part, dict) else {}
-
-
-@lru_cache(maxsize=4)  # a report asks for several keys of one text
-def _parsed(text: str) -> object:
-    from ruamel.yaml import YAML
-
-    try:
-        found: object = YAML(typ="safe").load(text)
-    except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
-        return None
-    return found

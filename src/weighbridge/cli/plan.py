@@ -1,7 +1,6 @@
 """`weighbridge plan`."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +10,7 @@ from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plura
 from weighbridge.model.level import level_label
 
 if TYPE_CHECKING:
+    from weighbridge.cli.plan_document import PlanDocument, PlannedHosts, PlannedTrial
     from weighbridge.model.study import Study
 
 
@@ -42,8 +42,9 @@ def register(app: typer.Typer) -> None:
             _print(planned, hosts_line(chosen), trials)
 
 
-def describe(study: "Study") -> dict[str, Any]:
+def describe(study: "Study") -> "PlanDocument":
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
+    from weighbridge.cli.plan_document import VERSION
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.machine import userland_problem, warnings
     from weighbridge.runner.run import readiness_of, userland_of
@@ -58,6 +59,7 @@ def describe(study: "Study") -> dict[str, Any]:
     lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
     least, most = seconds(study)
     return {
+        "version": VERSION,
         "study": study.file.study,
         "question": study.file.question,
         "baseline": study.file.baseline,
@@ -84,12 +86,15 @@ def describe(study: "Study") -> dict[str, Any]:
         ],
         "seconds": {"from": round(least), "to": round(most)},
         "seed": study.file.seed,
-        "brings": [asdict(each) for each in brought_by(study)],
+        "brings": [
+            {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
+            for each in brought_by(study)
+        ],
         "warnings": [*warnings(study), *lacking],
     }  # fmt: skip
 
 
-def hosts_of(study: "Study") -> dict[str, Any]:
+def hosts_of(study: "Study") -> "PlannedHosts":
     """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
     from weighbridge import registry
 
@@ -118,10 +123,11 @@ def hosts_line(study: "Study") -> str:
     )
 
 
-def _print(planned: dict[str, Any], hosts: str, with_trials: bool) -> None:
+def _print(planned: "PlanDocument", hosts: str, with_trials: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from weighbridge.model.options import Brings
     from weighbridge.runner.estimate import clock
     from weighbridge.study.brings import Brought
 
@@ -158,7 +164,11 @@ def _print(planned: dict[str, Any], hosts: str, with_trials: bool) -> None:
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, and set-up the first time")
     if lacking := [arm["name"] for arm in planned["environments"] if not arm["ready"]]:
         out().print(f"weighbridge run will refuse this: {', '.join(lacking)} cannot be opened here", markup=False)
-    for line in brought_lines(Brought(**each) for each in planned["brings"]):
+    brought = (
+        Brought(Brings(each["what"]), each["place"], each["value"], tuple(each["lines"]))
+        for each in planned["brings"]
+    )
+    for line in brought_lines(brought):
         out().print(f"the study brings: {line}", markup=False, soft_wrap=True)
     for warning in planned["warnings"]:
         out().print(f"note: {warning}", markup=False, soft_wrap=True)
@@ -166,7 +176,7 @@ def _print(planned: dict[str, Any], hosts: str, with_trials: bool) -> None:
         out().print(_trial_table(planned["trials"]))
 
 
-def _trial_table(trials: Iterable[dict[str, Any]]) -> Any:
+def _trial_table(trials: "Iterable[PlannedTrial]") -> Any:
     from rich.table import Table
 
     table = Table("#", "block", "workload", "level", "environment", box=None, pad_edge=False)

@@ -1,16 +1,51 @@
 """`weighbridge schema`."""
 
+from enum import StrEnum
+from typing import Any
+
 import typer
 
 from weighbridge.cli.output import examples, print_json
 
 
+class Document(StrEnum):
+    """What has a JSON Schema: study files, and what commands print with ``--json``."""
+
+    STUDY = "study"
+    REPORT = "report"
+    REPLICATE = "replicate"
+    PLAN = "plan"
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge schema > study.schema.json"))
-    def schema() -> None:
-        """Print the JSON Schema of study files, for your editor."""
+    @app.command(epilog=examples("weighbridge schema > study.schema.json", "weighbridge schema report"))
+    def schema(
+        document: Document = typer.Argument(
+            Document.STUDY, help="Study files, or what the command of this name prints with --json."
+        ),
+    ) -> None:
+        """Print the JSON Schema of study files, for your editor, or of the JSON that a command prints."""
+        print_json(schema_of(document))
+
+
+def schema_of(document: Document) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a document."""
+    if document is Document.STUDY:
         from weighbridge.study.schema import json_schema
 
-        print_json(json_schema())
+        return json_schema()
+
+    from pydantic import TypeAdapter
+
+    from weighbridge.cli.plan_document import PlanDocument
+    from weighbridge.replication.document import ReplicationDocument
+    from weighbridge.report.export.document import Report
+
+    types: dict[Document, Any] = {
+        Document.REPORT: Report,
+        Document.REPLICATE: ReplicationDocument,
+        Document.PLAN: PlanDocument,
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(types[document]).json_schema()}

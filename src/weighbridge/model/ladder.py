@@ -42,6 +42,11 @@ def rungs_as_written(given: Any) -> Any:
     return tuple(found)
 
 
+def rungs_written(rungs: Sequence[Rung]) -> list[str | dict[str, str]]:
+    """Return the rungs in the form that `rungs_as_written` reads, each with its base."""
+    return [rung.name if rung.base is None else {rung.name: rung.base} for rung in rungs]
+
+
 def nearest_base(rungs: Sequence[Rung], name: str, present: Collection[str]) -> str | None:
     """The environment nearest below ``name`` that is ``present``; None where none is."""
     bases = dict(rungs)

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,6 +19,23 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
+
+
+STORED = "stored"
+"""Set in a validation context: what is validated was checked when its run began, and has quantities without units."""
+
+
+def is_stored(info: ValidationInfo) -> bool:
+    """Return whether a checked study is read back, and not a study file."""
+    return bool((info.context or {}).get(STORED))
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())
+
+
+ABSOLUTE = AfterValidator(_absolute)
+"""In the annotation of a path, which may be written relative to where Weighbridge is called."""
 
 
 class Brings(StrEnum):
@@ -65,6 +84,6 @@ def by_kind(section: str, what: str) -> BeforeValidator:
             raise PydanticCustomError("without_kind", "{what} needs a kind (known: {known})", known)
         if not isinstance(kind := written["kind"], str) or kind not in models:
             raise PydanticCustomError("unknown_kind", "known: {known}", {**known, "tag": str(kind)})
-        return models[kind].model_validate(given if isinstance(given, Mapping) else {})
+        return models[kind].model_validate(given if isinstance(given, Mapping) else {}, context=info.context)
 
     return BeforeValidator(check)

@@ -4,7 +4,9 @@ import re
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
+
+from weighbridge.model.options import is_stored
 
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ%/]+)\s*")
 
@@ -38,6 +40,13 @@ def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
     return quantity
 
 
+def _stored(value: object, what: str) -> float:
+    """A number that was checked and stored, in the base unit; ValueError where it cannot have been."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST[what]:
+        raise ValueError(f"{value!r:.60} is not {what} in its base unit")
+    return value
+
+
 def _nearest_unit(unit: str, units: dict[str, Any]) -> str:
     """The unit that was probably meant: other case, a longer word for it (sec, minutes), a slip; or nothing."""
     by_lower = {name.lower(): name for name in reversed(units)}
@@ -54,8 +63,8 @@ def _nearest_unit(unit: str, units: dict[str, Any]) -> str:
 def _quantity(units: dict[str, Any], what: str, example: str, *, whole: bool = False) -> Any:
     """The pieces of an annotated type: a validator that parses, and a JSON Schema that editors can check."""
 
-    def parse(value: object) -> float | int:
-        number = parse_quantity(value, units, what)
+    def parse(value: object, info: ValidationInfo) -> float | int:
+        number = _stored(value, what) if is_stored(info) else parse_quantity(value, units, what)
         return round(number) if whole else number
 
     pattern = r"^\s*[0-9]+(\.[0-9]+)?\s*(" + "|".join(re.escape(unit) for unit in units) + r")\s*$"
@@ -66,8 +75,10 @@ def _quantity(units: dict[str, Any], what: str, example: str, *, whole: bool = F
 def _packet_size() -> Any:
     """Like a size, but the word ``mtu`` is one too."""
 
-    def parse(value: object) -> object:
-        return value if value == "mtu" else round(parse_quantity(value, SIZE_UNITS, "a size"))
+    def parse(value: object, info: ValidationInfo) -> object:
+        if value == "mtu":
+            return value
+        return round(_stored(value, "a size") if is_stored(info) else parse_quantity(value, SIZE_UNITS, "a size"))
 
     units = "|".join(re.escape(unit) for unit in SIZE_UNITS)
     schema = {

@@ -2,12 +2,20 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializeAsAny,
+    model_validator,
+)
 
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.idle import CpuIdle
-from weighbridge.model.ladder import Rung, rungs_as_written
+from weighbridge.model.ladder import Rung, rungs_as_written, rungs_written
 from weighbridge.model.level import Level, cell_label
 from weighbridge.model.monitoring import Prometheus
 from weighbridge.model.options import Brings, Name, Options, by_kind
@@ -144,6 +152,7 @@ class StudyFile(Options):
     ladder: Annotated[
         tuple[Rung, ...],
         BeforeValidator(rungs_as_written, json_schema_input_type=list[Name | _Branch]),
+        PlainSerializer(rungs_written),
         Field(description="Environments of which each adds one step to the entry before it, or to the one it names"),
     ] = ()
     profiles: Annotated[

@@ -1,36 +1,32 @@
 """A replication as a document for machines."""
 
-import math
-from typing import Any
-
 from weighbridge.replication.comparison import Replication, Row
+from weighbridge.replication.document import (
+    VERSION,
+    Estimate,
+    MeasuredComparison,
+    ReplicationDocument,
+    ReplicationRow,
+)
 from weighbridge.replication.published import Compared
-from weighbridge.report.export.json import hidden_json
+from weighbridge.report.export.json import finite, hidden_json
 from weighbridge.statistics import Interval
 
 
-def replication_json(found: Replication) -> dict[str, Any]:
-    """The document of ``replicate --json``: every row with both comparisons; infinite numbers are null.
-
-    ``rows``: ``table``, ``environment``, ``level``, ``scale`` (published: ratio to the baseline, or difference in
-    ``unit``), ``published`` and ``measured`` (each ``estimate``, ``low``, ``high`` and ``verdict``; ``measured``
-    also ``hidden`` as in ``report --json``, ``scale``, ``unit``, ``blocks``, ``exploratory`` and ``apart``: whether
-    the published figure lies outside of its interval; it is null where there is none, with ``why``),
-    ``direction``. ``summary``: environment -> how many rows agree, disagree, are inconclusive, hidden or
-    not measured.
-    """
+def replication_json(found: Replication) -> ReplicationDocument:
+    """Give the document of ``replicate --json``, as docs/reference.md describes it; infinite numbers are null."""
     return {
-        "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
+        "version": VERSION, "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
         "trusted": found.analysis.trust.trusted, "counts": found.counts, "summary": dict(found.summary),
         "rows": [_row_json(table.compared, row) for table in found.tables for row in table.rows],
         "oddities": list(found.study.oddities),
     }  # fmt: skip
 
 
-def _row_json(compared: Compared, row: Row) -> dict[str, Any]:
+def _row_json(compared: Compared, row: Row) -> ReplicationRow:
     own, other = row.published, row.measured
     cost = other.cost if other else None
-    measured = None
+    measured: MeasuredComparison | None = None
     if other is not None and cost is not None:
         measured = {
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
@@ -45,8 +41,7 @@ def _row_json(compared: Compared, row: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _numbers(interval: Interval | None, estimate: float = 0.0) -> dict[str, float | None]:
+def _numbers(interval: Interval | None, estimate: float = 0.0) -> Estimate:
     if interval is None:
         return {"estimate": estimate, "low": None, "high": None}
-    numbers = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
-    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {"estimate": finite(interval.estimate), "low": finite(interval.low), "high": finite(interval.high)}

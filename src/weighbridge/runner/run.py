@@ -30,8 +30,11 @@ from weighbridge.runner.readiness import ready
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness
+from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
+from weighbridge.study.brings import brought_by
+from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure
@@ -94,8 +97,14 @@ def require_ready(study: Study) -> list[str]:
 
 
 def study_of(store: RunStore) -> Study:
-    """The study that is frozen in a run."""
-    return check(parse(store.info()["study_text"], f"{store.directory} (the study in this run)"))
+    """The study that is frozen in a run. Of a run from before version 4 of the store its text is checked again."""
+    text, stored = store.info().get("study_text"), store.study()
+    if text is None:
+        raise RunDirectoryError(f"{store.directory} is damaged: it has no study")
+    if stored is None:
+        return check(parse(text, f"{store.directory} (the study in this run)"))
+    require_same_study(store, stored)
+    return thaw(stored, text, store.directory)
 
 
 def run_study(
@@ -147,10 +156,17 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         store.begin(study, {**made_by, **_about_workloads(study)})
         return study
     frozen = study_of(store)
+    if store.study() is None:
+        store.keep_study(frozen)
     if study is not None and study.text != frozen.text:
         raise RunDirectoryError(
             f"{store.directory} holds a run of another study or of another version of it: choose a new --out, "
             "or leave the study out to continue that run"
+        )
+    if study is not None and (other := {*brought_by(frozen)} - {*brought_by(study)}):
+        raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
+            f"{store.directory} holds a run whose {min(each.place for each in other)} is another than the study's: "
+            "leave the study out to continue that run"
         )
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)

@@ -1,6 +1,8 @@
 """Whether the rows of a run belong together."""
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.level import level_text
+from weighbridge.model.stored_study import StoredStudy
 from weighbridge.store.run import RunStore
 
 
@@ -19,6 +21,16 @@ def require_consistent(store: RunStore) -> None:
             raise _damaged(store, f"trial {trial.id}: there is no environment '{trial.environment}'")
         if (trial.workload, trial.level) not in cells:
             raise _damaged(store, f"trial {trial.id}: there is no workload '{trial.workload}' {trial.level}")
+
+
+def require_same_study(store: RunStore, study: StoredStudy) -> None:
+    """Raise RunDirectoryError where the stored study is not that of the run's tables."""
+    arms = [(arm.name, arm.kind, arm.aa_of) for arm in study.arms]
+    cells = [(cell.workload, level_text(cell.level), cell.kind) for cell in study.cells]
+    if arms != [(name, kind, aa_of) for name, kind, _, aa_of in store.environments()]:
+        raise _damaged(store, "its study has other environments than its tables")
+    if cells != [(workload, level, kind) for workload, level, kind, *_ in store.cells()]:
+        raise _damaged(store, "its study has other workloads than its tables")
 
 
 def _damaged(store: RunStore, what: str) -> RunDirectoryError:

@@ -10,10 +10,12 @@ from pydantic import TypeAdapter
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.stored_study import StoredFile, StoredStudy
 from weighbridge.model.trial import Series, Trial
 from weighbridge.store import reading
 from weighbridge.store.database import saving
 from weighbridge.store.rows import StoredProcess, StoredSample, StoredTrial, Value, rungs_of
+from weighbridge.store.study_text import file_of_text
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 Stored = TypeVar("Stored")
@@ -37,6 +39,22 @@ class RunReader:
                 if key in found:
                     kind.validate_python(found[key])
         return found
+
+    def study(self) -> StoredStudy | None:
+        """The study as it was checked when the run began; None of a run from before version 4."""
+        return next(iter(self._once("study", self._study)), None)
+
+    def _study(self) -> list[StoredStudy]:
+        rows = self._read(reading.TEXTS, "the run's study", "SELECT document FROM study")
+        with reading.checked(self.directory, "the run's study"):
+            return [StoredStudy.model_validate_json(text) for (text,) in rows]
+
+    def study_file(self) -> StoredFile:
+        """What the study file says, checked; of a run from before version 4 as far as its text can be read."""
+        stored = self.study()
+        if stored is not None:
+            return stored.file
+        return self._once("study text", lambda: [file_of_text(self.info().get("study_text", ""))])[0]
 
     def ladder(self) -> tuple[Rung, ...]:
         """The ladder with which the run was begun; empty where the study has none."""

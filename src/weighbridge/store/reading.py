@@ -62,6 +62,7 @@ class _Repetitions(BaseModel):
         return self
 
 
+TEXTS = TypeAdapter(list[tuple[str]])
 KEYS: TypeAdapter[list[tuple[str, str]]] = TypeAdapter(list[tuple[str, str]])
 KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "equivalence": TypeAdapter(Annotated[float, Field(gt=0, lt=1)]),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, TrialRecord
 from weighbridge.store.database import connect, connect_to_read, saving, transaction
@@ -99,6 +100,7 @@ class RunStore(RunReader):
         }
         with saving(self.directory), transaction(self._db):
             self._db.executemany("INSERT INTO run VALUES (?, ?)", keys.items())
+            self._db.execute("INSERT INTO study VALUES (1, ?)", (study_json(study),))
             self._db.executemany(
                 "INSERT INTO environment VALUES (?, ?, ?, ?, ?)",
                 [arm_row(i, arm) for i, arm in enumerate(study.arms)],
@@ -107,6 +109,11 @@ class RunStore(RunReader):
                 "INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?)",
                 [cell_row(i, cell) for i, cell in enumerate(study.cells)],
             )
+
+    def keep_study(self, study: Study) -> None:
+        """Keep the checked study of a run that was begun before runs had it."""
+        with saving(self.directory):
+            self._db.execute("INSERT OR REPLACE INTO study VALUES (1, ?)", (study_json(study),))
 
     def set_info(self, key: str, value: str) -> None:
         """Set one key of the run."""

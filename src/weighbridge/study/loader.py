@@ -229,7 +229,7 @@ def _as_written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _models() -> Mapping[str, Mapping[str, type[Options]]]:
+def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
     """The options of everything that a study names by a kind inside of other options."""
     hosts = {kind: plugin.options for kind, plugin in registry.hosts().items()}
     names = [(name, plugin) for kind, plugin in registry.storage().items() for name in (kind, *plugin.aliases)]
@@ -242,7 +242,7 @@ def _models() -> Mapping[str, Mapping[str, type[Options]]]:
 
 def _validate(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
     try:
-        return model.model_validate(data, context=_models())
+        return model.model_validate(data, context=option_models())
     except ValidationError as error:
         told: dict[Place, tuple[Place, str]] = {}
         for item in error.errors():

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import ServerDied, ServerNotReady
+from weighbridge.model.options import ABSOLUTE
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.quantity import Duration, Size
 from weighbridge.model.study import Brings, Options
@@ -77,7 +78,7 @@ class NginxOptions(Options):
         Literal["page", "picture"], Field(description="What is fetched: a static page, or a large picture")
     ] = "page"
     picture: Annotated[
-        Annotated[str, AfterValidator(_readable)] | None,
+        Annotated[str, AfterValidator(_readable), ABSOLUTE] | None,
         Field(description="A picture of one's own, relative to where weighbridge is called; else one is generated"),
         Brings.FILE,
     ] = None

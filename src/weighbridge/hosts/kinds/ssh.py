@@ -2,15 +2,21 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.options import Brings
 from weighbridge.model.site import Host, RunContext
+
+
+def _configuration(path: str) -> str:
+    """The absolute path of a configuration; ssh takes ``none`` for none at all."""
+    return path if path == "none" else str(Path(path).absolute())
 
 
 class SshOptions(HostOptions):
@@ -30,7 +36,9 @@ class SshOptions(HostOptions):
     interface: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")] = None
     sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
     config: Annotated[
-        str | None, Field(description="An OpenSSH configuration file other than the user's"), Brings.SSH_CONFIGURATION
+        Annotated[str, AfterValidator(_configuration)] | None,
+        Field(description="An OpenSSH configuration file other than the user's"),
+        Brings.SSH_CONFIGURATION,
     ] = None
 
     @property

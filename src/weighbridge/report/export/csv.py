@@ -5,7 +5,8 @@ from pathlib import Path
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.text import printable
-from weighbridge.report.export.json import FORMAT, cost_json, finite, limits_of
+from weighbridge.report.export.document import VERSION
+from weighbridge.report.export.json import cost_json, finite, limits_of
 from weighbridge.report.export.provenance import provenance
 from weighbridge.report.text.remarks import coded_text
 from weighbridge.report.text.trial_flags import stable_text
@@ -22,7 +23,7 @@ COST_COLUMNS = {
     "scale": str, "typical": float, "low": float, "high": float,
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
     "noise_floor": float, "aa": bool, "flags": str, "hidden_by": str, "hidden_share": float, "hidden_rate": float,
-    "format": int, "run": str, "date": str, "kernel": str, "engine": str,
+    "version": int, "run": str, "date": str, "kernel": str, "engine": str,
 }  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     measurements, costs = directory / "measurements.csv", directory / "costs.csv"
     _write(measurements, MEASUREMENT_COLUMNS, _measurements(store, analysis))
     origin = provenance(store)
-    about = {"format": FORMAT, "run": analysis.run_id, "date": origin["date"], "kernel": origin["kernel"]}
+    about = {"version": VERSION, "run": analysis.run_id, "date": origin["date"], "kernel": origin["kernel"]}
     rows = [
         {**about, "engine": origin["engine"].get(row.environment), **_cost_row(m, row)}
         for m in analysis.metrics

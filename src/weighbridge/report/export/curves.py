@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from weighbridge.analysis.sweep import Curve, LoadSweep, MetricCurve
+from weighbridge.report.export.document import CurveRow, Peak, PeakCost
 from weighbridge.statistics import Cost
 
 
-def curves_json(sweeps: Iterable[LoadSweep]) -> list[dict[str, Any]]:
-    """Give each throughput's curves as `weighbridge.report.export.json.report_json` describes them."""
+def curves_json(sweeps: Iterable[LoadSweep]) -> list[CurveRow]:
+    """Give each throughput's curves."""
     return [
         _curve(sweep, metric, curve)
         for sweep in sweeps
@@ -19,10 +19,10 @@ def curves_json(sweeps: Iterable[LoadSweep]) -> list[dict[str, Any]]:
     ]
 
 
-def _curve(sweep: LoadSweep, metric: MetricCurve, curve: Curve) -> dict[str, Any]:
+def _curve(sweep: LoadSweep, metric: MetricCurve, curve: Curve) -> CurveRow:
     whole = next((each for each in metric.whole if each.environment == curve.environment), None)
     errors, peak = sweep.errors.get(curve.environment), curve.peak
-    found = None
+    found: Peak | None = None
     if peak is not None:
         found = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.of}
     return {
@@ -32,7 +32,7 @@ def _curve(sweep: LoadSweep, metric: MetricCurve, curve: Curve) -> dict[str, Any
     }  # fmt: skip
 
 
-def _ratio(cost: Cost | None) -> dict[str, Any] | None:
+def _ratio(cost: Cost | None) -> PeakCost | None:
     """A ratio to the baseline; a single block has no interval."""
     if cost is None or cost.scale != "ratio":
         return None

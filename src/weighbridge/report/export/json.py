@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
@@ -13,6 +12,17 @@ from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.export.curves import curves_json
+from weighbridge.report.export.document import (
+    VERSION,
+    CostRow,
+    Hidden,
+    Interval,
+    LimitAnswer,
+    Percentile,
+    Percentiles,
+    Report,
+    Worsening,
+)
 from weighbridge.report.export.provenance import provenance
 from weighbridge.report.export.remarks import remark_json
 from weighbridge.report.text.remarks import coded_text
@@ -20,80 +30,20 @@ from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
-FORMAT = 2
-"""Version of the document and of ``costs.csv``; `report_json` says what changed in which."""
 
-
-def report_json(store: RunStore, analysis: Analysis | None = None) -> dict[str, Any]:
-    """Give the stable document of ``report --json``; every value is JSON, infinite numbers are null.
-
-    - ``study``: the study's name. ``run``: the run's id. ``format``: the version of this document, 2 (``schema``: the
-      same number, under the name that it had in version 1). Since version 1: ``cost`` with its limits and unit in
-      ``costs``, ``ladder`` and ``percentiles``, which differences have too; ``format``, ``date``, ``kernel``,
-      ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves`` ``peak`` was ``knee``
-      and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row before.
-    - ``date``: when the run began, ISO 8601 in UTC. ``kernel``: of the machine that Weighbridge ran on.
-      ``engine``: environment -> engine and version, without environments that have none. ``versions``:
-      ``weighbridge`` (null in older runs), ``host`` (program -> version), ``userland`` (Debian package -> version).
-      ``hosts``: name -> facts of the study's own hosts (``kernel`` of an ssh host, ...). ``paths``: the network path
-      of "ENVIRONMENT@HOST OF THE CLIENT" as it was probed: interfaces, ``mss``, ``routers``, ``translation``,
-      netfilter ``hooks`` and ``rules`` that it crosses; {} in runs from before paths were probed.
-    - ``noise_floor``: median noise floor of the headline metrics as a fraction (0.011 is ±1.1 %); null if not
-      known, or below five blocks.
-    - ``trusted``: false where the A/A arm shows a cost, true where no such false cost was seen (which says nothing
-      about how small a cost the session sees: see ``noise_floor``); null without an A/A arm or with fewer than two
-      blocks of it.
-    - ``costs``: one object per workload, level, metric and environment, in the study's order; the A/A arm too, whose
-      ``flags`` hold ``aa: ...``:
-
-      - ``environment``, ``workload``, ``metric``: names. ``level``: object of the swept factors, {} where none is.
-      - ``unit``: unit of ``baseline_value``. ``better``: "higher" or "lower".
-      - ``baseline_value``: the baseline's median over the blocks compared (without any, over its own), in ``unit``;
-        null where it has no value.
-      - ``cost``, ``cost_low``, ``cost_high``: the typical cost with its 95 % interval as sentences say it: positive
-        is worse, 0 is no cost, ``cost_low`` <= ``cost_high``. ``cost_unit``: "%" of the baseline's value, or ``unit``
-        where the cost is a difference ("points" where ``unit`` is "%"). All null without a complete block; with a
-        single block there is no interval, and the limits are null.
-      - ``typical``, ``low``, ``high``: the same cost as the ratio to the baseline, 1.0 is no cost; null where it is a
-        difference.
-      - ``geometric``, ``arithmetic``: ratio of the geometric and of the arithmetic means, or null.
-      - ``blocks``: number of blocks compared. ``exploratory``: true below ten blocks.
-      - ``resource_use``: true for what the meters add (CPU per Gbit, memory beyond the baseline), false for what the
-        workload measures.
-      - ``verdict``: "different" (after Holm across the report, resource use apart; never below 1 MiB of memory),
-        "equivalent", "inconclusive" or "hidden"; with ``exploratory`` true it is only a hint.
-      - ``hidden``: with the verdict "hidden" the limit that both sides met: ``by`` ("cable", "asked-rate",
-        "generator"), ``share`` (median share of it that was used), ``rate`` and ``unit`` (where it is a rate, else
-        null), ``trials`` and ``of`` (trials of both sides); else null.
-      - ``flags``: strings ``code: words``; `weighbridge.report.text.remark_codes.CODES` lists the codes.
-      - ``remarks``: the same as objects: ``code``, ``text`` (the words) and, by code, figures and names:
-        ``environment``, ``blocks``, ``noise_floor``, ``count`` of ``trials``, ... (`weighbridge.analysis.remarks`).
-    - ``ladder``: one object per step and metric where the study has a ladder, else empty: the keys of ``costs`` with
-      every number against the environment that it adds to, which ``against`` names. ``baseline_value`` is that
-      environment's median, ``verdict`` is after Holm across the steps. ``change``: what the step changes, in words.
-    - ``percentiles``: one object per workload, level, metric and environment whose latencies were kept as histograms:
-      ``environment``, ``workload``, ``metric``, ``level``, ``unit`` ("s"), ``runs``, ``requests``, and
-      ``percentiles``: percent as text -> ``value`` (of all requests of all runs), and as in ``costs`` ``cost``,
-      ``cost_low``, ``cost_high``, ``cost_unit``, ``typical``, ``low``, ``high`` (of the runs' own percentiles; null
-      for the baseline, and where a run has fewer than ten requests beyond).
-    - ``curves``: one object per throughput and environment of a workload whose load is swept: ``environment``,
-      ``workload``, ``metric``, ``unit``, ``load`` (the option) and ``fixed`` (the other factors in words);
-      ``peak``: ``level`` (as written), ``value`` (median, in ``unit``), ``highest`` and ``of`` (blocks), or null;
-      ``peak_cost``: the ratio of its highest value in a block to the baseline's (``typical``, ``low``, ``high``,
-      ``blocks``), null for the baseline and without such a block; ``errors_from``: the lowest level with errors in
-      some block, as written, or null.
-    - ``bottlenecks``: one object per workload, level and environment: ``environment``, ``workload``, ``level``, and
-      ``trials``: kind ("cable", "asked-rate", "generator", "cpu-quota", "cpus", "disk", "none") -> how many had it.
-    - ``broke``: one object per workload, level and environment in which trials broke under their load:
-      ``environment``, ``workload``, ``level``, ``broke`` and ``of`` (trials), ``reason``.
-    """
-    analysis = analysis or analyse(store)
+def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
+    """Give the document of ``report --json``, as docs/reference.md describes it; infinite numbers are null."""
+    analysis, origin = analysis or analyse(store), provenance(store)
     return {
+        "version": VERSION,
         "study": analysis.study,
         "run": analysis.run_id,
-        "format": FORMAT,
-        "schema": FORMAT,
-        **provenance(store),
+        "date": origin["date"],
+        "kernel": origin["kernel"],
+        "engine": origin["engine"],
+        "versions": origin["versions"],
+        "hosts": origin["hosts"],
+        "paths": origin["paths"],
         "noise_floor": analysis.trust.noise_floor,
         "trusted": analysis.trust.trusted,
         "costs": [cost_json(report, row) for report in analysis.metrics for row in report.comparisons],
@@ -116,8 +66,8 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> dict[str, 
     }  # fmt: skip
 
 
-def _percentiles(report: LatencyReport, row: Latency) -> dict[str, Any]:
-    found = {}
+def _percentiles(report: LatencyReport, row: Latency) -> Percentiles:
+    found: dict[str, Percentile] = {}
     for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
         ratio = cost if cost is not None and cost.scale == "ratio" else None
         typical = finite(ratio.typical) if ratio else None
@@ -134,7 +84,7 @@ def _percentiles(report: LatencyReport, row: Latency) -> dict[str, Any]:
     }
 
 
-def hidden_json(limit: Bottleneck | None) -> dict[str, Any] | None:
+def hidden_json(limit: Bottleneck | None) -> Hidden | None:
     """The limit that hides a difference, for machines."""
     if limit is None:
         return None
@@ -149,16 +99,16 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def limits_of(cost: Cost | None) -> dict[str, float | None]:
+def limits_of(cost: Cost | None) -> Interval:
     """The interval; a single block has none."""
-    known = cost is not None and cost.blocks > 1
-    return {name: finite(getattr(cost, name)) if known else None for name in ("low", "high")}
+    known = cost if cost is not None and cost.blocks > 1 else None
+    return {"low": finite(known.low), "high": finite(known.high)} if known else {"low": None, "high": None}
 
 
-def _worsening(cost: Cost | None, unit: str) -> dict[str, float | str | None]:
+def _worsening(cost: Cost | None, unit: str) -> Worsening:
     """The cost as sentences say it: positive is worse, in percent or in the metric's `unit`."""
     if cost is None:
-        return dict.fromkeys(("cost", "cost_low", "cost_high", "cost_unit"))
+        return {"cost": None, "cost_low": None, "cost_high": None, "cost_unit": None}
     worse, known = cost.worsening, cost.blocks > 1
     return {
         "cost": finite(worse.estimate),
@@ -168,14 +118,9 @@ def _worsening(cost: Cost | None, unit: str) -> dict[str, float | str | None]:
     }
 
 
-def limits_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison.
-
-    ``limit``: the expression. ``environment``, ``workload`` (with its level, as a limit writes it), ``metric``.
-    ``outcome``: "exceeded", "kept" or "undecided", and ``reason``, why. ``cost``, ``cost_low``, ``cost_high``,
-    ``cost_unit`` and ``blocks`` as in ``costs``.
-    """
-    found = []
+def limits_json(findings: Sequence[Finding]) -> list[LimitAnswer]:
+    """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison."""
+    found: list[LimitAnswer] = []
     for finding in findings:
         target = finding.target
         cost = target.row.cost if target.row is not None else None
@@ -187,7 +132,7 @@ def limits_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     return found
 
 
-def cost_json(report: MetricReport, row: Comparison) -> dict[str, Any]:
+def cost_json(report: MetricReport, row: Comparison) -> CostRow:
     """One object of ``costs``."""
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None

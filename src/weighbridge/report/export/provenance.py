@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from weighbridge.model.host_difference import SCOPE as HOST_DIFFERENCES
+from weighbridge.report.export.document import Provenance
 from weighbridge.store.run import RunStore
 
 PATH = "path"
@@ -13,8 +14,8 @@ PATH = "path"
 _HOST, _VERSION = "host ", "version of "
 
 
-def provenance(store: RunStore) -> dict[str, Any]:
-    """Give ``date``, ``kernel``, ``engine``, ``versions``, ``hosts`` and ``paths``, as `report_json` documents them.
+def provenance(store: RunStore) -> Provenance:
+    """Give ``date``, ``kernel``, ``engine``, ``versions``, ``hosts`` and ``paths`` of ``report --json``.
 
     What a run does not say (older ones know no paths) is null or an empty object. Of a run that was continued the
     latest facts count. Raises RunDirectoryError where the store cannot be read.

@@ -7,12 +7,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from weighbridge.analysis.remarks import Remark
+from weighbridge.report.export.document import RemarkRow
 from weighbridge.report.text.remarks import remark_text
 
 
-def remark_json(remark: Remark) -> dict[str, Any]:
+def remark_json(remark: Remark) -> RemarkRow:
     """Return ``code``, the fields of the remark's class under their names, and ``text``."""
-    return {"code": str(remark.code), **_plain(remark), "text": remark_text(remark)}
+    return {"code": remark.code, **_plain(remark), "text": remark_text(remark)}
 
 
 def _plain(value: object) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.options import Brings
+from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
@@ -21,7 +21,7 @@ class DirectoryOptions(SourceOptions):
     """``path`` is copied as it is when the run begins; another one is built when a file in it has changed."""
 
     kind: Literal["directory"] = "directory"
-    path: Annotated[str, Field(min_length=1, description="A root file system"), Brings.FILE]
+    path: Annotated[str, Field(min_length=1, description="A root file system"), ABSOLUTE, Brings.FILE]
 
 
 class Directory(UserlandSource):

@@ -1,0 +1,81 @@
+"""The types of ``plan --json``, of which its JSON Schema is made. docs/reference.md says what the keys mean."""
+
+from typing import Any, Final, Literal
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+VERSION: Final = 1
+
+
+class PlannedEnvironment(TypedDict):
+    """One environment, and whether it can be opened here."""
+
+    name: str
+    kind: str
+    aa_of: str | None
+    ready: bool
+    why: str
+    remedy: str
+
+
+class PlannedHosts(TypedDict):
+    """Where everything runs."""
+
+    hosts: dict[str, dict[str, Any]]
+    placement: dict[str, list[str]]
+    inside: list[Literal["client", "server"]]
+
+
+class PlannedWorkload(TypedDict):
+    """One workload at one level."""
+
+    label: str
+    kind: str
+    level: dict[str, str]
+    link: Literal["none"] | None
+
+
+class PlannedTrial(TypedDict):
+    """One trial, in the order in which they run."""
+
+    block: int
+    workload: str
+    level: dict[str, str]
+    environment: str
+
+
+PlannedTime = TypedDict("PlannedTime", {"from": int, "to": int})
+"""Whole seconds."""
+
+
+class BroughtDocument(TypedDict):
+    """What the study brings from outside."""
+
+    what: str
+    place: str
+    value: str
+    lines: list[str]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class PlanDocument(TypedDict):
+    """The document of ``weighbridge plan STUDY --json``."""
+
+    version: Literal[1]
+    study: str
+    question: str
+    baseline: str
+    environments: list[PlannedEnvironment]
+    hosts: PlannedHosts
+    workloads: list[PlannedWorkload]
+    packages: list[str]
+    blocks: int
+    most_blocks: int
+    target: float | None
+    budget_s: float | None
+    trials: list[PlannedTrial]
+    seconds: PlannedTime
+    seed: int
+    brings: list[BroughtDocument]
+    warnings: list[str]

@@ -1,0 +1,108 @@
+"""The checked study as a run keeps it: data with every default filled in and every quantity in its base unit.
+
+Who reads a run takes this, and parses no YAML: it needs none of the plug-ins that the study names, and nothing of the
+machine where it was checked. `weighbridge.study.frozen` makes a study of it again, to continue the run.
+"""
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from weighbridge.model.study import Arm, Cell, Level, Study
+
+VERSION = 1
+"""Of the stored form."""
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Written(BaseModel):
+    """Parts of a study file: those that are read without its plug-ins are fields, the others are kept as they are."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class StoredEnvironment(_Written):
+    """An environment as the study file says it; ``workloads`` are the options that these have in it alone."""
+
+    workloads: dict[str, dict[str, Any]] | None = None
+
+
+class StoredMeters(_Written):
+    """How often the meters were to read."""
+
+    hz: float | Literal["auto"] = "auto"
+
+
+class StoredFile(_Written):
+    """The top level of a study file, without its profiles."""
+
+    hosts: dict[str, dict[str, Any]] = {}
+    environments: dict[str, StoredEnvironment] = {}
+    meters: StoredMeters = StoredMeters()
+
+
+class StoredOwnOptions(_Stored):
+    """The options of a workload at a level in one environment only."""
+
+    workload: str
+    level: Level
+    options: dict[str, Any]
+
+
+class StoredArm(_Stored):
+    """`weighbridge.model.study.Arm`, with its options as data."""
+
+    name: str
+    kind: str
+    options: dict[str, Any]
+    aa_of: str | None
+    clients: tuple[str, ...] | None
+    workloads: tuple[StoredOwnOptions, ...]
+
+
+class StoredCell(_Stored):
+    """`weighbridge.model.study.Cell`, with its options as data."""
+
+    workload: str
+    kind: str
+    level: Level
+    options: dict[str, Any]
+    client: str
+    link: Literal["none"] | None
+
+
+class StoredStudy(_Stored):
+    """A checked study without its text."""
+
+    version: Literal[1]
+    file: StoredFile
+    arms: tuple[StoredArm, ...]
+    cells: tuple[StoredCell, ...]
+
+
+def study_json(study: Study) -> str:
+    """Return the study as a run keeps it."""
+    file = study.file.model_dump(mode="json", exclude={"profiles"}, warnings=False)
+    arms, cells = [_arm(arm) for arm in study.arms], [_cell(cell) for cell in study.cells]
+    return json.dumps({"version": VERSION, "file": file, "arms": arms, "cells": cells}, separators=(",", ":"))
+
+
+def _arm(arm: Arm) -> dict[str, Any]:
+    own = [
+        {"workload": workload, "level": level, "options": _data(options)}
+        for (workload, level), options in arm.workloads.items()
+    ]
+    return {**arm.model_dump(include={"name", "kind", "aa_of", "clients"}), "options": _data(arm.options),
+            "workloads": own}  # fmt: skip
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {**cell.model_dump(exclude={"options"}), "options": _data(cell.options)}
+
+
+def _data(options: BaseModel) -> dict[str, Any]:
+    return options.model_dump(mode="json")

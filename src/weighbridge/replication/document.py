@@ -1,0 +1,68 @@
+"""The types of ``replicate --json``, of which its JSON Schema is made. docs/reference.md says what the keys mean."""
+
+from typing import Final, Literal
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+from weighbridge.replication.comparison import Direction
+from weighbridge.replication.proof import Proof
+from weighbridge.report.export.document import Hidden, Interval
+from weighbridge.statistics import Scale, Verdict
+
+VERSION: Final = 1
+
+
+class Estimate(Interval):
+    """A comparison with the baseline: a ratio or a difference."""
+
+    estimate: float | None
+
+
+class PublishedComparison(Estimate):
+    """What the published figures prove by their own spread."""
+
+    verdict: Proof
+
+
+class MeasuredComparison(Estimate):
+    """What the run measured."""
+
+    verdict: Verdict
+    scale: Scale
+    unit: str
+    blocks: int
+    exploratory: bool
+    apart: bool
+    hidden: Hidden | None
+
+
+class ReplicationRow(TypedDict):
+    """One published comparison beside the measured one."""
+
+    table: str
+    environment: str
+    level: dict[str, str]
+    scale: Scale
+    unit: str
+    baseline_value: float
+    value: float
+    published: PublishedComparison
+    measured: MeasuredComparison | None
+    direction: Direction
+    why: str
+
+
+@with_config(ConfigDict(extra="forbid"))
+class ReplicationDocument(TypedDict):
+    """The document of ``weighbridge replicate --json``."""
+
+    version: Literal[1]
+    study: str
+    source: str
+    run: str
+    trusted: bool | None
+    counts: dict[Direction, int]
+    summary: dict[str, str]
+    rows: list[ReplicationRow]
+    oddities: list[str]

@@ -1,0 +1,205 @@
+"""The types of ``report --json``: mypy checks what is written by them, and its JSON Schema is made of them.
+
+docs/reference.md says what the keys mean.
+"""
+
+from typing import Any, Final, Literal, NotRequired
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+from weighbridge.analysis.gate import Outcome, Reason
+from weighbridge.analysis.remarks import RemarkCode
+from weighbridge.statistics import Better, Verdict
+
+VERSION: Final = 3
+"""Of the document and of ``costs.csv``; `Report` says what changed in which."""
+
+
+class Interval(TypedDict):
+    """Limits at 95 %; null without an interval."""
+
+    low: float | None
+    high: float | None
+
+
+class Worsening(TypedDict):
+    """A cost as sentences say it: positive is worse."""
+
+    cost: float | None
+    cost_low: float | None
+    cost_high: float | None
+    cost_unit: str | None
+
+
+class Hidden(TypedDict):
+    """The limit that both sides of a comparison met."""
+
+    by: str
+    share: float
+    rate: float | None
+    unit: str | None
+    trials: int
+    of: int
+
+
+@with_config(ConfigDict(extra="allow"))
+class RemarkRow(TypedDict):
+    """A remark beside a cost; further keys are its figures and names, and differ by code."""
+
+    code: RemarkCode
+    text: str
+
+
+class CostRow(Worsening, Interval):
+    """One environment in one metric, against the baseline."""
+
+    environment: str
+    workload: str
+    metric: str
+    level: dict[str, str]
+    unit: str
+    better: Better
+    baseline_value: float | None
+    typical: float | None
+    geometric: float | None
+    arithmetic: float | None
+    blocks: int
+    exploratory: bool
+    resource_use: bool
+    verdict: Verdict
+    hidden: Hidden | None
+    flags: list[str]
+    remarks: list[RemarkRow]
+
+
+class Step(CostRow):
+    """One step of a ladder, against the environment that it adds to."""
+
+    against: str
+    change: str
+
+
+class Percentile(Worsening, Interval):
+    """One percentile of one environment's latencies."""
+
+    value: float
+    typical: float | None
+
+
+class Percentiles(TypedDict):
+    """The latencies of one environment, by percent."""
+
+    environment: str
+    workload: str
+    metric: str
+    level: dict[str, str]
+    unit: str
+    runs: int
+    requests: int
+    percentiles: dict[str, Percentile]
+
+
+class Peak(TypedDict):
+    """The level with the highest throughput."""
+
+    level: str
+    value: float
+    highest: int
+    of: int
+
+
+class PeakCost(Interval):
+    """The ratio of the highest values to those of the baseline."""
+
+    typical: float
+    blocks: int
+
+
+class CurveRow(TypedDict):
+    """One throughput of one environment over its load."""
+
+    environment: str
+    workload: str
+    metric: str
+    unit: str
+    load: str
+    fixed: str
+    peak: Peak | None
+    peak_cost: PeakCost | None
+    errors_from: str | None
+
+
+class Bottlenecks(TypedDict):
+    """What limited the trials of one environment."""
+
+    environment: str
+    workload: str
+    level: dict[str, str]
+    trials: dict[str, int]
+
+
+class Broke(TypedDict):
+    """Trials of one environment that broke under their load."""
+
+    environment: str
+    workload: str
+    level: dict[str, str]
+    broke: int
+    of: int
+    reason: str
+
+
+class Versions(TypedDict):
+    """Of Weighbridge, of the host's programs and of the userland's packages."""
+
+    weighbridge: str | None
+    host: dict[str, str]
+    userland: dict[str, str]
+
+
+class Provenance(TypedDict):
+    """Where a run's numbers come from."""
+
+    date: str | None
+    kernel: str | None
+    engine: dict[str, str]
+    versions: Versions
+    hosts: dict[str, dict[str, str]]
+    paths: dict[str, Any]
+
+
+class LimitAnswer(Worsening):
+    """What one limit of ``--fail-if`` comes to in one comparison."""
+
+    limit: str
+    environment: str
+    workload: str
+    metric: str
+    outcome: Outcome
+    reason: Reason
+    blocks: int
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Report(Provenance):
+    """The document of ``weighbridge report RUN --json``.
+
+    Version 3: ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences
+    too; ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in
+    ``curves`` ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against
+    the row before.
+    """
+
+    version: Literal[3]
+    study: str
+    run: str
+    noise_floor: float | None
+    trusted: bool | None
+    costs: list[CostRow]
+    ladder: list[Step]
+    percentiles: list[Percentiles]
+    curves: list[CurveRow]
+    bottlenecks: list[Bottlenecks]
+    broke: list[Broke]
+    limits: NotRequired[list[LimitAnswer]]

@@ -1,0 +1,86 @@
+"""From the checked study that a run keeps to the study that is continued."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from weighbridge import registry
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.options import STORED, Options
+from weighbridge.model.plugin import Plugin
+from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy
+from weighbridge.model.study import Arm, Cell, Study, StudyFile
+from weighbridge.study.contradictions import contradictions
+from weighbridge.study.loader import option_models
+from weighbridge.study.source import plain
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Unusable(Exception):
+    """Why a stored study cannot be continued."""
+
+
+def thaw(stored: StoredStudy, text: str, directory: Path) -> Study:
+    """Return the study of a run, as it was checked when the run began; ``text`` is its YAML as written.
+
+    Raises RunDirectoryError where it is damaged or does not fit the plug-ins that there are.
+    """
+    try:
+        file = _validated(StudyFile, stored.file.model_dump(exclude_unset=True), "the study file")
+        kinds = {cell.workload: cell.kind for cell in stored.cells}
+        study = Study(
+            text=text,
+            file=file,
+            arms=tuple(_arm(arm, kinds) for arm in stored.arms),
+            cells=tuple(_cell(cell) for cell in stored.cells),
+        )
+        if problem := next(_problems(study), None):
+            raise _Unusable(problem)
+    except _Unusable as why:
+        raise RunDirectoryError(f"{directory}: its study cannot be continued: {plain(why, 500)}") from None
+    return study
+
+
+def _problems(study: Study) -> Iterator[str]:
+    names = [arm.name for arm in study.arms]
+    if study.file.baseline not in names:
+        yield f"its baseline '{study.file.baseline}' is none of its environments"
+    elif lost := {cell.client for cell in study.cells} - {"", *study.file.hosts}:
+        yield f"there is no host '{min(lost)}'"
+    else:
+        arms = [arm for arm in study.arms if arm.aa_of is None]
+        yield from (sentence for _, sentence in contradictions(study.file, arms, list(study.cells)))
+
+
+def _arm(arm: StoredArm, kinds: Mapping[str, str]) -> Arm:
+    own = {
+        (each.workload, each.level): _options(
+            registry.workloads(), kinds.get(each.workload, ""), each.options, f"{arm.name}: {each.workload}"
+        )
+        for each in arm.workloads
+    }
+    options = _options(registry.environments(), arm.kind, arm.options, arm.name)
+    return Arm(name=arm.name, kind=arm.kind, options=options, aa_of=arm.aa_of, workloads=own, clients=arm.clients)
+
+
+def _cell(cell: StoredCell) -> Cell:
+    options = _options(registry.workloads(), cell.kind, cell.options, cell.workload)
+    return Cell(**{**dict(cell), "options": options})
+
+
+def _options(plugins: Mapping[str, Plugin], kind: str, given: Mapping[str, Any], what: str) -> Options:
+    if kind not in plugins:
+        raise _Unusable(f"{what}: the kind '{kind}' is not known here (known: {', '.join(plugins)})")
+    return _validated(plugins[kind].options, given, what)
+
+
+def _validated(model: type[M], given: Mapping[str, Any], what: str) -> M:
+    try:
+        return model.model_validate(given, context={**option_models(), STORED: True})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise _Unusable(f"{what}: {place}: {first['msg']}" if place else f"{what}: {first['msg']}") from None
