@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from weighbridge.errors import Unavailable
-from weighbridge.facts._probing import listens, perl
+from weighbridge.facts._probing import listens, probe_of
 from weighbridge.linux import counters
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.path import Interface, InterfaceKind, NetworkPath, Translation
@@ -80,7 +80,7 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
 
 
 def _end(role: str, transport: Transport, address: str, port: int) -> Command:
-    return perl("connection.pl", SECONDS, role, transport, address, str(port), str(SECONDS), str(BYTES))
+    return probe_of("connection", SECONDS, role, transport, address, str(port), str(SECONDS), str(BYTES))
 
 
 def parse(text: str) -> End | None:

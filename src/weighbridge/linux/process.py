@@ -22,7 +22,7 @@ from weighbridge.model.site import SITE_ENV
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
 """In the environment of everything that a run starts, so that ``weighbridge clean`` finds it."""
 GRACE_S = 2.0
-LISTENS_S = 30
+LISTENS_S = 20
 """Seconds for which a program that is talked to may not read."""
 _PIECE = 2**16
 _MOUNTED_BY = re.compile(rb"^.* - tmpfs weighbridge-([0-9a-f]{12}) ", re.MULTILINE)

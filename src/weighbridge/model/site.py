@@ -160,9 +160,6 @@ class Host(Protocol):
     def program(self, program: Path) -> str:
         """The place there of a program of ours (static, of this machine's architecture), brought at first use."""
 
-    def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
-        """True when every port has a listener in the network namespace of ``pid``, as the host numbers it."""
-
     def read(self, path: str) -> bytes:
         """A file of the host, as its processes see it (/proc too). Raises OSError."""
 

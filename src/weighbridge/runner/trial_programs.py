@@ -10,8 +10,8 @@ from weighbridge.model.command import Command, Completed, Running, port_in_use
 from weighbridge.model.measurement import DeadlineExceeded, ProgramFailed, ServerDied, ServerNotReady
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import Site
+from weighbridge.runner.evaluation import plugin_faults
 from weighbridge.runner.missing import missing
-from weighbridge.runner.result import plugin_faults
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
 
