@@ -58,6 +58,8 @@ class Recipe:
     message: str = "iperf3: error - unable to connect"
     output: bytes = b'{"end": {"sum": 1}}\n'
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
+    samples: tuple[tuple[str, str, float], ...] = ()
+    """Of each trial; times its environment's factor."""
     repetitions: Repetitions | None = None
     flags: dict[tuple[int, str], tuple[Flag, ...]] = field(default_factory=dict)
     slowed: dict[tuple[int, str], float] = field(default_factory=dict)
@@ -179,6 +181,7 @@ def _record(recipe, workload, block, environment, *, clock, shared, chance) -> T
         message="" if outcome is Outcome.OK else message,
         measurements=tuple(measurements) if outcome is Outcome.OK else (),
         roles=roles,
+        samples=tuple((site, name, value * recipe.factor(environment)) for site, name, value in recipe.samples),
         flags=recipe.flags.get((block, environment), ()),
         series=_series(chance, recipe.factor(environment)) if recipe.series else (),
         histograms={

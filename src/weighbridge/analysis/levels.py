@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weighbridge.analysis.plan import meters_hz
-from weighbridge.model.level import cell_label
+from weighbridge.model.level import cell_label, level_label
 from weighbridge.store.run import RunStore
 
 
@@ -42,7 +42,7 @@ def groups_of(store: RunStore) -> list[Group]:
         for cell in sorted(cells, key=lambda each: each.number(load) or 0.0):
             others = {name: value for name, value in cell.level.items() if name != load}
             title = cell_label(workload, others) if load else workload
-            text = str(cell.level[load]) if load else cell.label.removeprefix(workload).strip(" ()")
+            text = str(cell.level[load]) if load else level_label(cell.level)
             _, levels = found.setdefault((workload, title), (Group(workload, title, load, ()), []))
             levels.append(Level(text, cell.key, cell.label))
     return [replace(group, levels=tuple(levels)) for group, levels in found.values()]

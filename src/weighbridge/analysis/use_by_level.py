@@ -113,7 +113,7 @@ def _row(
     hosts, apart_s = meters
     read_of = store.series_by_trial()
     values: dict[Key, list[float]] = {}
-    for trial in _one_a_block(trials):
+    for trial in one_a_block(trials):
         read = quantities(read_of.get(trial.id, ()), hosts)
         window = windows.get(trial.id, (0.0, math.inf))
         for key, mine in read.items():
@@ -140,8 +140,8 @@ def _throttled(trial: TrialRow, role: str) -> bool:
     return any((flag.code, flag.where) == (FlagCode.THROTTLED, role) for flag in trial.flags)
 
 
-def _one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
-    """The first trial of each block that gave a value."""
+def one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
+    """Give the first trial of each block that gave a value."""
     return list({trial.block: trial for trial in reversed(trials) if trial.ok}.values())
 
 

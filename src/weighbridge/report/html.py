@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.usage import usage
 from weighbridge.report import charts
@@ -55,7 +56,7 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
     used = usage(store, analysis)
     once, kinds = said_once(analysis.trials)
     folded = len(analysis.labels) >= FOLDED_FROM
-    parts = list(sections(analysis, specs, used, kinds, folded=folded))
+    parts = list(sections(analysis, specs, used, program_use(store, analysis), kinds, folded=folded))
     steps = ladders(analysis, specs, kinds)
     curves = curve_sections(analysis, specs)
     watched = overtime_sections(store, analysis, specs)

@@ -122,9 +122,11 @@ class RunReader:
         """Every process of every trial."""
         return self._rows(reading.PROCESSES, StoredProcess, "processes", "process")
 
-    def samples(self) -> list[StoredSample]:
-        """Every number that meters gave of whole trials."""
-        return self._rows(reading.SAMPLES, StoredSample, "readings of meters", "sample")
+    def samples(self, *names: str) -> list[StoredSample]:
+        """Every number that meters gave of whole trials, or those of these names only."""
+        which = f"WHERE name IN ({', '.join('?' * len(names))})" if names else ""
+        query = f"SELECT trial, site, name, value FROM sample {which}"  # noqa: S608 - our own words
+        return [StoredSample(*row) for row in self._read(reading.SAMPLES, "readings of meters", query, names)]
 
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
         """Every series of readings with its trial's id, or those of one trial only."""

@@ -1,17 +1,21 @@
 """The parts of the page about each workload and level: what the template shows, from an analysis."""
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.overload import reason
+from weighbridge.analysis.program_use import ProgramUse
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.analysis.usage import Usage
 from weighbridge.model.flag import FlagKind
+from weighbridge.model.level import level_label
 from weighbridge.report import charts
 from weighbridge.report.page import HALF_PX, place
+from weighbridge.report.sections.programs import program_table
 from weighbridge.report.text.durability import durability_of
 from weighbridge.report.text.formatting import SPACE, percent_text, plain, quantities, quantity
 from weighbridge.report.text.metric_names import metric_label, metric_name
@@ -30,6 +34,7 @@ def sections(
     analysis: Analysis,
     specs: dict[str, str],
     used: Mapping[str, Usage],
+    programs: Mapping[str, Sequence[ProgramUse]],
     kinds: Collection[FlagKind] = (),
     *,
     folded: bool = False,
@@ -70,6 +75,7 @@ def sections(
             "resources": [each for each in resources if not _differs(each["report"])],
             "different_resources": [each for each in resources if _differs(each["report"])],
             "usage": _usage(analysis, specs, used.get(label)),
+            "programs": program_table(programs.get(label, ())),
             "broke": reason(t for t in analysis.trials if t.label == label and t.broke),
         }
 
@@ -165,7 +171,7 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
             continue
         rows = [
             {
-                "level": report.label.removeprefix(workload).strip(" ()") or report.label,
+                "level": level_label(json.loads(report.level)) or report.label,
                 "id": f"w{cells[report.label]}" if report.label in cells else "",
                 "baseline": quantity(report.baseline_value, report.unit),
                 "cells": [_row(analysis, cells.get(report.label, 0), report, row) for row in report.comparisons],

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from weighbridge.analysis.metered import HOST, QUANTITIES, Key
-from weighbridge.analysis.overtime import BlockChoice, Picture, pictures
+from weighbridge.analysis.overtime import Picture, pictures
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.use_by_level import ByLevel, Row, by_level, generator_limited, never, unit_of
+from weighbridge.analysis.use_by_level import ByLevel, Row, by_level, never, unit_of
 from weighbridge.report.charts.by_level import use_against_level
 from weighbridge.report.charts.overtime import KIND_COLOURS, of_prometheus, over_time
 from weighbridge.report.page import FULL_PX, SMALL_PX, place
-from weighbridge.report.text.formatting import plain, quantity
+from weighbridge.report.text.formatting import quantity
+from weighbridge.report.text.overtime import interval_words, picture_caption
 from weighbridge.store.run import RunStore
 
 Shown = dict[str, Any]
@@ -28,7 +29,7 @@ def overtime_sections(store: RunStore, analysis: Analysis, specs: dict[str, str]
             "load": use.group.load or "level",
             "table": _table(analysis, use),
             "levels": _levels(analysis, specs, use, static=not number),
-            "limits": _limits(use),
+            "limits": interval_words(use),
             "time": _time(analysis, specs, picture, static=not number) if picture else None,
         })  # fmt: skip
     return found
@@ -56,19 +57,6 @@ def _by_quantity(key: Key) -> tuple[int, bool]:
 
 def _name(key: Key) -> str:
     return f"{key.place}: {key.what}"
-
-
-def _limits(use: ByLevel) -> str:
-    """What the band round the medians is."""
-    intervals = [value.interval for row in use.rows for value in row.use.values()]
-    most = max((value.blocks for row in use.rows for value in row.use.values()), default=0)
-    if most < 2:
-        return "there is one block, and so no interval"
-    if all(intervals):
-        return "the band is the 95 % interval of the median, from order statistics"
-    if not any(intervals):
-        return "the band is from the smallest to the largest of the blocks: fewer than six have no 95 % interval"
-    return "the band is the 95 % interval of the median, or all blocks where they are fewer than six"
 
 
 def _table(analysis: Analysis, use: ByLevel) -> Shown:
@@ -133,29 +121,5 @@ def _time(analysis: Analysis, specs: dict[str, str], picture: Picture, *, static
         "prometheus": place(specs, watched, static_px=width),
         "further": picture.further,
         "kinds": {kind: colour for kind, colour in KIND_COLOURS.items() if kind in kinds},
-        "caption": _caption(picture),
+        "caption": picture_caption(picture),
     }
-
-
-def _why(choice: BlockChoice) -> str:
-    """Why it is this block."""
-    return {
-        "nearest": f"of {choice.complete} blocks the one whose results are nearest to their medians",
-        "only": "the only one",
-        "most-results": "the one with the most results",
-        "first-of-most-results": "the first of those with the most results",
-    }[choice.why]
-
-
-def _caption(picture: Picture) -> str:
-    said = [f"Block {picture.block} ({_why(picture.choice)}) in the order in which it ran"]
-    said.append("a band is a trial in its environment's colour, with its level above: it leads to the raw output")
-    if any(span.cut for span in picture.spans):
-        said.append(f"dashed: time in which nothing of {picture.group.title} ran is cut out")
-    if any(not span.trial.ok for span in picture.spans):
-        said.append("cross: a trial without a value, broken under its load or failed")
-    if any(generator_limited(span.trial) for span in picture.spans):
-        said.append("triangle: the generator was the limit, not the server")
-    step = f"the mean over at least {plain(picture.step_s, 2)} s" if picture.step_s else "one reading"
-    said.append(f"each step is {step}")
-    return ". ".join(each[0].upper() + each[1:] for each in said) + "."

@@ -1,0 +1,43 @@
+"""What the programs of trials used, each alone: medians over the blocks, beside what their site used."""
+
+import pytest
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.program_use import program_use
+from weighbridge.model.measurement import Outcome
+from weighbridge.report.sections.programs import program_table
+
+from .test_html import page_of
+
+SAMPLES = (
+    ("server", "program_cpu_user_s", 0.2), ("server", "program_cpu_system_s", 0.6), ("server", "cpu_s", 0.9),
+    ("client", "program_cpu_user_s", 0.1), ("client", "program_switches", 1000.0), ("client", "cpu_s", 0.5),
+    ("warm-up", "program_cpu_user_s", 9.0), ("host", "cpu_s", 99.0),
+)  # fmt: skip
+
+
+def test_each_role_has_a_row_for_each_environment(run):
+    store = run(costs={"bridge": 2.0}, aa=False, blocks=3, samples=SAMPLES, failing={(2, "bridge"): Outcome.DEADLINE})
+    rows = program_use(store, analyse(store))["tcp"]
+    found = {(row.role, row.environment): row for row in rows}
+    assert [*found] == [(role, name) for role in ("server", "client") for name in ("native", "bridge")]
+    assert found["server", "native"].medians == {
+        "program_cpu_user_s": 0.2, "program_cpu_system_s": 0.6, "cpu_s": 0.9
+    }  # fmt: skip
+    bridge = found["client", "bridge"]
+    assert bridge.blocks == 2 and bridge.medians["program_switches"] == pytest.approx(2000.0)
+
+
+def test_the_table_has_the_columns_that_were_told(run):
+    store = run(costs={"bridge": 2.0}, aa=False, blocks=2, samples=SAMPLES)
+    table = program_table(program_use(store, analyse(store))["tcp"])
+    assert table["heads"] == ["CPU, user", "CPU, system", "CPU of its site", "context switches"]
+    generator = [[cell.replace("\u00a0", " ") for cell in row] for row in table["roles"]["generator"]]
+    assert generator[0] == ["native", "100 ms", "–", "500 ms", "1 000"] and generator[1][0] == "bridge"
+    page = page_of(store).text
+    assert page.count("The programs alone") == 1 and "as the launcher of its site tells it" in page
+
+
+def test_a_run_from_before_launchers_told_it_has_no_table(run):
+    store = run(costs={"bridge": 2.0}, blocks=2, samples=(("server", "cpu_s", 0.9),))
+    assert program_use(store, analyse(store)) == {} and "The programs alone" not in page_of(store).text
