@@ -10,7 +10,6 @@ from weighbridge.report.charts.base import (
     BAND,
     BASELINE,
     ROW_PX,
-    TWO_LINES,
     Canvas,
     Chart,
     Field,
@@ -20,6 +19,7 @@ from weighbridge.report.charts.base import (
     quantitative,
     rule_at,
 )
+from weighbridge.report.charts.labels import TWO_LINES
 
 
 def _limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:

@@ -13,7 +13,6 @@ from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis, Ladder, Step
 from weighbridge.report.charts.base import (
     BASELINE,
-    TWO_LINES,
     Canvas,
     Chart,
     colours,
@@ -22,6 +21,7 @@ from weighbridge.report.charts.base import (
     quantitative,
     rule_at,
 )
+from weighbridge.report.charts.labels import TWO_LINES
 
 STEP_PX = 34
 FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45, "hidden": 0.45}
