@@ -76,7 +76,7 @@ class Usage:
 def usage(store: RunStore, analysis: Analysis) -> dict[str, Usage]:
     """Give what can be drawn by workload label; empty where the run has no readings over time."""
     found = {}
-    labels = {label: [t for t in analysis.trials if t.label == label and t.ok] for label in analysis.labels}
+    labels = {label: [t for t in analysis.trials_of.get(label, ()) if t.ok] for label in analysis.labels}
     for label, trials in labels.items():
         made = _of_one(store, trials, analysis.environments, len(labels))
         if made.panels:
