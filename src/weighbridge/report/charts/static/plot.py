@@ -7,8 +7,8 @@ from typing import Any
 from weighbridge.report.charts.static.rows import Row
 from weighbridge.report.charts.static.scales import Names, Scale
 
-THICK = 0.9
-"""The share of its band that a bar has."""
+APART = 0.1
+"""The share of its band by which a bar is apart from the next; a rectangle fills its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,6 @@ class Plot:
             return 0.0, self.width if channel == "x" else self.height
         if other is not None:
             return min(place, other), max(place, other)
-        padding = layer.encoding[channel].get("scale", {}).get("padding")
-        half = scale.band / 2 * (THICK if padding is None else 1 - padding) if isinstance(scale, Names) else 0.0
+        apart = layer.encoding[channel].get("scale", {}).get("padding", APART * (layer.mark["type"] == "bar"))
+        half = scale.band / 2 * (1 - apart) if isinstance(scale, Names) else 0.0
         return place - half, place + half
