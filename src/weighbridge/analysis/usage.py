@@ -85,15 +85,18 @@ def usage(store: RunStore, analysis: Analysis) -> dict[str, Usage]:
 
 
 def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[str], cells: int) -> Usage:
+    import numpy as np
+
     longest = max((trial.duration_s for trial in trials), default=0.0)
     curves = max(1, cells * len(environments) * PANELS)
     steps = min(MOST_STEPS, max(FEWEST_STEPS, POINTS // curves))
     step_s = max(1.0, math.ceil(longest / steps))
     by_panel: dict[tuple[str, str, str], dict[str, list[Steps]]] = {}
     read_of = store.series_by_trial()
-    for trial in trials:
-        for panel, read in _of_a_trial(read_of.get(trial.id, ()), step_s).items():
-            by_panel.setdefault(panel, {}).setdefault(trial.environment, []).append(read)
+    with np.errstate(invalid="ignore"):  # a step without a reading is nan
+        for trial in trials:
+            for panel, read in _of_a_trial(read_of.get(trial.id, ()), step_s).items():
+                by_panel.setdefault(panel, {}).setdefault(trial.environment, []).append(read)
     panels = []
     for (place, what, unit), by_environment in by_panel.items():
         drawn = {name: _points(by_environment[name], step_s) for name in environments if name in by_environment}
@@ -144,8 +147,7 @@ def _steps(at_s: Sequence[float], step_s: float) -> tuple[NDArray[np.intp], NDAr
 def _averaged(steps: NDArray[np.intp], counts: NDArray[np.intp], values: Sequence[float]) -> Steps:
     import numpy as np
 
-    with np.errstate(invalid="ignore"):  # a step without a reading is nan
-        return np.asarray(np.bincount(steps, np.asarray(values, float)) / counts)
+    return np.asarray(np.bincount(steps, np.asarray(values, float)) / counts)
 
 
 def _busier(first: Steps, second: Steps) -> Steps:
