@@ -31,10 +31,10 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cgroups
+from weighbridge.linux.cgroup_files import network_of
 from weighbridge.linux.network import free_port, listening
 from weighbridge.linux.process import Process
 from weighbridge.meters.kernel import KernelMeter
-from weighbridge.meters.scopes import network_of
 from weighbridge.meters.sysstat import FOLDERS
 from weighbridge.model.command import Command
 from weighbridge.statistics import compare

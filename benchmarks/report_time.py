@@ -80,7 +80,7 @@ def make_large(run_of: Path, folder: Path) -> Path:
     for name in (DATABASE, f"{DATABASE}-wal"):
         if (run_of / name).exists():
             shutil.copy(run_of / name, folder / name)
-    (folder / "raw").mkdir()
+    RunStore(folder, writable=True).close()  # upgraded once, and not at each report
     with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as file:
         file.execute("BEGIN")
         (last,) = file.execute("SELECT max(id) FROM trial").fetchone()
@@ -101,7 +101,8 @@ def _copy_blocks(file: sqlite3.Connection, further: int, blocks: int, last: int)
     """Add every trial once more, as later blocks; its measurements differ a little."""
     file.execute(
         "INSERT INTO trial SELECT id + ?1, block + ?2, attempt, workload, level, environment, outcome, message,"
-        " started_at + ?2 * 60.0, duration_s, measured_s, flags FROM trial WHERE id <= ?3", (further, blocks, last),
+        " started_at + ?2 * 60.0, duration_s, measured_s, flags, measured_from_s FROM trial WHERE id <= ?3",
+        (further, blocks, last),
     )  # fmt: skip
     file.execute(
         "INSERT INTO measurement SELECT trial + ?1, metric, unit, better, value * (1 + (abs(random()) % 100) / 1e5)"

@@ -90,12 +90,12 @@ class Clock:
         for cell in self.study.cells:
             workload, at = registry.workloads()[cell.kind], Endpoint("127.0.0.1", "127.0.0.1", free_port())
             server = None
-            if "server" in workload.roles:
+            if "server" in workload.roles(cell.options):
                 command = self._bare(workload.command("server", cell.options, at))
                 server = Process(command)
                 while not listening(command.listens):
                     time.sleep(0.001)
-            done = run(self._bare(workload.command(workload.roles[-1], cell.options, at)))
+            done = run(self._bare(workload.command(workload.roles(cell.options)[-1], cell.options, at)))
             self.bare[cell.workload].append(done.duration_s)
             if server is not None:
                 server.stop()

@@ -101,7 +101,7 @@ def test_the_example_workload_measures_what_its_document_shows():
     def completed(code, out):
         return {"solo": Completed(("openssl",), code, out, said, 1.0)}
 
-    (speed,) = plugin.parse(plugin.options(), completed(0, printed))
+    (speed,) = plugin.parse(plugin.options(), completed(0, printed)).measurements
     assert speed.value == pytest.approx(4774.936576)
     with pytest.raises(Unparseable):
         plugin.parse(plugin.options(), completed(0, b""))

@@ -2,6 +2,7 @@
 
 import ast
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ import weighbridge
 
 SOURCE = Path(weighbridge.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-PLUGINS = {"environments", "workloads", "storage"}
+PLUGINS = ("environments", "workloads", "storage", "hosts/kinds", "userland/sources")
+"""The folders whose modules the registry finds."""
 PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
 
+RUNS = {"runner", "store", "cli", "statistics"}
 SHOWS = {"analysis", "report", "replication"}
 
 ONLY: dict[str, set[str]] = {
@@ -25,18 +28,19 @@ ONLY: dict[str, set[str]] = {
     "report": {"analysis", "store", "statistics", "model", "errors", "user_cache"},
     "replication": {"report", "analysis", "store", "statistics", "model", "errors"},
     "hosts": {"model", "errors", "linux", "facts", "user_cache", "launcher"},
-    "launcher": {"model", "errors", "linux", "userland"},
+    "launcher": {"model", "errors", "linux", "build_once"},
     "meters": {"model", "errors", "linux"},
     "live": {"runner", "model", "errors"},
     "study": {"model", "errors", "registry"},
     "linux": {"model", "errors"},
     "user_cache": {"errors"},
+    "build_once": {"errors"},
     "registry": {"model", "errors"},
 }
 """What a part may use beside itself."""
 NEVER: dict[str, set[str]] = {
-    "environments": {"workloads", "storage", "runner", "store", "cli", "statistics", *SHOWS},
-    "storage": {"environments", "workloads", "runner", "store", "cli", "statistics", *SHOWS},
+    "environments": {"workloads", "storage", *RUNS, *SHOWS},
+    "storage": {"environments", "workloads", "hosts", "launcher", "userland", *RUNS, *SHOWS},
     "engines": {"hosts", "facts", "environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
     "userland": {"environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
     "facts": {"environments", "workloads", "storage", "runner", "store", "cli", *SHOWS},
@@ -98,19 +102,24 @@ def test_a_module_uses_only_what_it_may(path: Path):
         assert "cli" not in used
 
 
-@pytest.mark.parametrize("part", sorted(PLUGINS & PARTS))
-def test_plug_ins_use_no_other_plug_in_nor_the_registry(part: str):
-    for path in (SOURCE / part).glob("*.py"):
-        assert not _parts_used(path) & ((PLUGINS - {part}) | {"registry"}), path
-        if path.name.startswith("_"):
-            continue
-        own = {
-            name.split(".")[2]
-            for name in imported(path.read_text(), _package(path))
-            if name.startswith(f"weighbridge.{part}.")
-        }
-        siblings = {other.stem for other in (SOURCE / part).glob("*.py") if not other.stem.startswith("_")}
-        assert not own & siblings - {path.stem}, f"{path} uses another plug-in: what they share begins with _"
+@pytest.mark.parametrize("folder", PLUGINS)
+def test_plug_ins_use_no_other_plug_in_nor_the_registry(folder: str):
+    package, others = f"weighbridge.{folder.replace('/', '.')}", {*PLUGINS} - {folder}
+    paths = [path for path in (SOURCE / folder).glob("*.py") if path.name != "__init__.py"]
+    assert paths
+    siblings = {path.stem for path in paths if not path.name.startswith("_")}
+    for path in paths:
+        used = imported(path.read_text(), _package(path))
+        assert "registry" not in _parts_used(path), path
+        assert not [name for name in used for other in others if name.startswith(f"weighbridge.{other}.")], path
+        own = {name.removeprefix(f"{package}.").split(".")[0] for name in used if name.startswith(f"{package}.")}
+        allowed = set() if path.name.startswith("_") else {path.stem}
+        assert not own & siblings - allowed, f"{path} uses another plug-in: what they share begins with _"
+
+
+def test_no_part_uses_one_that_uses_it():
+    uses = {part: set().union(*(_parts_used(path) for path in MODULES if _part(path) == part)) for part in PARTS}
+    TopologicalSorter(uses).prepare()  # raises CycleError, which tells one: none is let pass
 
 
 def test_only_process_starts_processes():

@@ -6,19 +6,20 @@ import pytest
 from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.confounders import confounders
-from weighbridge.analysis.remarks import CODES
 from weighbridge.analysis.verdicts import adjusted, excludes_no_cost, family_p_value
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.report.text.matrix import matrix
+from weighbridge.report.text.remark_codes import CODES
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import (
     disagreements,
     exploratory_sentence,
-    imprecise,
-    trust_sentence,
     verdict_sentences,
 )
+from weighbridge.report.text.trust import imprecise, trust_sentence
+from weighbridge.report.text.verdicts import comparison_verdict
 from weighbridge.statistics import compare
 from weighbridge.store.extensions import Extension
 from weighbridge.store.run import RunStore
@@ -111,14 +112,14 @@ def test_six_blocks_are_exploratory_and_still_see_a_large_cost(run):
     analysis = analyse(run(costs={"bridge": 1.5}, blocks=6))
     bridge = row(analysis, "bridge")
     assert "exploratory" in codes(bridge) and bridge.verdict == "different"
-    assert analysis.exploratory and not analysis.few and bridge.verdict_words == "different (exploratory)"
+    assert analysis.exploratory and not analysis.few and comparison_verdict(bridge) == "different (exploratory)"
     assert exploratory_sentence(analysis) == "Only 6 blocks: every verdict here is exploratory (10 are needed)"
 
 
 def test_below_five_blocks_values_are_shown_and_no_verdict(run):
     analysis = analyse(run(costs={"bridge": 1.5}, blocks=4))
     bridge = row(analysis, "bridge")
-    assert analysis.few and bridge.few and bridge.shown_as == "few" and bridge.verdict_words == "too few to say"
+    assert analysis.few and bridge.few and bridge.shown_as == "few" and comparison_verdict(bridge) == "too few to say"
     assert analysis.trust.noise_floor is None and len(analysis.block_values(analysis.metrics[0], "bridge")) == 4
     assert trust_sentence(analysis) == "" and exploratory_sentence(analysis).startswith("Quick test: 4 blocks")
     assert verdict_sentences(analysis) == [] and bridge.verdict == "different"  # as report --json has it
@@ -126,12 +127,12 @@ def test_below_five_blocks_values_are_shown_and_no_verdict(run):
 
 def test_ten_blocks_are_not_exploratory(run):
     analysis = analyse(run(costs={"bridge": 1.5}))
-    assert row(analysis, "bridge").verdict_words == "different" and exploratory_sentence(analysis) == ""
+    assert comparison_verdict(row(analysis, "bridge")) == "different" and exploratory_sentence(analysis) == ""
 
 
 def test_only_some_exploratory_verdicts_are_said_one_by_one(run):
     analysis = analyse(run(costs={"a": 1.0, "b": 1.0}, failing={(4, "a"): Outcome.DEADLINE}))
-    assert exploratory_sentence(analysis) == "" and row(analysis, "a").verdict_words.endswith("(exploratory)")
+    assert exploratory_sentence(analysis) == "" and comparison_verdict(row(analysis, "a")).endswith("(exploratory)")
     lines = [line for _, line in verdict_sentences(analysis)]
     assert any(line.startswith("a ") and line.endswith("(9 blocks, exploratory)") for line in lines)
     assert any(line.startswith("b ") and line.endswith("(10 blocks)") for line in lines)
@@ -166,7 +167,9 @@ def test_a_cost_within_the_noise_floor_is_never_different(run):
     small, large = row(analysis, "small"), row(analysis, "large")
     assert small.cost.verdict == "different" and small.adjusted_p < 0.05
     assert small.verdict == "inconclusive" and "noise" in codes(small) and "holm" not in codes(small)
-    assert any(remark.text.startswith("no larger than this metric's noise floor of ±") for remark in small.remarks)
+    assert any(
+        remark_text(remark).startswith("no larger than this metric's noise floor of ±") for remark in small.remarks
+    )
     assert large.verdict == "different" and "noise" not in codes(large)
 
 
@@ -184,7 +187,7 @@ def test_a_failing_arm_is_never_equivalent(run):
     analysis = analyse(run(costs={"host": 1.0, "bridge": 1.0}, blocks=14, failing=failing))
     host, bridge = row(analysis, "host"), row(analysis, "bridge")
     assert host.cost.equivalent and host.verdict == "inconclusive"
-    assert "host: the cost is that of the runs that succeeded" in [remark.text for remark in host.remarks]
+    assert "host: the cost is that of the runs that succeeded" in [remark_text(remark) for remark in host.remarks]
     assert bridge.verdict == "equivalent" and "selected" not in codes(bridge)
 
 
@@ -254,9 +257,9 @@ def test_a_study_of_the_baseline_alone_compares_nothing(run):
 def test_outliers_are_counted_in_words(run):
     slow = {(3, "bridge"): 3.0}
     one = row(analyse(run(costs={"bridge": 1.0}, blocks=12, slowed=slow)), "bridge", 1)
-    assert "bridge: 1 of 12 runs is an outlier (kept)" in [remark.text for remark in one.remarks]
+    assert "bridge: 1 of 12 runs is an outlier (kept)" in [remark_text(remark) for remark in one.remarks]
     two = row(analyse(run(costs={"bridge": 1.0}, blocks=12, slowed={**slow, (8, "bridge"): 4.0})), "bridge", 1)
-    assert "bridge: 2 of 12 runs are outliers (kept)" in [remark.text for remark in two.remarks]
+    assert "bridge: 2 of 12 runs are outliers (kept)" in [remark_text(remark) for remark in two.remarks]
 
 
 def test_failed_trials_leave_their_block_out_and_are_named(run):
@@ -321,7 +324,7 @@ def test_trial_flags_are_counted_beside_the_number(run):
         (3, "host"): (Flag(FlagCode.LOAD, figures={"load": 5.2}),),
     }
     bridge = row(analyse(run(costs={"bridge": 1.25, "host": 1.0}, flags=flags)), "bridge")
-    texts = [remark.text for remark in bridge.remarks]
+    texts = [remark_text(remark) for remark in bridge.remarks]
     assert any(
         text.startswith("bridge: the hypervisor took 3.0 to 9.0 % of the CPU time")
         and text.endswith("in 2 of 10 trials")
@@ -345,7 +348,7 @@ def test_confounders_are_found_per_role():
         ("outside/client", "not honoured: pin", "no second CPU", 0.0),
         ("host", "not honoured: nonsense", "x", 0.0),
     ]
-    assert [each.text for each in confounders(facts, "native", ["native", "docker"])] == [
+    assert [remark_text(each) for each in confounders(facts, "native", ["native", "docker"])] == [
         "docker: iperf3: 3.16, but 3.12 in native",
         "docker: packages: not the same as in native",
         "docker: not honoured: memory: swap is off",

@@ -17,6 +17,7 @@ from weighbridge.replication.export import replication_json
 from weighbridge.replication.published import published
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
+from weighbridge.report.text.verdicts import comparison_verdict
 
 CABLE = Flag(FlagCode.CABLE, "host a", {"share": 0.99, "rate": 100e6})
 ASKED = Flag(FlagCode.ASKED_RATE, figures={"share": 1.0, "rate": 10.0}, text="Mbit/s")
@@ -114,7 +115,7 @@ def test_every_output_says_so(run, tmp_path):
     )
     words = "hidden: both limited by the cable (99 % of 100 Mbit/s)"
     (row,) = [r for r in analyse(store).metrics[0].comparisons if r.environment == "bridge"]
-    assert " ".join(row.verdict_words.split()) == words
+    assert " ".join(comparison_verdict(row).split()) == words
     document = report_json(store)
     costs = {(cost["environment"], cost["metric"]): cost for cost in document["costs"]}
     assert costs["bridge", "throughput"]["verdict"] == "hidden"

@@ -5,16 +5,20 @@ from dataclasses import replace
 from report.made_up_runs import LATENCY, TCP, Workload
 from report.test_html import page_of
 from report.test_terminal import shown
-from weighbridge.analysis import trial_flags
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.confounders import NOT_POLLED, NOT_THIS_PATH, calibrated, confounders
-from weighbridge.analysis.metric_names import metric_words, titled
+from weighbridge.analysis.conditions import Calibration, calibration_of
+from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.flag_counts import figure_ranges, kind_of
 from weighbridge.analysis.readings import Readings
 from weighbridge.meters import host
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.measurement import Metric
 from weighbridge.report.export.json import report_json
+from weighbridge.report.text import trial_flags
+from weighbridge.report.text.conditions import NOT_POLLED, NOT_THIS_PATH, POLLED, condition_lines
+from weighbridge.report.text.metric_names import metric_words, titled
+from weighbridge.report.text.remarks import coded_text, remark_text
 
 SIZES = {"native/udp": "1468 B", "overlay/udp": "1418 B", "native/rr": "1468 B", "overlay/rr": "1468 B (probed)"}
 
@@ -25,7 +29,7 @@ def sizes(found=None):
 
 def test_other_packet_sizes_are_a_confounder(run):
     (only,) = confounders(sizes(), "native", ["native", "overlay"])
-    assert str(only) == "packet-size: overlay: packets of 1418 B, but 1468 B in native (udp)"
+    assert coded_text(only) == "packet-size: overlay: packets of 1418 B, but 1468 B in native (udp)"
     store = run(costs={"overlay": 1.3}, facts={"packet sizes": {"native/tcp": "1468 B", "overlay/tcp": "1418 B"}})
     page = page_of(store)
     assert "Nothing is known to differ" not in page.text and "packets of 1418 B, but 1468 B in native" in page.text
@@ -37,7 +41,7 @@ environments:
   native: {kind: native}
   overlay: {kind: docker, workloads: {udp: {packet_size: 1418B}, web: {threads: 2}}}
 """
-    found = [each.text for each in confounders(sizes(), "native", ["native", "overlay"], text)]
+    found = [remark_text(each) for each in confounders(sizes(), "native", ["native", "overlay"], text)]
     assert found[0] == "overlay: options of its own in web (threads: 2)" and len(found) == 2
     for broken in (
         "workloads: [",
@@ -50,14 +54,24 @@ environments:
 
 def test_the_calibration_is_said_once_and_only_of_one_host():
     again = [("calibration", "smallest visible cost, tcp", value, 0.0) for value in ("1 %", "2 %")]
-    assert calibrated(again) == ("smallest visible cost, tcp 2 %",)
-    assert calibrated([*again, ("host a", "kind", "testbed: on this machine", 0.0)]) == (NOT_THIS_PATH,)
-    assert calibrated([*again, ("host a", "kind", "ssh: user@b", 0.0)]) == (NOT_THIS_PATH,)
+    whole = Calibration("this-run", {"smallest visible cost, tcp": "2 %"})
+    assert calibration_of(again) == whole
+    for kind in ("testbed: on this machine", "ssh: user@b"):
+        assert calibration_of([*again, ("host a", "kind", kind, 0.0)]).about == "another-path"
+        assert calibration_of([("host a", "kind", kind, 0.0)]) is None
     polled = ("host", IDLE_CPUS, POLL, 0.0)
-    assert calibrated([*again, polled]) == (NOT_POLLED,) and calibrated([polled]) == ()
-    assert calibrated([*again, ("host", IDLE_CPUS, HALT, 0.0)]) == ("smallest visible cost, tcp 2 %",)
-    assert calibrated([*again, ("host", "kind", "x", 0.0)]) == ("smallest visible cost, tcp 2 %",)
-    assert calibrated([("host a", "kind", "testbed: on this machine", 0.0)]) == ()
+    assert calibration_of([*again, polled]).about == "halting-cpus" and calibration_of([polled]) is None
+    assert calibration_of([*again, ("host", IDLE_CPUS, HALT, 0.0)]) == whole
+    assert calibration_of([*again, ("host", "kind", "x", 0.0)]) == whole
+
+
+def test_the_conditions_have_words(run):
+    analysis = analyse(run(costs={"bridge": 1.0}, blocks=2))
+    known = replace(analysis, calibration=Calibration("this-run", {"smallest visible cost, tcp": "2 %"}))
+    assert condition_lines(analysis) == [] and condition_lines(known) == ["smallest visible cost, tcp 2 %"]
+    path = replace(known, calibration=replace(known.calibration, about="another-path"))
+    halting = replace(known, polled=True, calibration=replace(known.calibration, about="halting-cpus"))
+    assert condition_lines(path) == [NOT_THIS_PATH] and condition_lines(halting) == [POLLED, NOT_POLLED]
 
 
 def test_flags_are_said_plainly_and_once(run):
@@ -99,7 +113,7 @@ def test_every_flag_of_the_meters_has_words():
     told += host.site_flags("server", {"throttled_s": 5.0}, 10.0)
     told += host.shared_flags({"client": {"cpu_s": 19.0}, "server": {"cpu_s": 1.0}}, 10.0, 2)
     assert {each.code for each in told} < set(trial_flags.WORDS)
-    assert all("?" not in trial_flags.words(trial_flags.kind(each), [each]) for each in told)
+    assert all("?" not in trial_flags.flag_kind_text(kind_of(each), figure_ranges([each])) for each in told)
 
 
 def test_every_code_has_words():
@@ -113,15 +127,15 @@ def test_a_flag_beside_its_trial_and_for_machines():
     assert trial_flags.stable_text([far, own]) == "steal where=host b share=0.031; mine x=2 text=as it said"
     assert trial_flags.flag_text(Flag(FlagCode.THROTTLED, "server", {"share": 0.2})) == "server throttled 20 %"
     assert trial_flags.flag_text(Flag(FlagCode.OTHER, text="errors")) == "errors"
-    assert trial_flags.words(trial_flags.kind(own), [own]) == "mine"
+    assert trial_flags.flag_kind_text(kind_of(own), figure_ranges([own])) == "mine"
 
 
 def test_too_few_readings_say_what_to_change():
     def advice(hz, seconds):
-        return Readings(hz, {1: seconds}).advice([1])
+        return remark_text(Readings(hz, {1: seconds}).too_few([1]))
 
     assert advice(1.0, 2.0).endswith("1 Hz (about 2 readings in each): raise meters: {hz: 3}")
-    assert advice(1.0, 5.0) == "" and Readings(1.0, {}).advice([]) == ""
+    assert Readings(1.0, {1: 5.0}).too_few([1]) is None and Readings(1.0, {}).too_few([]) is None
     assert advice(10.0, 0.2).endswith(": make the trials longer") and "hardly one reading" in advice(1.0, 0.0)
 
 

@@ -26,7 +26,9 @@ from weighbridge.report import charts
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.curves import broke_sentences, broke_words, curve_sentences, level_words, peak_doubt
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import remark_lines, verdict_sentences
+from weighbridge.report.text.verdicts import broke_count, broke_instead, comparison_verdict
 
 BROKE_BRIDGE = (
     "bridge broke in web at 2 000 connections (3 of 10 trials) and 5 000 connections (10 of 10 trials): too many"
@@ -278,7 +280,7 @@ def row(analysis, load, environment="bridge", metric="requests"):
 
 def test_a_broken_trial_is_no_failure(analysis, run):
     assert analysis.failed == () and sum(trial.broke for trial in analysis.trials) == 13
-    assert analysis.broken["web", '{"connections": "2000"}', "bridge"].words == "broke 3 of 10"
+    assert broke_count(analysis.broken["web", '{"connections": "2000"}', "bridge"]) == "broke 3 of 10"
     both = analyse(run(**rising_load(failing={(1, "host"): Outcome.DEADLINE}, blocks=3)))
     assert len(both.failed) == 6 and {trial.outcome for trial in both.failed} == {"deadline"}
     assert not any(remark.code == "failed" for remark in row(both, "2000")[1].remarks)
@@ -287,7 +289,7 @@ def test_a_broken_trial_is_no_failure(analysis, run):
 def test_the_cost_is_that_of_the_blocks_in_which_neither_broke_and_says_so(analysis):
     report, bridge = row(analysis, "2000")
     assert bridge.blocks == 7 and bridge.verdict == "different"
-    told = {remark.code: remark.text for remark in bridge.remarks}
+    told = {remark.code: remark_text(remark) for remark in bridge.remarks}
     assert told["broke"] == (
         "bridge: measured in 7 of 10 blocks; broke in 3 (too many connections): the cost is that of the others"
     )
@@ -306,8 +308,10 @@ def test_what_broke_is_never_equivalent(run):
 
 def test_what_always_broke_stands_where_the_cost_would(analysis):
     bridge = row(analysis, "5000")[1]
-    assert bridge.cost is None and bridge.instead == "broke 10 of 10" and bridge.verdict_words == "broke"
-    assert [remark.text for remark in bridge.remarks] == ["bridge: broke in every trial (10): too many connections"]
+    assert bridge.cost is None and broke_instead(bridge) == "broke 10 of 10" and comparison_verdict(bridge) == "broke"
+    assert [remark_text(remark) for remark in bridge.remarks] == [
+        "bridge: broke in every trial (10): too many connections"
+    ]
     assert BROKE_BRIDGE in [plain_text(text) for text in broke_sentences(analysis)]
     sentences = verdict_sentences(analysis)
     assert ("broke", BROKE_BRIDGE) in [(verdict, plain_text(text)) for verdict, text in sentences]
@@ -318,7 +322,7 @@ def test_where_the_baseline_broke_the_others_have_their_median(run):
     breaking = {(block, "native", level): TOO_MANY for block in range(1, 4) for level in levels(5000)}
     store = run(**rising_load(breaking=breaking, blocks=3))
     host = row(analyse(store), "5000", "host")[1]
-    assert host.instead == "native broke 3 of 3" and host.value is not None
+    assert broke_instead(host) == "native broke 3 of 3" and host.value is not None
     text = plain_text(page_of(store).text)
     assert "native broke 3 of 3" in text and "here 40" in text
 
@@ -365,7 +369,7 @@ def test_a_repetition_does_not_try_a_break_away(analysis, run):
     for each in (analysis, twice):
         assert row(each, "2000")[1].blocks == 7 and curve(each, "bridge").points[4].blocks == 7
     assert analysis.sweeps[0].metrics[0].whole == twice.sweeps[0].metrics[0].whole
-    told = next(r.text for r in row(twice, "2000")[1].remarks if r.code == "broke")
+    told = next(remark_text(r) for r in row(twice, "2000")[1].remarks if r.code == "broke")
     assert told.startswith("bridge: measured in 7 of 10 blocks; broke in 3 ")
 
 

@@ -15,6 +15,7 @@ from weighbridge.analysis.plan import meters_hz
 from weighbridge.cli import replicate
 from weighbridge.cli.app import app
 from weighbridge.errors import RunDirectoryError
+from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore
 
 WEB = [Workload("web", [(REQUESTS, 1000, 0.02), (P99, 3, 0.05)], (("connections", str(n)),)) for n in (50, 200, 500)]
@@ -47,6 +48,7 @@ DAMAGE = [
     *(("trial", column, text) for column in ("flags", "level") for text in TEXTS),
     *(("trial", column, "nobody") for column in ("outcome", "environment", "workload")),
     *(("trial", column, number) for column in ("block", "started_at", "measured_s") for number in NUMBERS),
+    *(("trial", "measured_from_s", number) for number in NUMBERS if number is not None),
     *(("measurement", "value", number) for number in NUMBERS if number not in (-1, 2**63 - 1)),
     *(("measurement", "better", text) for text in ("", "x", None)),
     *(("histogram", "encoded", text) for text in TEXTS),
@@ -140,7 +142,7 @@ def test_whatever_the_study_of_a_run_says_it_is_read(run: Path, text: str):
     [
         "PRAGMA user_version=-5",
         "PRAGMA user_version=0",
-        "PRAGMA user_version=4",
+        f"PRAGMA user_version={schema.VERSION + 1}",
         "DROP TABLE cell",
         "DELETE FROM environment",
         "DELETE FROM cell",

@@ -4,8 +4,10 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.durability import MEANING, durability_lines
+from weighbridge.analysis.durability import by_label
 from weighbridge.report.html import write_html
+from weighbridge.report.text.durability import MEANING, durability_words
+from weighbridge.report.text.remarks import remark_text
 
 
 @pytest.fixture
@@ -39,12 +41,13 @@ def test_two_that_do_not_keep_alike_are_never_equivalent(page, native: str, host
     row, aa = analysis.metrics[0].comparisons
     told = f"durability {host}, but {native or 'unknown'} in native"
     assert row.cost.equivalent and row.verdict == "inconclusive"
-    assert aa.verdict == "equivalent" and [r.text for r in row.remarks if r.code == "durability"] == [told]
-    assert [remark.text for remark in analysis.confounders] == [f"host: {told} (tcp)"] and told in html
+    assert aa.verdict == "equivalent" and [remark_text(r) for r in row.remarks if r.code == "durability"] == [told]
+    assert [remark_text(remark) for remark in analysis.confounders] == [f"host: {told} (tcp)"] and told in html
 
 
 def test_a_line_names_the_environments_where_they_differ():
-    assert durability_lines({"a/kv": "none", "b/kv": "none", "a/db": "synchronous", "b/db": "asynchronous"}) == {
+    kinds = by_label({"a/kv": "none", "b/kv": "none", "a/db": "synchronous", "b/db": "asynchronous"})
+    assert {label: durability_words(each) for label, each in kinds.items()} == {
         "kv": "acknowledged writes are in memory only",
         "db": "acknowledged writes are on the disk in a; a power cut loses the last acknowledged writes in b",
     }

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from weighbridge.analysis.formatting import (
-    cost_text,
+from weighbridge.analysis.results import Comparison
+from weighbridge.report.text.formatting import (
     difference_interval,
     floor_text,
     percent_interval,
@@ -13,7 +13,7 @@ from weighbridge.analysis.formatting import (
     quantity,
     share,
 )
-from weighbridge.analysis.results import Comparison
+from weighbridge.report.text.verdicts import cost_text
 from weighbridge.statistics import Interval, compare
 
 

@@ -7,10 +7,11 @@ import pytest
 
 from report.made_up_runs import LOSS, REQUESTS, TCP, Workload
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.gate import FEWEST, finding_sentence, judge
+from weighbridge.analysis.gate import FEWEST, judge
 from weighbridge.analysis.limit import LimitError, parse_limit
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.json import limits_json
+from weighbridge.report.text.limits import finding_sentence
 
 TOO_MANY = "too many connections"
 

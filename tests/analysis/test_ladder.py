@@ -9,11 +9,12 @@ from report.test_html import check_links, page_of
 from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.plan import changes
+from weighbridge.analysis.plan import Change, changes
 from weighbridge.model.measurement import Outcome
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
-from weighbridge.report.text.steps import ladder_sentences
+from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.steps import change_text, ladder_sentences
 
 LADDER = ["native", "host", "bridge", "overlay"]
 COSTS = {"host": 1.0, "bridge": 1.12, "overlay": 1.6}
@@ -106,10 +107,11 @@ def test_the_steps_are_a_family_of_their_own(run):
 
 def test_what_a_step_changes(run):
     store = climbed(run)
-    assert changes(store, "native", "host") == "native → docker"
-    assert changes(store, "host", "bridge") == "network: host → bridge, publish: none → yes"
-    assert changes(store, "bridge", "overlay") == "network: bridge → overlay"
-    assert changes(store, "native", "native-again") == ""
+    assert changes(store, "host", "bridge")[0] == Change("network", "host", "bridge")
+    assert change_text(changes(store, "native", "host")) == "native → docker"
+    assert change_text(changes(store, "host", "bridge")) == "network: host → bridge, publish: none → yes"
+    assert change_text(changes(store, "bridge", "overlay")) == "network: bridge → overlay"
+    assert changes(store, "native", "native-again") == ()
 
 
 def test_the_sentences_of_the_page_and_the_terminal(run):
@@ -191,7 +193,7 @@ def test_few_blocks_and_lost_arms(run, blocks):
 def test_a_failing_arm_is_said_of_its_step(run):
     failing = {(block, "bridge"): Outcome.DEADLINE for block in (1, 2, 3)}
     ladder = analyse(climbed(run, failing=failing)).ladder[0]
-    texts = {remark.text for remark in ladder.steps[2].row.remarks}
+    texts = {remark_text(remark) for remark in ladder.steps[2].row.remarks}
     assert any(text.startswith("bridge: 3 of 12 trials failed") for text in texts)
     assert math.isfinite(ladder.steps[2].row.cost.typical) and ladder.steps[2].row.blocks == 9
 

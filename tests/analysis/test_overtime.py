@@ -28,7 +28,7 @@ from weighbridge.analysis.metered import (
     quantities,
     stretches,
 )
-from weighbridge.analysis.overtime import KEPT_GAP_S, MOST_QUERIES, pictures
+from weighbridge.analysis.overtime import KEPT_GAP_S, MOST_QUERIES, BlockChoice, pictures
 from weighbridge.analysis.use_by_level import by_level, over_blocks
 from weighbridge.model.trial import PROMETHEUS, Series
 from weighbridge.report.charts.by_level import use_against_level
@@ -217,15 +217,15 @@ def test_the_block_nearest_to_the_medians_is_drawn(swept):
     drawn = pictures(store, analyse(store))
     assert [each.group.workload for each in drawn] == ["nginx", "redis"]
     for each in drawn:
-        assert each.block != 2 and each.why == "of 4 blocks the one whose results are nearest to their medians"
+        assert each.block != 2 and each.choice == BlockChoice("nearest", 4)
 
 
 def test_a_block_in_which_something_is_missing_is_not_drawn(swept):
     store = swept(blocks=3, missing={(1, "host", 50), (3, "native", 200)})
     (first, _) = pictures(store, analyse(store))
-    assert (first.block, first.why) == (2, "the one with the most results")
+    assert (first.block, first.choice) == (2, BlockChoice("most-results", 1))
     store = swept(blocks=1)
-    assert pictures(store, analyse(store))[0].why == "the only one"
+    assert pictures(store, analyse(store))[0].choice.why == "only"
 
 
 def test_every_trial_of_the_block_is_a_span_in_order_and_the_time_of_others_is_cut_out(swept):

@@ -18,6 +18,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.measurement import Metric
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.statistics import merge_histograms, percentile
 
 CPU = Metric("cpu_client_per_gbit", "s/Gbit", "lower")
@@ -133,7 +134,8 @@ def test_other_packet_sizes_are_said_beside_the_comparison(run):
     analysis = analyse(run(costs={"host": 1.0, "overlay": 1.3}, facts={"packet sizes": sizes}))
     for report in analysis.metrics:
         told = {
-            row.environment: [r.text for r in row.remarks if r.code == "packet-size"] for row in report.comparisons
+            row.environment: [remark_text(r) for r in row.remarks if r.code == "packet-size"]
+            for row in report.comparisons
         }
         assert told == {
             "host": [], "native-again": [], "overlay": ["measured with other packet sizes: 1418 B against 1468 B"]
@@ -151,7 +153,9 @@ def test_hosts_and_what_differs_between_them(run):
     }
     store = run(costs={"host": 1.0}, facts=facts)
     analysis, page = analyse(store), page_of(store)
-    assert "hosts: the clock of b is 3.2 ms ahead of that of a" in {each.text for each in analysis.confounders}
+    assert "hosts: the clock of b is 3.2 ms ahead of that of a" in {
+        remark_text(each) for each in analysis.confounders
+    }
     assert "The hosts" in page.text and page.text.count("testbed: on this machine") == 2 and HOSTILE in page.text
     assert "host (this machine)" in page.text and "2 things differ besides" in page.text
     assert not [r for m in analysis.metrics for row in m.comparisons for r in row.remarks if r.code == "confounder"]
@@ -159,7 +163,7 @@ def test_hosts_and_what_differs_between_them(run):
 
 def test_the_latest_difference_counts():
     facts = [("host differences", "clock", "1 ms", 1.0), ("host differences", "clock", "2 ms", 2.0)]
-    assert [each.text for each in confounders(facts, "native", ("native",))] == ["hosts: 2 ms"]
+    assert [remark_text(each) for each in confounders(facts, "native", ("native",))] == ["hosts: 2 ms"]
 
 
 # -- over time -------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def test_the_version(weighbridge: Weighbridge):
                 "seed",
             },
         ),
-        (["doctor", "--json"], {"environments", "workloads", "machine"}),
+        (["doctor", "--json"], {"environments", "userlands", "workloads", "machine"}),
         (["schema"], {"$schema", "$defs", "properties", "required"}),
     ],
 )
@@ -325,6 +325,7 @@ def test_the_plan_lists_every_trial_in_order(weighbridge: Weighbridge):
 def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):
     found = json.loads(weighbridge("doctor", "--json").out)
     assert {row["name"] for row in found["environments"]} >= {"native", "docker"}
+    assert {row["name"] for row in found["userlands"]} >= {"packages", "image", "directory", "host"}
     for section in found.values():
         for row in section:
             assert row["ready"] or (row["detail"] and row["remedy"]), row

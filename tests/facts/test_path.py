@@ -58,7 +58,7 @@ class Place:
             raise self.answer
         return self.answer
 
-    def listening(self, ports: Any) -> bool:
+    def listening(self, ports: Any, within_s: float = 0.0) -> bool:
         assert ports == (("udp", AT.port),)
         self.listens_after -= 1
         return self.listens_after < 0

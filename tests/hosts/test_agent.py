@@ -111,6 +111,18 @@ def test_many_threads_get_their_own_answers(far: tuple[Channel, socket.socket], 
     assert wrong == []
 
 
+def test_one_that_does_not_listen_holds_up_nobody_else(
+    far: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch
+):
+    listens = threading.Event()
+    monkeypatch.setitem(operations.TABLE, "send", lambda *_, **__: ({"sent": listens.wait(20)}, b""))
+    channel, _ = far
+    said = channel.ask("send", b"x" * 2**20, process=1)
+    assert channel.call("time", timeout_s=10).fields["value"] and not said.done.is_set()
+    listens.set()
+    assert channel.answer(said).fields["sent"]
+
+
 def test_failures_over_there_are_raised_here(far: tuple[Channel, socket.socket]):
     channel, _ = far
     with pytest.raises(FileNotFoundError) as told:

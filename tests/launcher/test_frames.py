@@ -76,4 +76,5 @@ def test_too_much_is_told():
 
 
 def test_ports_by_their_protocol_numbers():
-    assert frames.listening(1, (("tcp", 80), ("udp", 5201))).body == struct.pack("<HHHH", 6, 80, 17, 5201)
+    asked = frames.listening(1, (("tcp", 80), ("udp", 5201)), 0.25)
+    assert asked.body == struct.pack("<IHHHH", 250, 6, 80, 17, 5201)

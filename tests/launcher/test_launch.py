@@ -61,7 +61,7 @@ def obliging(frame: Frame) -> Iterator[Frame]:
     if frame.kind is Kind.ALONE:
         yield Frame(Kind.DATA, frame.number, number(1))
     if frame.kind is Kind.LISTENING:
-        yield Frame(Kind.DATA, frame.number, b"\x01" * (len(frame.body) // 4))
+        yield Frame(Kind.DATA, frame.number, b"\x01" * (len(frame.body) // 4 - 1))
 
 
 def made(

@@ -11,7 +11,8 @@ import pytest
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroups
-from weighbridge.linux.cgroups import Cgroup, bases, hierarchies, read_meters, runs, version
+from weighbridge.linux.cgroup_files import bases, read_meters, version
+from weighbridge.linux.cgroups import Cgroup, hierarchies, runs
 from weighbridge.model.site import Limits
 
 V1 = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "devices", "systemd")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.linux.cgroups import Cgroup, scope_files
+from weighbridge.linux.cgroup_files import scope_files
+from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters import sampler
 from weighbridge.meters.readings import unpack
 from weighbridge.meters.sampler import Session

@@ -5,8 +5,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.meters.readings import Readings
-from weighbridge.meters.scopes import HOST_FILES, network_of, order, processes_of
+from weighbridge.meters.scopes import HOST_FILES, order
 from weighbridge.meters.series import series
 
 DATA = Path(__file__).parent / "data"

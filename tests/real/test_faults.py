@@ -19,6 +19,7 @@ from weighbridge.launcher.build import NAME
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Workload
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner.run import run_study
@@ -49,12 +50,13 @@ class Waits(Workload):
     kind = "waits"
     summary = "for tests"
     packages = ()
-    roles = ("server", "client")
-    transports = ("tcp",)
 
     class options(Options):
         seconds: float = 0.1
         deadline: float = 30.0
+
+    def transports(self, options):
+        return ("tcp",)
 
     def metrics(self, options):
         return (Metric("answer", "1", "higher"),)
@@ -72,7 +74,7 @@ class Waits(Workload):
         return 0.1
 
     def parse(self, options, completed):
-        return (Measurement(self.metrics(options)[0], float(completed["client"].text)),)
+        return TrialResult((Measurement(self.metrics(options)[0], float(completed["client"].text)),))
 
 
 @pytest.fixture

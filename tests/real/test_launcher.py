@@ -1,6 +1,7 @@
 """The launcher itself: in an image that has nothing else, what it costs, and that nothing outlives it."""
 
 import os
+import resource
 import signal
 import subprocess
 import tarfile
@@ -14,7 +15,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, Transport
 from weighbridge.model.site import Limits, RunContext, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -78,6 +79,33 @@ def test_an_image_of_one_static_program_is_enough(bare: Site):
         bare.read("/var/lib/dpkg/status")
 
 
+LISTENING = (
+    "use Socket; select(undef, undef, undef, 0.3);"
+    "socket(S, PF_INET, $ARGV[0] eq 'tcp' ? SOCK_STREAM : SOCK_DGRAM, 0);"
+    "bind(S, sockaddr_in($ARGV[1], INADDR_ANY)) or die; $ARGV[0] eq 'udp' or listen(S, 5); sleep 60"
+)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_who_waits_for_a_port_is_told_at_once(site: Site, transport: Transport):
+    port = ((transport, site.host.free_ports()),)
+    assert not site.listening(port)
+    before = time.monotonic()
+    running = site.start(Command(("perl", "-e", LISTENING, transport, str(port[0][1]))))
+    assert site.listening(port, 10)
+    assert 0.3 < time.monotonic() - before < 5
+    running.stop()
+    assert not site.listening(port)
+
+
+def test_who_waits_for_a_port_is_told_of_a_program_that_ended(site: Site):
+    before = time.monotonic()
+    running = site.start(Command(("sh", "-c", "sleep 0.2; exit 3")))
+    assert not site.listening((("tcp", 1),), 10)
+    assert time.monotonic() - before < 5
+    assert running.wait(5) and running.stop().returncode == 3
+
+
 def test_what_a_start_takes(bare: Site):
     """Issue: at most 3 ms to start, run and take up a program that does nothing; here with the way there and back."""
     began, inside = [], []
@@ -114,12 +142,33 @@ def test_times_and_counts_are_those_of_the_program(site: Site):
     assert usage.switches >= 1 and usage.minor_faults > 10 and usage.peak_memory > 500_000
 
 
+LEAVES = "setsid sh -c 'setsid sleep 300 & sleep 300; true' & sleep 0.2"
+"""Three processes outlive it, in two sessions of their own."""
+
+
+def test_nobody_outlives_the_last_program(site: Site):
+    site.run(Command(("sh", "-c", LEAVES)))
+    assert _alone(site), "it could be of nobody else"
+    other = site.start(Command(("sleep", "300")))
+    site.run(Command(("sh", "-c", LEAVES)))
+    assert len(_children(site.pid)) == 4, "it may be of whoever still runs"  # type: ignore[attr-defined]
+    other.stop()
+    assert _alone(site)
+
+
+def test_every_process_may_have_as_many_open_files_as_ours(site: Site):
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert site.open_files == most
+    assert site.run(Command(("sh", "-c", "ulimit -Sn; ulimit -Hn"))).text.split() == [str(most)] * 2
+
+
 def test_orphans_are_taken_up_and_seen(site: Site):
+    other = site.start(Command(("sleep", "300")))
     site.run(Command(("sh", "-c", "setsid sleep 0.6 & sleep 0.2")))
-    assert not _alone(site), "it outlived its leader, in a session of its own"
-    deadline = time.monotonic() + 5
-    while not _alone(site) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    assert len(_children(site.pid)) == 2, "it outlived its leader, in a session of its own"  # type: ignore[attr-defined]
+    time.sleep(1)
+    assert len(_children(site.pid)) == 1  # type: ignore[attr-defined]
+    other.stop()
     assert _alone(site)
     states = [_state(pid) for pid in _children(site.pid)]  # type: ignore[attr-defined]
     assert "Z" not in states
@@ -146,7 +195,7 @@ def test_a_site_that_is_frozen_is_closed_all_the_same(run: RunContext, small_use
     for kind in ("native", "docker"):
         begun = time.monotonic()
         for open_site in opened(run, kind, small_userland):
-            open_site.run(Command(("sh", "-c", "setsid sleep 300 & sleep 0.2")))
+            open_site.start(Command(("sleep", "300")))
             pid = open_site.pid  # type: ignore[attr-defined]
             family = [pid, *_children(pid)]
             assert len(family) == 2

@@ -16,9 +16,9 @@ import pytest
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cgroups
+from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters.kernel import KernelMeter
-from weighbridge.meters.scopes import network_of, processes_of
 from weighbridge.meters.sysstat import FOLDERS, SysstatMeter
 from weighbridge.model.command import Command
 from weighbridge.model.trial import Series

@@ -49,7 +49,7 @@ class Namespace:
     def start(self, command: Command) -> Any:
         return self.host.start(self._inside(command))
 
-    def listening(self, ports: Any) -> bool:
+    def listening(self, ports: Any, within_s: float = 0.0) -> bool:
         return network.listening(ports, self.holder.pid)
 
 
@@ -285,7 +285,7 @@ def test_the_real_programs_send_what_was_probed_and_a_byte_more_is_fragmented(
         asked = client.run(workload.command("client", read, at).wrapped(*chroot))
     finally:
         served = serving.stop()
-    assert workload.parse(read, {"server": served, "client": asked})
+    assert workload.parse(read, {"server": served, "client": asked}).measurements
     assert (fragments(client) > 0) == bool(more)
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.analysis.durability import MEANING, durabilities, durability_lines
+from weighbridge.analysis.durability import by_label, durabilities
 from weighbridge.errors import TrialsFailed
 from weighbridge.model.command import Command
 from weighbridge.model.trial import TrialRecord
 from weighbridge.model.userland import Userland
+from weighbridge.report.text.durability import MEANING, durability_words
 from weighbridge.runner import session
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore
@@ -101,7 +102,8 @@ def both(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             run_study(load(str(text)), folder / "run", looks, lambda _: None)
     looks.told = str(told.value)
     with RunStore(folder / "run") as store:
-        looks.labels = durability_lines(durabilities(store.facts()))
+        kept = by_label(durabilities(store.facts()))
+        looks.labels = {label: durability_words(kinds) for label, kinds in kept.items()}
     yield looks
     watched.must_be_unchanged()
 

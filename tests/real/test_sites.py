@@ -10,7 +10,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.build import NAME
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroup_files
 from weighbridge.linux.network import free_port
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.site import Limits, Site, SiteRequest
@@ -69,8 +69,8 @@ def group_file(site: Site, controller: str, name: str) -> str:
     """A file of the control group that the site's processes are in, read on the host."""
     for line in shell(site, "cat /proc/self/cgroup").text.splitlines():
         _, names, path = line.split(":", 2)
-        if controller in names.split(",") or (names == "" and cgroups.version() == 2):
-            base = cgroups.bases()[controller if cgroups.version() == 1 else ""]
+        if controller in names.split(",") or (names == "" and cgroup_files.version() == 2):
+            base = cgroup_files.bases()[controller if cgroup_files.version() == 1 else ""]
             return (base / path.lstrip("/") / name).read_text().strip()
     raise AssertionError(f"{site.name} is in no group of {controller}")
 
@@ -243,7 +243,7 @@ def test_published_addresses(sites: dict[str, Site]):
 
 
 def test_limits_are_in_force_and_equal(sites: dict[str, Site]):
-    if cgroups.version() != 1:
+    if cgroup_files.version() != 1:
         names = (("cpu", "cpu.max"), ("memory", "memory.max"), ("cpuset", "cpuset.cpus"))
         expected = ["50000 100000", str(LIMITS.memory), "0"]
     else:
@@ -257,7 +257,7 @@ def test_limits_are_in_force_and_equal(sites: dict[str, Site]):
 
 
 def test_swap_is_treated_alike(sites: dict[str, Site]):
-    if cgroups.version() != 1:
+    if cgroup_files.version() != 1:
         pytest.skip("version 1 names")
     found = set()
     for name in ("native", "bridge"):

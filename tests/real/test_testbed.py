@@ -15,7 +15,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts import testbed
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.launcher.build import NAME
-from weighbridge.linux import cgroups, cpus, network
+from weighbridge.linux import cgroup_files, cpus, network
 from weighbridge.model.command import Command
 from weighbridge.model.site import Limits, RunContext, SiteRequest
 from weighbridge.model.userland import Userland
@@ -93,7 +93,7 @@ def test_it_is_a_machine_of_its_own(hosts: dict[str, testbed.TestbedHost]):
         with pytest.raises(FileNotFoundError):
             b.read(path)
     assert "/host-a" in told(a, "cat /proc/self/cgroup")
-    assert told(a, f"ls -d /sys/fs/cgroup{'' if cgroups.version() == 2 else '/cpu'}/weighbridge/{RUN}/host-a")
+    assert told(a, f"ls -d /sys/fs/cgroup{'' if cgroup_files.version() == 2 else '/cpu'}/weighbridge/{RUN}/host-a")
 
 
 def test_it_does_what_is_asked_of_it(hosts: dict[str, testbed.TestbedHost]):

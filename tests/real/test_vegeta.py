@@ -13,8 +13,9 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.network import free_port
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import FlagCode
-from weighbridge.model.measurement import Broke, Measurement
+from weighbridge.model.measurement import Broke
 from weighbridge.model.plugin import Endpoint
+from weighbridge.model.result import TrialResult
 from weighbridge.model.site import Limits, Site, SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
@@ -48,7 +49,7 @@ def _options(**given: Any) -> NginxVegetaOptions:
 @contextmanager
 def _serving(site: Site, options: NginxVegetaOptions) -> Iterator[Endpoint]:
     at = Endpoint(site.listen, site.address, free_port())
-    for path, data in PLUGIN.files(options, at).items():
+    for path, data in PLUGIN.files("server", options, at).items():
         site.put(path, data)
     command = PLUGIN.command("server", options, at)
     server = site.start(command)
@@ -62,9 +63,12 @@ def _serving(site: Site, options: NginxVegetaOptions) -> Iterator[Endpoint]:
         server.stop()
 
 
+def _result(completed: Completed, options: NginxVegetaOptions) -> TrialResult:
+    return PLUGIN.parse(options, {"client": completed})
+
+
 def _measured(completed: Completed, options: NginxVegetaOptions) -> dict[str, float]:
-    found: tuple[Measurement, ...] = PLUGIN.parse(options, {"client": completed})
-    return {each.metric.name: each.value for each in found}
+    return {each.metric.name: each.value for each in _result(completed, options).measurements}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,7 +93,7 @@ def test_a_stall_of_the_server_is_seen_by_those_who_were_to_be_served_in_it(site
     assert hit["latency_p95"] >= 1000 * STALL_S * 0.4, "the slowest twentieth began in the first half of the stall"
     assert hit["latency_p50"] < 1000 * STALL_S * 0.25, "which a median does not show"
     assert calm["latency_p50"] < hit["latency_p99"] / 4
-    histogram = HdrHistogram.decode(PLUGIN.histograms(options, {"client": stalled})["latency"])
+    histogram = HdrHistogram.decode(_result(stalled, options).histograms["latency"])
     assert histogram.get_total_count() == 1500
     assert histogram.get_value_at_percentile(99) / 1e6 == pytest.approx(hit["latency_p99"], rel=0.002)
 
@@ -106,7 +110,7 @@ def test_few_connections_hide_nothing_either(sites: dict[str, Site]):
         assert running.wait(20)
         stalled = running.stop()
     assert _measured(stalled, options)["latency_p95"] >= 1000 * STALL_S * 0.4
-    assert FlagCode.CONNECTION_WAIT in {flag.code for flag in PLUGIN.flags(options, {"client": stalled})}
+    assert FlagCode.CONNECTION_WAIT in {flag.code for flag in _result(stalled, options).flags}
 
 
 def test_the_rate_at_an_objective_is_found(sites: dict[str, Site]):
@@ -116,7 +120,7 @@ def test_the_rate_at_an_objective_is_found(sites: dict[str, Site]):
     with _serving(sites["native"], options) as at:
         done = sites["client"].run(PLUGIN.command("client", options, at))
     assert _measured(done, options) == {"rate_at_objective": 800}
-    assert [flag.code for flag in PLUGIN.flags(options, {"client": done})] == [FlagCode.SEARCH_TO]
+    assert [flag.code for flag in _result(done, options).flags] == [FlagCode.SEARCH_TO]
     assert len(done.text.splitlines()) >= 4, "each attack has its line"
 
 

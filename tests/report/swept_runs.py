@@ -88,12 +88,11 @@ def _record(sweep: Sweep, trial: Trial, level: int, clock: float, chance: random
     values = (Measurement(REQUESTS, 30_000 * load / cost), Measurement(P99, 0.4 * cost * (1 + level / 100)))
     record = TrialRecord(
         trial=trial, outcome=Outcome.BROKE if broke else Outcome.OK, started_at=clock, duration_s=sweep.trial_s,
-        measured_s=sweep.trial_s - 0.8, message="too many connections" if broke else "",
+        measured_s=sweep.trial_s - 0.7, measured_from_s=0.5, message="too many connections" if broke else "",
         measurements=() if broke else values,
         roles=(RoleRecord("server", ("nginx", "-c", "/run/nginx.conf"), 0, 4.0, b"", b"ready\n"),
                RoleRecord("client", ("wrk", f"-c{level}", "http://10.0.0.1/"), 0, 3.2, b"Requests/sec: 1\n", b"")),
         flags=(Flag(FlagCode.GENERATOR_SATURATED),) if saturated else (),
-        samples=(("trial", "measured_from_s", 0.5), ("trial", "measured_to_s", sweep.trial_s - 0.2)),
         series=tuple(_series(sweep, environment, load, cost, chance)),
     )  # fmt: skip
     return replace(record, series=(*record.series, *_prometheus(sweep, load))) if sweep.prometheus else record

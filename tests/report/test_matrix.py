@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.results import Remark
+from weighbridge.analysis.remarks import WithinNoise
 from weighbridge.report.sections.matrix import matrix_section
 from weighbridge.report.text.matrix import matrix
 from weighbridge.report.text.matrix_words import cost_range, large, native, small
@@ -39,7 +39,7 @@ def test_what_is_not_decided_has_its_interval_and_why(run):
     assert cost_range(noisy, open_).startswith(f"cost [{cost.percent.low:.1f},")
     assert [cost_range(certain, cell) for cell in certain.cells] == ["", ""]
     report, compared = open_.rows[0]
-    within = replace(open_, rows=((report, replace(compared, remarks=(Remark("noise", "..."),))),))
+    within = replace(open_, rows=((report, replace(compared, remarks=(WithinNoise(),))),))
     assert cost_range(noisy, within).splitlines()[1:] == ["within the noise floor"]
 
 

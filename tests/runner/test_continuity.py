@@ -6,7 +6,7 @@ import pytest
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
-from weighbridge.runner.continuity import require_same
+from weighbridge.runner.continuity import LAUNCHER, require_same
 from weighbridge.store.run import RunStore
 
 HOST = {"CPU": "a", "kernel": "Linux 6.1", "memory": "4 GiB"}
@@ -41,6 +41,14 @@ def test_idle_cpus_do_the_same_in_every_session(store: RunStore):
     require_same(store, HOST | {IDLE_CPUS: POLL}, {})
     with pytest.raises(RunDirectoryError, match=r"idle CPUs was poll .* and is halt"):
         require_same(store, HOST | {IDLE_CPUS: HALT}, {})
+
+
+def test_all_of_a_run_is_timed_by_one_launcher(store: RunStore):
+    begun(store)
+    require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES)  # runs from before this was a fact
+    store.add_facts("host", {LAUNCHER: "old"})
+    with pytest.raises(RunDirectoryError, match="launcher was old and is new"):
+        require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES)
 
 
 def test_it_is_the_first_session_that_counts(store: RunStore):

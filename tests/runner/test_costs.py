@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from weighbridge.analysis.resources import is_resource_use
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Work
+from weighbridge.model.result import Work
 from weighbridge.model.trial import Series
 from weighbridge.runner.costs import derived, usage, work_of
 

@@ -9,14 +9,14 @@ from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial import run_trial
 
 from .test_trial import TRIAL
-from .world import FakeSite, FakeWorkload, Load, World
+from .world import ROLES, FakeSite, FakeWorkload, Load, World
 
 
 @pytest.fixture
 def stage(world: World, monkeypatch: pytest.MonkeyPatch) -> Stage:
     monkeypatch.setattr(FakeWorkload, "prepare", lambda *_: Command(("prepare",)))
     monkeypatch.setattr(FakeWorkload, "restore", lambda *_: Command(("restore",)))
-    sites = {role: FakeSite(world, role, "one", role) for role in FakeWorkload.roles}
+    sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
     return Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
 
 

@@ -187,7 +187,7 @@ def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
 
 
 def test_what_broke_is_a_result_and_not_run_again(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     monkeypatch.setattr(FakeWorkload, "parse", _refuses)
     go(tmp_path, study("net: {kind: fake}", blocks=2))
     assert set(finished(tmp_path).values()) == {Outcome.BROKE}
@@ -197,7 +197,7 @@ def test_what_broke_is_a_result_and_not_run_again(world: World, tmp_path: Path, 
 def test_a_server_that_cannot_be_reached_is_none_that_broke(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     monkeypatch.setattr(sites_module, "REACHED_S", 0.01)
     world.path = None
     with pytest.raises(
@@ -208,7 +208,7 @@ def test_a_server_that_cannot_be_reached_is_none_that_broke(
 
 
 def test_what_always_breaks_needs_no_more_blocks(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     monkeypatch.setattr(FakeWorkload, "parse", _refuses)
     go(tmp_path, study("net: {kind: fake}", repetitions="target: 1%, min: 3, max: 9"))
     assert max(trial.block for trial in finished(tmp_path)) == 3

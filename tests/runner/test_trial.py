@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,15 +16,16 @@ from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
-from weighbridge.model.plugin import Endpoint, Work
+from weighbridge.model.plugin import Endpoint
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.site import Link
 from weighbridge.model.trial import Series, Trial, TrialRecord
-from weighbridge.runner import metering
+from weighbridge.runner import metering, trial_programs
 from weighbridge.runner import trial as trials
 from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.trial import run_trial
 
-from .world import SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, Program, World, usual
+from .world import ROLES, SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, Program, World, usual
 
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
@@ -33,9 +35,9 @@ SERVER = Act(stdout=b"", hangs=True)
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "READY_S", 0.1)
-    monkeypatch.setattr(trials, "AFTER_SERVER_S", 0.05)
-    monkeypatch.setattr(trials, "_WATCH_S", 0.01)
+    monkeypatch.setattr(trial_programs, "READY_S", 0.1)
+    monkeypatch.setattr(trial_programs, "AFTER_SERVER_S", 0.05)
+    monkeypatch.setattr(trial_programs, "_WATCH_S", 0.01)
     monkeypatch.setattr(FakeWorkload, "deadline_s", 0.3)
 
 
@@ -53,7 +55,7 @@ def measure(
         usually = world.act
         world.act = lambda site, command: acts.get(command.argv[0].replace("-", "_")) or usually(site, command)
     workload = FakeSolo() if solo else FakeWorkload()
-    world.sites = [FakeSite(world, role, "one", role) for role in workload.roles]
+    world.sites = [FakeSite(world, role, "one", role) for role in workload.roles(Load())]
     sites = {site.role: site for site in world.sites}
     hosts = {"server": "a", "client": "b", "solo": "a"}
     stage = Stage(
@@ -63,6 +65,14 @@ def measure(
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
     return record
+
+
+GOOD = TrialResult((Measurement(SPEED, 42.0),))
+
+
+def tells(monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
+    """The workload reads more than its measurement."""
+    monkeypatch.setattr(FakeWorkload, "parse", lambda *_: replace(GOOD, **more))
 
 
 def failed(record: TrialRecord, outcome: Outcome, *says: str) -> None:
@@ -219,7 +229,7 @@ def test_flags_of_another_machine_name_it(world: World):
         if path == "/proc/stat":
             return b"cpu  0 0 0 0 0 0 0 %d 0 0\n" % next(stolen)
         if path == "/proc/loadavg":
-            return b"9.5 1 1 1/1 1"
+            return b"9.5 1 1 1/1 1\n"
         raise FileNotFoundError(path)
 
     machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
@@ -238,12 +248,12 @@ def test_a_stage_that_is_lost_is_no_trial(world: World):
 
 def test_data_is_prepared_once_a_site_and_files_are_written_each_time(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare", "10 tables")))
-    sites = {role: FakeSite(world, role, "one", role) for role in FakeWorkload.roles}
+    sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
     stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
     for _ in range(2):
         world.files.clear()
         assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
-        assert world.files == {("server", "/tmp/served"): b"page"}
+        assert world.files == {(role, f"/tmp/of-{role}"): b"page" for role in ROLES}
     assert world.ran == [("server", ("prepare", "10 tables"))]
 
 
@@ -268,7 +278,7 @@ def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
 def test_a_server_breaks_by_itself_or_for_its_memory_and_not_when_somebody_kills_it(
     world: World, monkeypatch: pytest.MonkeyPatch, code: int, kills: int, outcome: Outcome
 ):
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     counted = iter([0.0] * 4)
     world.oom_kills = lambda: next(counted, float(kills))
     died = measure(world, server=Act(listens=True, lasts=0.05, returncode=code), client=Act(hangs=True))
@@ -282,7 +292,7 @@ def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, mo
     def parse(*_):
         raise ServerDied("worker 7 exited on signal 9", killed=True)
 
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     monkeypatch.setattr(FakeWorkload, "parse", parse)
     failed(measure(world), Outcome.SERVER_DIED, "exited on signal 9")
     warming = measure(world, warm=True, warm_up=Act(stdout=b"", returncode=1))
@@ -296,20 +306,20 @@ def test_a_generator_that_rests_is_the_limit_by_what_it_clocked(world: World, mo
     monkeypatch.setattr(
         host, "site_flags", lambda role, use, busy_s, threads: [Flag(role, figures={"s": round(busy_s, 1)})]
     )
-    monkeypatch.setattr(FakeWorkload, "busy_s", lambda *_: 0.1)
+    tells(monkeypatch, active_s=0.1)
     record = measure(world, client=Act(lasts=0.3))
     assert Flag("client", figures={"s": 0.1}) in record.flags and record.measured_s >= 0.3
 
 
 def test_a_server_whose_disk_is_full_has_not_broken(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     full = Act(lasts=0.05, returncode=1, stdout=b"Error writing to the AOF file: No space left on device\n")
     failed(measure(world, server=full, client=Act(hangs=True)), Outcome.SERVER_DIED, "No space left on device")
 
 
 def test_a_load_that_meets_no_deadline_broke(world: World, monkeypatch: pytest.MonkeyPatch):
     failed(measure(world, client=Act(hangs=True)), Outcome.DEADLINE)
-    monkeypatch.setattr(FakeWorkload, "load", "n")
+    monkeypatch.setattr(FakeWorkload, "its_load", "n")
     failed(measure(world, client=Act(hangs=True)), Outcome.BROKE, "deadline")
 
 
@@ -327,7 +337,7 @@ def test_a_warm_up_under_a_load_fails_as_the_workload_tells(world: World, monkey
         ("n", b"", Outcome.PROGRAM_FAILED, "the warm-up failed with exit code 1"),
         ("", b"full", Outcome.PROGRAM_FAILED, "the warm-up failed with exit code 1: full"),
     ):
-        monkeypatch.setattr(FakeWorkload, "load", load)
+        monkeypatch.setattr(FakeWorkload, "its_load", load)
         failed(measure(world, warm=True, warm_up=Act(stdout=b"", stderr=words, returncode=1)), outcome, says)
 
 
@@ -433,9 +443,8 @@ def test_meters_are_begun_before_the_server_and_ended_after_the_client(world: Wo
         ("host a", "load1"), ("server", "memory_anonymous_bytes")]  # fmt: skip
     samples = {(site, name): value for site, name, value in record.samples}
     assert samples["host a", "meter_cpu_s"] == 0.004
-    lasted = samples["trial", "measured_to_s"] - samples["trial", "measured_from_s"]
-    assert lasted == pytest.approx(record.measured_s)
-    assert 0 < samples["trial", "measured_from_s"] < record.duration_s
+    assert record.measured_from_s is not None
+    assert 0 < record.measured_from_s < record.duration_s
     assert not [flag for flag in record.flags if flag.code == FlagCode.NO_READINGS]
 
 
@@ -472,17 +481,15 @@ def test_a_failed_trial_keeps_its_readings(world: World):
 
 
 def test_what_a_workload_says_of_its_generator_is_a_flag(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "flags", lambda *_: (LATE,))
+    tells(monkeypatch, flags=(LATE,))
     assert LATE in measure(world).flags
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (_ for _ in ()).throw(Unparseable("cut short")))
     assert LATE not in measure(world).flags
 
 
 def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: {"speed": "HIST"})
+    tells(monkeypatch, histograms={"speed": "HIST"})
     assert measure(world).histograms == {"speed": "HIST"}
-    monkeypatch.setattr(FakeWorkload, "histograms", lambda *_: (_ for _ in ()).throw(ValueError("cut short")))
-    failed(measure(world), Outcome.UNPARSEABLE, "cut short")
 
 
 # -- all who worked --------------------------------------------------------------------------------
@@ -490,7 +497,7 @@ def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
 
 def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: pytest.MonkeyPatch):
     """A machine of 100 CPUs that are never idle, a meter that took its part of it."""
-    monkeypatch.setattr(FakeWorkload, "done", lambda *_: Work(2.0, "gbit"))
+    tells(monkeypatch, work=Work(2.0, "gbit"))
     switches = count(0, 500)
 
     def read(path: str) -> bytes:
@@ -498,7 +505,7 @@ def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: py
             raise FileNotFoundError(path)
         return b"cpu 0 0 0 7 0 0 0 0\n" + b"cpu0 0\n" * 100 + b"ctxt %d\n" % next(switches)
 
-    sites = {role: FakeSite(world, role, "one", role) for role in FakeWorkload.roles}
+    sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
     world.act = lambda site, command: Act(lasts=0.05) if command.argv[0] == "client" else usual(site, command)
     stage = Stage(
         sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},
@@ -558,9 +565,21 @@ def test_a_fault_of_a_plugin_fails_its_trial(world: World, monkeypatch: pytest.M
     monkeypatch.undo()
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: ().index(1))
     failed(measure(world), Outcome.UNPARSEABLE, "fake failed with ValueError")
+    monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (Measurement(SPEED, 42.0),))
+    failed(measure(world), Outcome.UNPARSEABLE, "parse gave a tuple, not a TrialResult")
+    monkeypatch.undo()
+    monkeypatch.setattr(FakeWorkload, "asked_rate", lambda *_: 1 / 0)
+    failed(measure(world), Outcome.UNPARSEABLE, "fake failed with ZeroDivisionError")
 
 
-@pytest.mark.parametrize("place", ["_prepare", "_measure", "_further", "_limit"])
+def test_an_output_is_read_once(world: World, monkeypatch: pytest.MonkeyPatch):
+    reads: list[str] = []
+    monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (reads.append("once"), GOOD)[1])
+    measure(world)
+    assert reads == ["once"]
+
+
+@pytest.mark.parametrize("place", ["prepare", "_measure", "resource_costs", "limit"])
 def test_a_fault_of_the_runner_is_not_saved_as_the_parsers(world: World, monkeypatch: pytest.MonkeyPatch, place: str):
     monkeypatch.setattr(trials, place, lambda *_: {}["nothing"])
     with pytest.raises(KeyError):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.local import LocalHost
@@ -13,6 +13,7 @@ from weighbridge.model.command import Command, Completed, Running, Transport, Us
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint, Environment, Readiness, Workload
+from weighbridge.model.result import TrialResult
 from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest
 from weighbridge.model.study import Options, Role, Study
 from weighbridge.model.trial import Trial, TrialRecord
@@ -140,8 +141,9 @@ class FakeSite:
         assert not self.frozen
         self.world.files[self.name, path] = data
 
-    def listening(self, ports: Sequence[tuple[str, int]]) -> bool:
+    def listening(self, ports: Sequence[tuple[str, int]], within_s: float = 0.0) -> bool:
         assert not self.frozen
+        time.sleep(min(within_s, 0.002))
         mine = [p for p in self.world.programs if p.site is self and p.command.listens and not p.stopped]
         return self.world.port_in_use or any(p.act.listens and p.poll() is None for p in mine)
 
@@ -194,23 +196,31 @@ class Load(Options):
     warm: bool = False
 
 
+ROLES: tuple[Role, ...] = ("server", "client")
+
+
 class FakeWorkload(Workload):
     """Prints a number; an exit code or anything else is a failure."""
 
     summary = "prints a number"
     packages = ("fake",)
     options = Load
-    roles: ClassVar[tuple[Role, ...]] = ("server", "client")
-    transports: ClassVar[tuple[Transport, ...]] = ("tcp",)
     kind = "fake"
     deadline_s = 5.0
     wants: Command | None = None
+    its_load = ""
+
+    def transports(self, options: Load) -> tuple[Transport, ...]:
+        return ("tcp",)
+
+    def load(self, options: Load) -> str:
+        return self.its_load
 
     def prepare(self, options: Load, at: Endpoint) -> Command | None:
         return self.wants
 
-    def files(self, options: Load, at: Endpoint) -> dict[str, bytes]:
-        return {"/tmp/served": b"page"} if self.wants else {}
+    def files(self, role: Role, options: Load, at: Endpoint) -> dict[str, bytes]:
+        return {f"/tmp/of-{role}": b"page"} if self.wants else {}
 
     def metrics(self, options: Load) -> tuple[Metric, ...]:
         return (SPEED,)
@@ -225,12 +235,12 @@ class FakeWorkload(Workload):
     def expected_s(self, options: Load) -> float:
         return 0.0
 
-    def parse(self, options: Load, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        done = completed[self.roles[-1]]
+    def parse(self, options: Load, completed: Mapping[str, Completed]) -> TrialResult:
+        done = completed[self.roles(options)[-1]]
         if done.returncode != 0:
             raise ProgramFailed(f"exit code {done.returncode}: {done.last_words}")
         try:
-            return (Measurement(SPEED, float(done.stdout)),)
+            return TrialResult((Measurement(SPEED, float(done.stdout)),))
         except ValueError:
             raise Unparseable(f"not a number: {done.text!r}") from None
 
@@ -238,9 +248,10 @@ class FakeWorkload(Workload):
 class FakeSolo(FakeWorkload):
     """The same alone."""
 
-    roles = ("solo",)
-    transports = ()
     kind = "fake-solo"
+
+    def transports(self, options: Load) -> tuple[Transport, ...]:
+        return ()
 
 
 @dataclass

@@ -11,11 +11,12 @@ import pytest
 
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.model.ladder import Rung
+from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
-from weighbridge.store.run import DATABASE, RunStore, level_text
+from weighbridge.store.run import DATABASE, RunStore
 
 from .made import FLAGS, LEVEL, STUDY, TEXT, record
 
@@ -230,6 +231,24 @@ def test_a_run_of_version_1_is_read_and_goes_on(tmp_path: Path, writable: bool):
     assert ((tmp_path / DATABASE).read_bytes() == before) is not writable
     with RunStore(tmp_path) as store:
         assert len(store.trials()) == 1 + writable
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_the_measured_window_of_version_3_was_two_samples(run: Path, writable: bool):
+    begun, ended = "(1, 'trial', 'measured_from_s', 0.125)", "(1, 'trial', 'measured_to_s', 1.125)"
+    connection = sqlite3.connect(run / DATABASE)
+    connection.executescript(
+        f"ALTER TABLE trial DROP COLUMN measured_from_s; INSERT INTO sample VALUES {begun}, {ended};"
+        "PRAGMA user_version=3;"
+    )
+    connection.close()
+    with RunStore(run, writable=writable) as store:
+        assert [trial.window for trial in store.trials()] == [(0.125, 1.125)]
+        assert [(sample.site, sample.name) for sample in store.samples()] == [("host", "busy_s"), ("client", "cpu_s")]
+        if writable:
+            store.save(record(block=2, measured_from_s=0.25))
+            store.save(record(block=3))
+            assert [trial.window for trial in store.trials()[1:]] == [(0.25, 1.25), None]
 
 
 def test_a_damaged_file_is_told_when_it_is_read(run: Path):

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge.build_once import half_built
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.userland import build, golang
-from weighbridge.userland.once import half_built
 
 CONTENTS = """weighbridge-one: go1.19.8
 \tpath\tweighbridge-one

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge.build_once import half_built
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.userland import build, maven
-from weighbridge.userland.once import half_built
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from weighbridge import registry
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement
 from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.result import TrialResult
 
 DATA = Path(__file__).parent / "data"
 AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201, client="192.0.2.8")
@@ -55,15 +56,38 @@ class Case:
         return data(self.file)
 
     def parse(self, stdout: bytes, stderr: bytes = b"", returncode: int = 0) -> tuple[Measurement, ...]:
-        """What the plug-in makes of an output under this case's options; the code is the measured role's."""
+        """The measurements of an output under this case's options; the code is the measured role's."""
+        return self.result(stdout, stderr, returncode).measurements
+
+    def result(self, stdout: bytes, stderr: bytes = b"", returncode: int = 0) -> TrialResult:
+        """What the plug-in makes of it."""
         printed = {role: data(file) for role, file in self.beside.items()} | {self.role: stdout}
-        measured = printed.pop("", b"") or printed.pop(self.workload.roles[-1], b"")
+        last = self.workload.roles(self.workload.options.model_validate(self.options))[-1]
+        measured = printed.pop("", b"") or printed.pop(last, b"")
         if self.stream == "stderr" and self.role:
             aside = {self.role: printed.pop(self.role)}
-            return parse(self.kind, self.options, measured, stderr, returncode, printed, aside)
+            return result(self.kind, self.options, measured, stderr, returncode, printed, aside)
         if self.stream == "stderr":
-            return parse(self.kind, self.options, b"", measured + stderr, returncode, printed)
-        return parse(self.kind, self.options, measured, stderr, returncode, printed)
+            return result(self.kind, self.options, b"", measured + stderr, returncode, printed)
+        return result(self.kind, self.options, measured, stderr, returncode, printed)
+
+
+def result(
+    kind: str,
+    options: dict[str, Any],
+    stdout: bytes,
+    stderr: bytes = b"",
+    returncode: int = 0,
+    others: dict[str, bytes] | None = None,
+    aside: dict[str, bytes] | None = None,
+) -> TrialResult:
+    """What is made of the output of the measured role; the others printed ``others`` and, to stderr, ``aside``."""
+    workload = registry.workloads()[kind]
+    read = workload.options.model_validate(options)
+    roles = workload.roles(read)
+    completed = {role: ended((others or {}).get(role, b""), (aside or {}).get(role, b"")) for role in roles}
+    completed[roles[-1]] = ended(stdout, stderr, returncode)
+    return workload.parse(read, completed)
 
 
 def parse(
@@ -75,11 +99,8 @@ def parse(
     others: dict[str, bytes] | None = None,
     aside: dict[str, bytes] | None = None,
 ) -> tuple[Measurement, ...]:
-    """Measurements from the output of the measured role; the others printed ``others`` and, to stderr, ``aside``."""
-    workload = registry.workloads()[kind]
-    completed = {role: ended((others or {}).get(role, b""), (aside or {}).get(role, b"")) for role in workload.roles}
-    completed[workload.roles[-1]] = ended(stdout, stderr, returncode)
-    return workload.parse(workload.options.model_validate(options), completed)
+    """The measurements alone."""
+    return result(kind, options, stdout, stderr, returncode, others, aside).measurements
 
 
 UDP = {"protocol": "udp", "bitrate": "10Mbit/s"}

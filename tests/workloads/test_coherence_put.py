@@ -21,8 +21,8 @@ def _told(**changes: Any):
 
 
 def test_the_histogram_decodes_and_counts_every_object_in_nanoseconds():
-    encoded = PLUGIN.histograms(CoherencePutOptions(), {"client": ended(data("coherence-put.json"))})
-    histogram = HdrHistogram.decode(encoded["latency"])
+    result = PLUGIN.parse(CoherencePutOptions.model_validate(THREE), {"client": ended(data("coherence-put.json"))})
+    histogram = HdrHistogram.decode(result.histograms["latency"])
     assert histogram.get_total_count() == GOOD["objects"] == 2135
     assert histogram.get_mean_value() == pytest.approx(GOOD["latency_mean_ns"], rel=1e-3)
 

@@ -24,7 +24,7 @@ SHELL = {"sh", "bash", "dash", "/bin/sh", "/bin/bash"}
 
 def _commands(workload: Workload, options: Options) -> list[Command]:
     warm_up = workload.warm_up(options, AT)
-    commands = [workload.command(role, options, AT) for role in workload.roles]
+    commands = [workload.command(role, options, AT) for role in workload.roles(options)]
     return commands if warm_up is None else [*commands, warm_up]
 
 
@@ -43,21 +43,24 @@ def test_it_says_what_it_is(workload: Workload):
     assert issubclass(workload.options, Options)
     assert workload.packages
     assert all(PACKAGE.fullmatch(package) for package in workload.packages)
-    assert workload.roles in [("solo",), ("server", "client")]
+    assert workload.roles(workload.options()) in [("solo",), ("server", "client")]
 
 
 @EVERY
 def test_its_load_is_one_of_its_options(workload: Workload):
-    assert not workload.load or workload.load in workload.options.model_fields
+    load = workload.load(workload.options())
+    assert not load or load in workload.options.model_fields
 
 
 @EVERY
 def test_it_has_a_port_exactly_when_it_has_a_server(workload: Workload):
-    assert bool(workload.transports) == ("server" in workload.roles)
-    for role in workload.roles:
-        listens = workload.command(role, workload.options(), AT).listens
+    options = workload.options()
+    transports, roles = workload.transports(options), workload.roles(options)
+    assert bool(transports) == ("server" in roles)
+    for role in roles:
+        listens = workload.command(role, options, AT).listens
         assert bool(listens) == (role == "server")
-        assert all(transport in workload.transports and port == AT.port for transport, port in listens)
+        assert all(transport in transports and port == AT.port for transport, port in listens)
 
 
 @EVERY
@@ -82,20 +85,20 @@ def test_its_commands_are_argument_lists(workload: Workload):
 def test_its_deadlines_are_finite_and_outlast_what_is_expected(workload: Workload):
     options = workload.options()
     commands = _commands(workload, options)
-    measured = workload.command(workload.roles[-1], options, AT)
+    measured = workload.command(workload.roles(options)[-1], options, AT)
     assert all(math.isfinite(command.deadline_s) for command in commands)
     assert 0 < workload.expected_s(options) < measured.deadline_s
-    if "server" in workload.roles:
+    if "server" in workload.roles(options):
         clients = [command.deadline_s for command in commands if not command.listens]
         assert workload.command("server", options, AT).deadline_s > sum(clients)
 
 
 @EVERY
 def test_the_server_binds_and_the_client_connects(workload: Workload):
-    if "server" not in workload.roles:
-        pytest.skip("no network")
     options = workload.options()
-    server = _words(workload.command("server", options, AT), *workload.files(options, AT).values())
+    if "server" not in workload.roles(options):
+        pytest.skip("no network")
+    server = _words(workload.command("server", options, AT), *workload.files("server", options, AT).values())
     client = _words(workload.command("client", options, AT))
     assert (AT.listen in server) == (workload.kind not in BINDS_TO_EVERY_ADDRESS)
     assert AT.address not in server
@@ -120,7 +123,7 @@ def test_its_metrics_are_well_formed(workload: Workload):
 @EVERY
 def test_nothing_printed_is_a_failure(workload: Workload):
     with pytest.raises(TrialFailure):
-        workload.parse(workload.options(), {role: ended() for role in workload.roles})
+        workload.parse(workload.options(), {role: ended() for role in workload.roles(workload.options())})
 
 
 @pytest.mark.parametrize("case", GOOD, ids=str)

@@ -43,7 +43,7 @@ def test_the_server():
     assert server.listens == (("tcp", 15201),)
     assert server.stop_signal not in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
     assert PLUGIN.needs_data(_options())
-    assert b"skip-log-bin" in PLUGIN.files(_options(), AT)["/run/weighbridge-my.cnf"]
+    assert b"skip-log-bin" in PLUGIN.files("server", _options(), AT)["/run/weighbridge-my.cnf"]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_server_that_fails_more_than_it_does_has_broken():
     assert str(failure) == "1526 of 3051 transactions failed at 10 threads"
     assert type(_failure(_report(transactions=b"0      (0.00 per sec.)"), 0)) is Broke
     few = PLUGIN.parse(_options(), {"client": ended(_report(ignored_errors=b"1525   (800.00 per sec.)"))})
-    assert few[-2].value == 1525
+    assert few.measurements[-2].value == 1525
 
 
 def test_a_report_that_does_not_agree_with_its_histogram_is_unparseable():
@@ -209,7 +209,7 @@ def test_the_mean_and_the_percentile_are_the_printed_ones_with_more_digits(scrip
     printed = {
         label: float(re.search(rf"\n +{label}: +([0-9.]+)\n", text)[1]) for label in ("avg", "99th percentile")
     }
-    found = {m.metric.name: m.value for m in PLUGIN.parse(_options(), {"client": ended(text.encode())})}
+    found = {m.metric.name: m.value for m in PLUGIN.parse(_options(), {"client": ended(text.encode())}).measurements}
     assert found["latency_mean"] == pytest.approx(printed["avg"], abs=0.00501)
     assert found["latency_p99"] == pytest.approx(printed["99th percentile"], abs=0.00551)
 
@@ -242,14 +242,14 @@ def test_the_histogram_that_is_kept_is_that_of_the_run():
     from hdrh.histogram import HdrHistogram
 
     client = ended(data("sysbench-oltp-read-write.txt"))
-    kept = HdrHistogram.decode(PLUGIN.histograms(_options(), {"client": client})["latency"])
+    kept = HdrHistogram.decode(PLUGIN.parse(_options(), {"client": client}).histograms["latency"])
     assert kept.get_total_count() == 1525
     assert kept.get_value_at_percentile(99) == pytest.approx(22.284e6, rel=1e-3)
 
 
 def test_the_work_is_the_transactions():
     completed = {"client": ended(data("sysbench-oltp-read-write.txt"))}
-    work = PLUGIN.done(_options(), PLUGIN.parse(_options(), completed), completed)
+    work = PLUGIN.parse(_options(), completed).work
     assert work is not None
     assert (work.amount, work.unit) == (pytest.approx(1.525), "1000_transactions")
 
@@ -331,7 +331,7 @@ def test_any_report_that_sysbench_may_print_is_read_as_it_is_printed(
     text = _put(text, "reconnects", f"{reconnects:<6d} (0.00 per sec.)")
     text = _put(text, "99th percentile", f"{taken(counts, 99):10.2f}")
     text = _put(text, "sum", total)
-    found = {m.metric.name: m.value for m in PLUGIN.parse(_options(), {"client": ended(text.encode())})}
+    found = {m.metric.name: m.value for m in PLUGIN.parse(_options(), {"client": ended(text.encode())}).measurements}
     told = {"latency_p95": found.pop("latency_p95"), "latency_p99": found.pop("latency_p99")}
     assert found == {
         "transactions": float(rates[0]), "queries": float(rates[1]), "latency_mean": float(total) / events,

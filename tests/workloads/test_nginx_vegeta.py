@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from weighbridge.analysis.trial_flags import kind, words
+from weighbridge.analysis.flag_counts import figure_ranges, kind_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
+from weighbridge.report.text.trial_flags import flag_kind_text
 from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
 
 from .captured import AT, data, ended, parse
@@ -58,7 +59,7 @@ def test_without_anything_it_is_a_rate():
     assert _options().rate == 1000
     assert _options().objective is None
     assert _options(objective="10ms").rate is None
-    assert PLUGIN.load == "rate"
+    assert PLUGIN.load(PLUGIN.options()) == "rate"
 
 
 def test_a_rate():
@@ -81,7 +82,6 @@ def test_a_search():
     )
     assert PLUGIN.warm_up(options, AT).argv[-2:] == ("-rate", "500")
     assert client.deadline_s > options.most_attacks * 20 > PLUGIN.expected_s(options) > 10 * 20
-    assert PLUGIN.work_s(options) is None
     assert [metric.name for metric in PLUGIN.metrics(options)] == ["rate_at_objective"]
 
 
@@ -150,8 +150,9 @@ def test_the_histogram_holds_every_request_and_the_percentiles_are_its_own(name:
     stdout = data(f"vegeta-{name}.json")
     rate = json.loads(stdout)["attack"]["rate"]
     options = _options(rate=rate, duration="2s")
-    histogram = HdrHistogram.decode(PLUGIN.histograms(options, {"client": ended(stdout)})["latency"])
-    found = {each.metric.name: each.value for each in PLUGIN.parse(options, {"client": ended(stdout)})}
+    result = PLUGIN.parse(options, {"client": ended(stdout)})
+    histogram = HdrHistogram.decode(result.histograms["latency"])
+    found = {each.metric.name: each.value for each in result.measurements}
     assert histogram.get_total_count() == rate * 2
     for percent in (50, 95, 99):
         assert histogram.get_value_at_percentile(percent) / 1e6 == pytest.approx(
@@ -175,23 +176,26 @@ LATE, WAITED = FlagCode.GENERATOR_LATE, FlagCode.CONNECTION_WAIT
 
 def test_flags():
     def flags(file: str, **options: Any) -> list[tuple[str, float | None]]:
-        found = PLUGIN.flags(_options(**options), {"client": ended(data(file))})
-        return [(flag.code, flag.figures.get("share")) for flag in found]
+        found = PLUGIN.parse(_options(**options), {"client": ended(data(file))})
+        return [(flag.code, flag.figures.get("share")) for flag in found.flags]
 
     assert flags("vegeta-stall.json", **AT_500) == [(LATE, pytest.approx(0.055, abs=5e-4))]
     assert flags("vegeta-connections.json", **AT_500) == [
         (LATE, pytest.approx(0.052, abs=5e-4)), (WAITED, pytest.approx(0.157, abs=5e-4)),
     ]  # fmt: skip
     assert flags("vegeta-search.json", **SEARCH) == []
-    assert flags("vegeta-search-to.json", **SEARCH) == [(FlagCode.SEARCH_TO, None)]
+    to = SEARCH | {"objective": "50ms", "search_from": 200, "search_to": 400}
+    assert flags("vegeta-search-to.json", **to) == [(FlagCode.SEARCH_TO, None)]
 
 
 def test_the_report_has_words_for_the_flags():
     late, later = (Flag(LATE, figures={"share": share}) for share in (0.027, 0.1))
     waited = Flag(WAITED, figures={"share": 0.186})
-    said = words(kind(late), [late, later])
+    said = flag_kind_text(kind_of(late), figure_ranges([late, later]))
     assert said == "the client sent 2.7 to 10 % of the requests late by itself (flagged above 1 %)"
-    assert words(kind(waited), [waited]).startswith("19 % of the requests waited for a free connection")
+    assert flag_kind_text(kind_of(waited), figure_ranges([waited])).startswith(
+        "19 % of the requests waited for a free connection"
+    )
 
 
 # -- what went wrong, and whose fault it is ----------------------------------------------------------------------
@@ -312,7 +316,8 @@ def test_a_changed_number_is_followed_or_refused(key: str, value: float):
 def test_the_work_is_what_was_answered():
     options = _options(rate=200, duration="2s")
     completed = {"client": ended(data("vegeta-timeouts.json"))}
-    work = PLUGIN.done(options, PLUGIN.parse(options, completed), completed)
+    work = PLUGIN.parse(options, completed).work
     assert work is not None
     assert (work.amount, work.unit) == (pytest.approx(0.33), "1000_transactions")
-    assert PLUGIN.done(_options(**SEARCH), (), {}) is None
+    search = PLUGIN.parse(_options(**SEARCH), {"client": ended(data("vegeta-search.json"))})
+    assert search.work is None and search.work_s == ended().duration_s, "a search works as long as it runs"

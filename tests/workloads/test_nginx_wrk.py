@@ -47,11 +47,11 @@ def test_the_server_reads_its_own_configuration():
     server = PLUGIN.command("server", _options(), AT)
     assert " ".join(server.argv) == "nginx -e stderr -p /tmp -c /tmp/nginx.conf"
     assert server.listens == (("tcp", 15201),)
-    assert set(PLUGIN.files(_options(), AT)) == {"/tmp/nginx.conf", "/tmp/page.html", "/tmp/picture.jpg"}
+    assert set(PLUGIN.files("server", _options(), AT)) == {"/tmp/nginx.conf", "/tmp/page.html", "/tmp/picture.jpg"}
 
 
 def test_the_configuration_has_the_published_settings():
-    text = PLUGIN.files(_options(), AT)["/tmp/nginx.conf"].decode()
+    text = PLUGIN.files("server", _options(), AT)["/tmp/nginx.conf"].decode()
     said = {line.strip() for line in text.splitlines()}
     assert said >= {
         "daemon off;", "worker_processes auto;", "worker_connections 4096;", "sendfile on;", "access_log off;",
@@ -156,7 +156,7 @@ def test_page_and_picture_are_levels_of_a_factor():
 
 @pytest.mark.parametrize("size", [1000, 500_000, 1_000_001])
 def test_the_generated_picture_is_the_same_everywhere(size: int):
-    picture = PLUGIN.files(_options(picture_size=f"{size}B"), AT)["/tmp/picture.jpg"]
+    picture = PLUGIN.files("server", _options(picture_size=f"{size}B"), AT)["/tmp/picture.jpg"]
     assert len(picture) == size
     assert picture[:4] == b"\xff\xd8\xff\xe0" and picture[-2:] == b"\xff\xd9"
     assert picture[20:28].hex() == "6e78e27d79ec5e4a"
@@ -166,13 +166,13 @@ def test_a_picture_of_ones_own(tmp_path: Path):
     path = tmp_path / "mine.jpg"
     path.write_bytes(b"a picture")
     options = _options(picture=str(path))
-    assert PLUGIN.files(options, AT)["/tmp/picture.jpg"] == b"a picture"
+    assert PLUGIN.files("server", options, AT)["/tmp/picture.jpg"] == b"a picture"
     path.write_bytes(b"")
     with pytest.raises(ValidationError, match="has 0 bytes"):
         _options(picture=str(path))
     path.unlink()
     with pytest.raises(ServerNotReady, match=r"the picture '.*mine.jpg' does not exist"):
-        PLUGIN.files(options, AT)
+        PLUGIN.files("server", options, AT)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o660, 0o773])
@@ -183,7 +183,7 @@ def test_only_a_picture_that_everybody_may_read_is_served(tmp_path: Path, mode: 
     options = _options(picture=str(path))
     path.chmod(mode)  # root, who may run this, can still read it
     with pytest.raises(ServerNotReady, match="may not be read by everybody"):
-        PLUGIN.files(options, AT)
+        PLUGIN.files("server", options, AT)
     text = f"{STUDY}workloads: {{w: {{kind: nginx-wrk, picture: '{path}'}}}}\n"
     with pytest.raises(StudyError, match="may not be read by everybody"):
         check(read(text, "a.yaml"))
@@ -347,7 +347,7 @@ def test_wrk_that_runs_out_of_files_or_ports_has_failed_itself():
 
 
 def test_the_cost_is_that_of_a_thousand_requests():
-    work = PLUGIN.done(_options(duration="2s"), (), {"client": ended(_printed(duration_us=2_500_000))})
+    work = PLUGIN.parse(_options(duration="2s"), {"client": ended(_printed(duration_us=2_500_000))}).work
     assert work is not None
     assert (work.amount, work.unit) == (LINE["requests"] / 1000, "1000_transactions"), "however long it took"
 

@@ -190,10 +190,8 @@ def test_another_format_of_the_same_tool_is_never_misread(file: str, udp: bool):
     options |= {"iperf": options["nuttcp"], "iperf3": options["nuttcp"]}
     for streams in ((printed, b""), (b"", printed)):
         with pytest.raises(TrialFailure):
-            workload.parse(
-                workload.options.model_validate(options.get(kind, {}) if udp else {}),
-                {role: ended(*streams) for role in workload.roles},
-            )
+            read = workload.options.model_validate(options.get(kind, {}) if udp else {})
+            workload.parse(read, {role: ended(*streams) for role in workload.roles(read)})
 
 
 @pytest.mark.parametrize("kind", registry.workloads())
@@ -204,4 +202,5 @@ def test_the_output_of_another_tool_is_never_misread(kind: str):
             continue  # the same tool, or one with the same server
         for streams in ((case.stdout, b""), (b"", case.stdout)):
             with pytest.raises(TrialFailure):
-                workload.parse(workload.options(), {role: ended(*streams) for role in workload.roles})
+                read = workload.options()
+                workload.parse(read, {role: ended(*streams) for role in workload.roles(read)})

@@ -1,11 +1,13 @@
 """The rates that programs are told to keep, and how long their data are on the network."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from weighbridge import registry
-from weighbridge.model.measurement import Measurement, Metric
+
+from .captured import GOOD, Case
 
 ASKED: list[tuple[str, dict[str, Any], tuple[str, float] | None]] = [
     ("iperf", {"protocol": "udp", "bitrate": "10Mbit/s", "parallel": 2}, ("throughput", 20.0)),
@@ -38,13 +40,16 @@ def test_what_a_program_is_told_is_a_value_of_one_of_its_metrics(
 
 
 def test_the_start_of_a_virtual_machine_sends_nothing_and_a_warm_up_does():
-    datagrams = registry.workloads()["datagram-test"]
-    options = datagrams.options.model_validate({"packets": 20_000, "report_interval": 20_000})
-    rate = next(metric for metric in datagrams.metrics(options) if metric.unit in ("1/s", "packets/s"))
-    assert datagrams.sending_s(options, [Measurement(rate, 8000.0)]) == 2.5
-    assert datagrams.sending_s(options, []) is None
-    puts = registry.workloads()["coherence-put"]
-    assert puts.sending_s(puts.options.model_validate({"duration": "3s", "warm_up": "1s"}), []) == 4.0
-    tcp = registry.workloads()["iperf3"]
-    measured = [Measurement(Metric("throughput", "Mbit/s", "higher"), 94.0)]
-    assert tcp.sending_s(tcp.options.model_validate({"duration": "2s", "omit": "1s"}), measured) == 3.0
+    def sending_s(case: Case) -> float | None:
+        options = case.workload.options.model_validate(case.options)
+        return case.result(case.stdout).times(options, ran_s=99.0).sending_s
+
+    cases = {case.kind: case for case in GOOD}
+    listened = cases["datagram-test"]
+    rate = listened.values["packets_per_second"]
+    packets = listened.workload.options.model_validate(listened.options).packets
+    assert sending_s(listened) == pytest.approx(packets / rate)
+    puts = replace(cases["coherence-put"], options={"duration": "3s", "warm_up": "1s"})
+    assert sending_s(puts) == 4.0
+    tcp = replace(cases["iperf3"], options={"duration": "2s", "omit": "1s"})
+    assert sending_s(tcp) == 3.0

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study
 from weighbridge.workloads.redis_benchmark import PLUGIN, RedisBenchmarkOptions
@@ -42,18 +43,20 @@ def test_the_server_saves_nothing_as_published():
 
 
 def test_the_work_is_every_request_and_the_time_that_of_the_clock():
-    rows = b'"test","rps","avg_latency_ms"\n'
-    rows += b'"SET","50000.00","1"\n"GET","100000.00","1"\n'
-    options, completed = _options(requests=10_000), {"client": ended(rows)}
-    work = PLUGIN.done(options, (), completed)
-    assert work is not None and (work.amount, work.unit) == (20.0, "1000_transactions")
-    assert PLUGIN.busy_s(options, completed) == pytest.approx(0.3)
-    assert PLUGIN.flags(options, {"client": replace(ended(rows), duration_s=0.35)}) == ()
-    assert PLUGIN.flags(options, {"client": replace(ended(rows), duration_s=3.0)}) == (
+    rows = b'"test","rps","avg_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms"\n'
+    rows += b'"SET","50000.00","1","1","1","1"\n"GET","100000.00","1","1","1","1"\n'
+
+    def read(ran_s: float = 0.35, rows: bytes = rows) -> TrialResult:
+        return PLUGIN.parse(_options(requests=10_000), {"client": replace(ended(rows), duration_s=ran_s)})
+
+    assert read().work == Work(20.0, "1000_transactions")
+    assert read().active_s == pytest.approx(0.3)
+    assert read().flags == ()
+    assert read(ran_s=3.0).flags == (
         Flag(FlagCode.GENERATOR_RESTED, figures={"share": pytest.approx(0.9, abs=0.01)}),
     )
-    idle = {"client": ended(rows.replace(b"50000.00", b"0.00"))}
-    assert PLUGIN.busy_s(options, idle) is None and PLUGIN.flags(options, idle) == ()
+    idle = read(rows=rows.replace(b"50000.00", b"0.00"))
+    assert idle.active_s is None and idle.flags == ()
 
 
 def test_it_is_not_stopped_as_somebody_else_would_kill_it():

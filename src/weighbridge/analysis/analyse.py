@@ -5,21 +5,15 @@ from dataclasses import replace
 from statistics import median
 from typing import cast
 
-from weighbridge.analysis import remarks, verdicts
+from weighbridge.analysis import verdicts
 from weighbridge.analysis.bottleneck import counts, limit_of
+from weighbridge.analysis.comparison_remarks import extended, remarks_about
 from weighbridge.analysis.comparisons import Key, comparison, grouped, paired, per_block
-from weighbridge.analysis.confounders import (
-    POLLED,
-    calibrated,
-    confounders,
-    different_paths,
-    interrupt_times,
-    packet_sizes,
-    polled,
-)
+from weighbridge.analysis.conditions import calibration_of, polled
+from weighbridge.analysis.confounders import confounders, different_paths, interrupt_times, packet_sizes
+from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
-from weighbridge.analysis.durability import differences, durabilities, durability_lines
-from weighbridge.analysis.few import FEW_BLOCKS
+from weighbridge.analysis.durability import by_label, differences, durabilities
 from weighbridge.analysis.ladder import climb
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
@@ -27,7 +21,7 @@ from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.analysis.readings import readings
 from weighbridge.analysis.resources import is_resource_use, negligible
-from weighbridge.analysis.results import Analysis, MetricReport
+from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag
 from weighbridge.statistics import Better, Cost, compare
@@ -52,13 +46,13 @@ def analyse(store: RunStore) -> Analysis:
     found += differences(kept, plan.baseline)
     paths = paths_of(facts, info)
     found += different_paths(paths, plan, labels)
-    changed = remarks.about_changes(plan.changes)
+    changed = extended(plan.changes)
     found += changed
     limits = _limits(trials)
-    context = remarks.Context(
+    context = Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
         packet_sizes(facts), kept, readings(store), interrupt_times(facts), limits, broken, paths, changed,
-        remarks.by_cell(trials),
+        by_cell(trials),
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -77,13 +71,13 @@ def analyse(store: RunStore) -> Analysis:
         confounders=found,
         trials=trials,
         polled=polled(facts),
-        conditions=(*([POLLED] if polled(facts) else []), *calibrated(facts)),
+        calibration=calibration_of(facts),
         ladder=climb(store, values, reports, plan, context),
         latencies=latencies(store, plan, labels, trials),
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
         bottlenecks={where: counts(mine) for where, mine in limits.items()},
-        durability=durability_lines(kept),
+        durability=by_label(kept),
         paths=paths,
     )
 
@@ -111,8 +105,8 @@ def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, str, str], list[Flag 
     return found
 
 
-_Check = tuple[str, Cost, float]
-"""A metric's title, the A/A arm's cost at 99 % confidence and its p-value."""
+_Check = tuple[MetricReport, Cost, float]
+"""A metric, the A/A arm's cost at 99 % confidence and its p-value."""
 
 
 def _compared(
@@ -145,9 +139,7 @@ def _compared(
             sides = paired(here, plan.baseline, plan.aa_arm)
             at_99 = compare(*sides, better=report.better, confidence=0.99, looks=plan.looks, scale=aa.scale)
             nothing = negligible(report.metric, at_99.typical)
-            checks.append(
-                (report.title, at_99, 1.0 if nothing else verdicts.family_p_value(sides, at_99, plan.looks))
-            )
+            checks.append((report, at_99, 1.0 if nothing else verdicts.family_p_value(sides, at_99, plan.looks)))
     return reports, checks, p_values
 
 
@@ -163,7 +155,7 @@ def _after_holm(reports: Sequence[MetricReport], p_values: Sequence[float | None
 
 
 def _judged(
-    reports: Sequence[MetricReport], p_values: Sequence[float | None], plan: Plan, context: remarks.Context
+    reports: Sequence[MetricReport], p_values: Sequence[float | None], plan: Plan, context: Context
 ) -> list[MetricReport]:
     """Give the reports with verdicts and remarks."""
     after_holm, failing = iter(_after_holm(reports, p_values)), context.failing()
@@ -183,6 +175,6 @@ def _judged(
             row = replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict)
             rows.append(replace(row, hidden=limit if verdict == "hidden" else None))
         whole = replace(report, comparisons=tuple(rows))
-        told = tuple(replace(each, remarks=remarks.about(whole, each, context)) for each in rows)
+        told = tuple(replace(each, remarks=remarks_about(whole, each, context)) for each in rows)
         judged.append(replace(whole, comparisons=told))
     return judged

@@ -11,17 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from weighbridge.analysis.formatting import SPACE, plain, quantity
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 
 HIDES_ALL = frozenset({FlagCode.CABLE, FlagCode.GENERATOR})
 HIDES_RATES = frozenset({FlagCode.ASKED_RATE})
 MOST = 0.5
 """Share of the trials of each side that have to have met a limit."""
-MEANING = (
-    "hidden: both sides met the same limit, which gives both the same result whatever the environment costs; the rate"
-    " limit of a testbed's cable or of netns caps the rate and adds no delay"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +39,6 @@ class Bottleneck:
     def kind(self) -> str:
         """``cable``, ``asked-rate`` or ``generator``."""
         return self.code.removeprefix("bottleneck-")
-
-    @property
-    def words(self) -> str:
-        """``both limited by the cable (99 % of 100 Mbit/s)``."""
-        what = "its CPU" if self.rate is None else quantity(self.rate, self.unit)
-        mostly = ", mostly" if self.mixed else ""
-        return f"both limited{mostly} by {_NAMES[self.code]} ({plain(100 * self.share, 2)}{SPACE}% of {what})"
-
-
-_NAMES = {
-    FlagCode.CABLE: "the cable",
-    FlagCode.ASKED_RATE: "the rate that was asked for",
-    FlagCode.GENERATOR: "the load generator",
-}
 
 
 def is_rate(unit: str) -> bool:

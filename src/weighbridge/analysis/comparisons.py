@@ -29,6 +29,11 @@ def scale(metric: str, unit: str) -> Scale | None:
     return "difference" if by_difference(metric) else scale_of(unit)
 
 
+def difference_unit(unit: str) -> str:
+    """Give the unit of a difference of values in `unit`: percentages differ by points."""
+    return "points" if unit == "%" else unit
+
+
 def paired(values: Sequence[Value], baseline: str, environment: str) -> verdicts.Paired:
     """Give the values of both sides, block by block."""
     found = pairs(values, baseline, environment)

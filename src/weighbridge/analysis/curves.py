@@ -28,6 +28,7 @@ from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.results import MetricReport
 from weighbridge.analysis.sweep import Broke, Curve, ErrorsFrom, LoadLevel, LoadSweep, MetricCurve, is_throughput
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.level import level_label
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
 from weighbridge.statistics import scale_of
 from weighbridge.store.run import RunStore
@@ -87,7 +88,7 @@ def _swept(
         factors: dict[str, str] = json.loads(level)
         load = loads.get(workload, "")
         if load in factors:
-            rest = ", ".join(f"{name}={value}" for name, value in factors.items() if name != load)
+            rest = level_label({name: value for name, value in factors.items() if name != load})
             groups.setdefault((workload, rest), []).append((factors[load], level, label))
     found = []
     for (workload, rest), mine in groups.items():

@@ -1,18 +1,16 @@
 """What a power cut leaves of what a server has acknowledged, beside what it costs."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from weighbridge.analysis.condition_remarks import OtherDurability
 from weighbridge.analysis.confounders import Fact
-from weighbridge.analysis.results import Remark
 
 DURABILITY = "durability"
 """Scope of the durability of each workload in each environment: "ENVIRONMENT/WORKLOAD LABEL" -> "synchronous"."""
 
-MEANING = {
-    "synchronous": "acknowledged writes are on the disk",
-    "asynchronous": "a power cut loses the last acknowledged writes",
-    "none": "acknowledged writes are in memory only",
-}
+Durabilities = Mapping[str, tuple[str, ...]]
+"""The durabilities that a workload has, each with the environments in which it has it."""
 
 
 def durabilities(facts: Iterable[Fact]) -> dict[str, str]:
@@ -20,36 +18,29 @@ def durabilities(facts: Iterable[Fact]) -> dict[str, str]:
     return {key: value for scope, key, value, _ in facts if scope == DURABILITY}
 
 
-def unlike(found: Mapping[str, str], label: str, environment: str, baseline: str) -> str:
-    """How the durability of two environments differs in a workload; empty where it does not."""
+def other_durability(found: Mapping[str, str], label: str, environment: str, baseline: str) -> OtherDurability | None:
+    """How the durability of two environments differs in a workload; None where it does not."""
     mine, other = (found.get(f"{name}/{label}", "") for name in (environment, baseline))
-    return f"durability {mine or 'unknown'}, but {other or 'unknown'} in {baseline}" if mine != other else ""
+    return OtherDurability(mine, other, baseline) if mine != other else None
 
 
-def differences(found: Mapping[str, str], baseline: str) -> tuple[Remark, ...]:
+def differences(found: Mapping[str, str], baseline: str) -> tuple[OtherDurability, ...]:
     """Give how environments differ from the baseline, and in which workloads."""
-    labels: dict[tuple[str, str], list[str]] = {}
+    labels: dict[tuple[str, OtherDurability], list[str]] = {}
     for place in found:
         environment, _, label = place.partition("/")
-        if text := unlike(found, label, environment, baseline):
-            labels.setdefault((environment, text), []).append(label)
+        if unlike := other_durability(found, label, environment, baseline):
+            labels.setdefault((environment, unlike), []).append(label)
     return tuple(
-        Remark("durability", f"{environment}: {text} ({', '.join(mine)})")
-        for (environment, text), mine in labels.items()
+        replace(unlike, environment=environment, labels=tuple(mine)) for (environment, unlike), mine in labels.items()
     )
 
 
-def durability_lines(found: Mapping[str, str]) -> dict[str, str]:
-    """Per workload label its durability in words, of each environment where they differ."""
-    by_label: dict[str, dict[str, list[str]]] = {}
+def by_label(found: Mapping[str, str]) -> dict[str, Durabilities]:
+    """Per workload label its durability, or several with the environments of each."""
+    kinds: dict[str, dict[str, tuple[str, ...]]] = {}
     for place, kind in found.items():
         environment, _, label = place.partition("/")
-        by_label.setdefault(label, {}).setdefault(kind, []).append(environment)
-    lines = {}
-    for label, kinds in by_label.items():
-        told = []
-        for kind, names in kinds.items():
-            where = f" in {', '.join(names)}" if len(kinds) > 1 else ""
-            told.append(f"{MEANING.get(kind, f'durability {kind}')}{where}")
-        lines[label] = "; ".join(told)
-    return lines
+        mine = kinds.setdefault(label, {})
+        mine[kind] = (*mine.get(kind, ()), environment)
+    return dict(kinds)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from weighbridge.analysis.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain, points
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.limit import Limit, Target, amount, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.analysis.verdicts import within_noise
@@ -23,17 +23,6 @@ Reason = Literal[
     "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted"
 ]
 """Why: ``above`` and ``within`` the limit; everything else is why it cannot be told."""
-
-_WHY: dict[Reason, str] = {
-    "interval": "the limit is inside the interval",
-    "blocks": f"fewer than {FEWEST} blocks",
-    "no-cost": "no complete block",
-    "hidden": "a bottleneck hides the cost",
-    "no-ratio": "a value was zero, so there is no percentage",
-    "noise": "no larger than the noise floor",
-    "failed": "more than one trial in ten failed or broke",
-    "untrusted": "the A/A arm makes the session untrusted",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +50,13 @@ def _finding(limit: Limit, target: Target, analysis: Analysis) -> Finding:
     report, row = target.report, target.row
     most = amount(limit, report) if report else limit.amount
     if report is None or row is None or row.cost is None:
-        reason: Reason = "broke" if row is not None and row.instead else "no-cost"
+        reason: Reason = "broke" if row is not None and row.broke_instead else "no-cost"
         return Finding(limit, target, "undecided", reason)
     cost = row.cost.worsening
     outcome, reason = _compared(cost, limit.operator, most)
     if (why := _spoiled(outcome, limit, report, row, analysis)) is not None:
         outcome, reason = "undecided", why
-    unit = "%" if row.cost.scale == "ratio" else points(report.unit)
+    unit = "%" if row.cost.scale == "ratio" else difference_unit(report.unit)
     return Finding(limit, target, outcome, reason, cost, unit, row.blocks)
 
 
@@ -95,23 +84,3 @@ def _spoiled(
         "noise": outcome == "exceeded" and limit.amount >= 0 and cost is not None and within_noise(cost, aa),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
-
-
-def finding_sentence(finding: Finding) -> str:
-    """Give a finding in words: the comparison, its cost, the limit, and why it cannot be told."""
-    target, limit = finding.target, f"{finding.limit.amount:g}{SPACE}{finding.limit.unit}".strip()
-    cost = f"{_cost_words(finding)}, " if finding.cost is not None else ""
-    text = f"{target.name}: {cost}limit {limit}"
-    if finding.outcome != "undecided":
-        return f"limit {finding.outcome}: {text}"
-    why = target.row.instead if finding.reason == "broke" and target.row else _WHY.get(finding.reason, "")
-    return f"cannot tell: {text}, {why}"
-
-
-def _cost_words(finding: Finding) -> str:
-    cost, row, report = finding.cost, finding.target.row, finding.target.report
-    if cost is None or report is None or row is None or row.cost is None:
-        return "no cost"
-    if row.cost.scale == "difference":
-        return difference_interval(cost, report.unit)
-    return percent_interval(cost) if finding.blocks > 1 else f"{plain(cost.estimate)} % {NO_INTERVAL}"

@@ -15,9 +15,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from weighbridge.analysis import remarks, verdicts
+from weighbridge.analysis import verdicts
+from weighbridge.analysis.comparison_remarks import remarks_about
 from weighbridge.analysis.comparisons import Key, comparison
 from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.context import Context
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.results import Ladder, MetricReport, Step
 from weighbridge.model.ladder import Rung, nearest_base
@@ -30,7 +32,7 @@ def climb(
     values: Mapping[Key, Sequence[Value]],
     reports: Sequence[MetricReport],
     plan: Plan,
-    context: remarks.Context,
+    context: Context,
 ) -> tuple[Ladder, ...]:
     """Give the steps of each of the workloads' own metrics, the headline metrics first; none without a ladder."""
     own = sorted((each for each in reports if not each.resource_use), key=lambda each: not each.headline)
@@ -68,7 +70,7 @@ def climb(
             )  # fmt: skip
             row = replace(against.with_breaks(report, step.row), adjusted_p=p_value, verdict=verdict, aa=False)
             row = replace(row, hidden=limit if verdict == "hidden" else None)
-            about = remarks.about(report, row, against)
+            about = remarks_about(report, row, against)
             told.append(replace(step, row=replace(row, remarks=about)))
         judged.append(replace(ladder, steps=tuple(told)))
     return tuple(judged)
@@ -82,9 +84,7 @@ def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[s
             yield base, name
 
 
-def _contexts(
-    store: RunStore, pairs: Iterable[tuple[str, str]], context: remarks.Context
-) -> dict[tuple[str, str], remarks.Context]:
+def _contexts(store: RunStore, pairs: Iterable[tuple[str, str]], context: Context) -> dict[tuple[str, str], Context]:
     """What is known of the run, as far as it concerns each of the pairs."""
     facts = store.facts()
     return {

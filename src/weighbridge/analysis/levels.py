@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weighbridge.analysis.plan import meters_hz, study_file
+from weighbridge.model.level import cell_label
 from weighbridge.store.run import RunStore
 
 
@@ -39,8 +40,8 @@ def groups_of(store: RunStore) -> list[Group]:
     for workload, cells in workloads.items():
         load = _load(cells, loads.get(workload, ""))
         for cell in sorted(cells, key=lambda each: each.number(load) or 0.0):
-            others = ", ".join(f"{name}={value}" for name, value in cell.level.items() if name != load)
-            title = f"{workload} ({others})" if others and load else workload
+            others = {name: value for name, value in cell.level.items() if name != load}
+            title = cell_label(workload, others) if load else workload
             text = str(cell.level[load]) if load else cell.label.removeprefix(workload).strip(" ()")
             _, levels = found.setdefault((workload, title), (Group(workload, title, load, ()), []))
             levels.append(Level(text, cell.key, cell.label))

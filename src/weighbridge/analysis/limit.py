@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, cast
 
-from weighbridge.analysis.comparisons import scale
-from weighbridge.analysis.formatting import points
+from weighbridge.analysis.comparisons import difference_unit, scale
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
 
@@ -87,7 +86,7 @@ def amount(limit: Limit, report: MetricReport) -> float:
 
     Raises LimitError where the limit has another unit.
     """
-    own = points(report.unit) if scale(report.metric, report.unit) == "difference" else "%"
+    own = difference_unit(report.unit) if scale(report.metric, report.unit) == "difference" else "%"
     if limit.unit == own or (not limit.unit and own in ("count", "1")):
         return limit.amount
     for units in (TIME_UNITS, SIZE_UNITS, RATE_UNITS):
@@ -95,7 +94,9 @@ def amount(limit: Limit, report: MetricReport) -> float:
             return limit.amount * units[limit.unit] / units[own]
     said = f"in '{limit.unit}'" if limit.unit else "without a unit"
     like = f"{limit.operator} {limit.amount:g}{own}"
-    raise LimitError(f"'{limit.text}' is {said}: a cost of {report.title} is in {own}, like '{like}'")
+    raise LimitError(
+        f"'{limit.text}' is {said}: a cost of {_as_written(report.label)}.{report.metric} is in {own}, like '{like}'"
+    )
 
 
 def _choices(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Literal
 
 from weighbridge.analysis.levels import Group, every_s, groups_of, hosts_of
 from weighbridge.analysis.metered import (
@@ -78,14 +79,24 @@ class Panel:
         return max((max(values) for kind in self.curves.values() for _, values in kind.values()), default=0.0)
 
 
+Why = Literal["nearest", "only", "most-results", "first-of-most-results"]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChoice:
+    """Why it is this block: of ``complete`` ones the nearest to the medians, or the one (the first) with most."""
+
+    why: Why
+    complete: int
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """One block of a workload: its trials in the order in which they ran, and what was used meanwhile."""
 
     group: Group
     block: int
-    why: str
-    """Why it is this block, in words."""
+    choice: BlockChoice
     spans: tuple[Span, ...]
     panels: tuple[Panel, ...]
     queries: tuple[Panel, ...]
@@ -112,7 +123,7 @@ def pictures(store: RunStore, analysis: Analysis) -> list[Picture]:
 # -- which block -----------------------------------------------------------------------------------
 
 
-def _block(analysis: Analysis, group: Group) -> tuple[int, str, list[TrialRow]] | None:
+def _block(analysis: Analysis, group: Group) -> tuple[int, BlockChoice, list[TrialRow]] | None:
     """The block to draw, why it is that one, and its trials; None without a trial."""
     labels = {level.label for level in group.levels}
     blocks: dict[int, list[TrialRow]] = {}
@@ -126,12 +137,11 @@ def _block(analysis: Analysis, group: Group) -> tuple[int, str, list[TrialRow]] 
     complete = [number for number, places in sorted(results.items()) if len(places) == most]
     if len(complete) < ENOUGH_BLOCKS or not most:
         number = complete[0]
-        others = "the first of those with the most results" if len(complete) > 1 else "the one with the most results"
-        why = "the only one" if len(blocks) == 1 else others
+        others: Why = "first-of-most-results" if len(complete) > 1 else "most-results"
+        why: Why = "only" if len(blocks) == 1 else others
     else:
-        number = _nearest(analysis, {each: blocks[each] for each in complete})
-        why = f"of {len(complete)} blocks the one whose results are nearest to their medians"
-    return number, why, sorted(blocks[number], key=lambda trial: trial.started_at)
+        number, why = _nearest(analysis, {each: blocks[each] for each in complete}), "nearest"
+    return number, BlockChoice(why, len(complete)), sorted(blocks[number], key=lambda trial: trial.started_at)
 
 
 def _place(trial: TrialRow) -> tuple[str, str]:
@@ -164,7 +174,9 @@ def _nearest(analysis: Analysis, blocks: Mapping[int, Sequence[TrialRow]]) -> in
 # -- the picture -----------------------------------------------------------------------------------
 
 
-def _picture(store: RunStore, group: Group, block: int, why: str, trials: Sequence[TrialRow], points: int) -> Picture:
+def _picture(
+    store: RunStore, group: Group, block: int, choice: BlockChoice, trials: Sequence[TrialRow], points: int
+) -> Picture:
     hosts, apart_s, spans = hosts_of(store), every_s(store), _spans(group, trials)
     read = [quantities((series for _, series in store.series(trial.id)), hosts) for trial in trials]
     drawn = {key for each in read for key in each}
@@ -182,7 +194,7 @@ def _picture(store: RunStore, group: Group, block: int, why: str, trials: Sequen
     panels = _panels(curves)
     queries = [panel for panel in panels if panel.place == PROMETHEUS]
     return Picture(
-        group, block, why, spans, tuple(panel for panel in panels if panel.place != PROMETHEUS),
+        group, block, choice, spans, tuple(panel for panel in panels if panel.place != PROMETHEUS),
         tuple(queries[:MOST_QUERIES]), max(0, len(queries) - MOST_QUERIES), step_s,
     )  # fmt: skip
 

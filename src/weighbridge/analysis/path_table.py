@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from weighbridge.analysis.paths import ClientPlace
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.path import NetworkPath
 
@@ -23,12 +24,12 @@ class Mechanism:
 class PathTable:
     """The paths of all environments for the clients on one host, with the figures of one workload.
 
-    ``client`` is that host and ``place`` where that is, in words; both are empty where all clients are on one.
+    ``client`` is that host and ``place`` where that is; empty and None where all clients are on one.
     ``metrics`` are name and unit of the figures.
     """
 
     client: str
-    place: str
+    place: ClientPlace | None
     label: str
     metrics: tuple[tuple[str, str], ...]
     rows: tuple[Mechanism, ...]
@@ -56,6 +57,6 @@ def path_tables(analysis: Analysis) -> tuple[PathTable, ...]:
             and name != analysis.aa_arm
         ]
         metrics = tuple((report.metric, report.unit) for report in shown)
-        where = (client, paths.place(client)) if several else ("", "")
-        found.append(PathTable(*where, label, metrics, tuple(rows)))
+        where, place = (client, paths.place(client)) if several else ("", None)
+        found.append(PathTable(where, place, label, metrics, tuple(rows)))
     return tuple(found)

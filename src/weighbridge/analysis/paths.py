@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -14,6 +15,38 @@ SCOPE = "path"
 
 SAME_MSS = 0.05
 """Relative difference of two MSS up to which they are the same: a header's option more or less."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPlace:
+    """Where clients are; ``host`` names theirs where that tells it from others."""
+
+    kind: Literal["this-machine", "beside-the-server", "elsewhere", "on-a-host"]
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PathFigures:
+    """What of a path is compared with another's."""
+
+    loopback: bool
+    mtu: int | None
+    mss: int | None
+    segmentation: bool | None
+
+    @classmethod
+    def of(cls, path: NetworkPath) -> "PathFigures":
+        """Take them from a path."""
+        return cls(path.loopback, path.mtu, path.mss, path.segmentation)
+
+
+@dataclass(frozen=True, slots=True)
+class PathDifference:
+    """A path that differs from that of ``baseline``."""
+
+    here: PathFigures
+    there: PathFigures
+    baseline: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +63,13 @@ class Paths:
     server: str = "here"
     """The name of the server's host."""
 
-    def place(self, client: str) -> str:
-        """Where the clients on a host are, in words."""
+    def place(self, client: str) -> ClientPlace:
+        """Where the clients on a host are."""
         if client == self.local:
-            return "clients on this machine"
+            return ClientPlace("this-machine")
         if client == self.server:
-            return f"clients on {client}, beside the server"
-        return "clients elsewhere" if len(self.clients) <= 2 else f"clients on {client}"
+            return ClientPlace("beside-the-server", client)
+        return ClientPlace("elsewhere") if len(self.clients) <= 2 else ClientPlace("on-a-host", client)
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -60,17 +93,17 @@ class Paths:
         """Whether a comparison of these environments lacks the path of one of them: then it is none."""
         return self.needed(workload) and any(self.of(name, level) is None for name in environments)
 
-    def difference(self, workload: str, level: str, environment: str, baseline: str) -> str:
-        """Say in what an environment's path differs from the baseline's; empty where in nothing."""
-        here, there = self.of(environment, level), self.of(baseline, level)
-        if not self.needed(workload) or here is None or there is None or environment == baseline:
-            return ""
+    def difference(self, workload: str, level: str, environment: str, baseline: str) -> PathDifference | None:
+        """In what an environment's path differs from the baseline's; None where in nothing."""
+        one, other = self.of(environment, level), self.of(baseline, level)
+        if not self.needed(workload) or one is None or other is None or environment == baseline:
+            return None
+        here, there = PathFigures.of(one), PathFigures.of(other)
         if here.loopback and there.loopback:  # whose MSS follows the window, from one connection to the next
-            return ""
+            return None
         unlike = here.loopback != there.loopback or here.mtu != there.mtu or not _alike(here.mss, there.mss)
-        offloads = {here.segmentation, there.segmentation}
-        unlike = unlike or offloads == {True, False}
-        return f"{words(here)}, but {words(there)} in {baseline}" if unlike else ""
+        unlike = unlike or {here.segmentation, there.segmentation} == {True, False}
+        return PathDifference(here, there, baseline) if unlike else None
 
 
 def paths_of(facts: Iterable[tuple[str, str, str, float]], info: Mapping[str, str]) -> Paths:
@@ -85,25 +118,6 @@ def paths_of(facts: Iterable[tuple[str, str, str, float]], info: Mapping[str, st
                 continue
     networked = frozenset(map(str, json.loads(info["networked"]))) if "networked" in info else None
     return Paths(found, networked, info.get("local_host", "here"), info.get("server_host", "here"))
-
-
-def words(path: NetworkPath) -> str:
-    """A path in few words: ``loopback, MSS 65483`` or ``MTU 1500, MSS 1448``."""
-    where = "loopback" if path.loopback else f"MTU {path.mtu}"
-    sizes = f"{where}, MSS {path.mss}" if path.mss else where
-    return f"{sizes}, no segmentation offload" if path.segmentation is False else sizes
-
-
-def interfaces(path: NetworkPath) -> str:
-    """The interfaces in words, by place in the order of the path: ``host: veth, bridge; server: veth``."""
-    if path.loopback:
-        return "loopback"
-    by_place: dict[str, list[str]] = {}
-    for each in path.interfaces:
-        by_place.setdefault(each.place, []).append(each.name if each.kind == "other" else each.kind)
-    hosts = [place for place in by_place if place.startswith("host ")]
-    named = {place: "host" if len(hosts) == 1 else place.removeprefix("host ") for place in hosts}
-    return "; ".join(f"{named.get(place, place)}: {', '.join(kinds)}" for place, kinds in by_place.items())
 
 
 def _alike(one: int | None, other: int | None) -> bool:

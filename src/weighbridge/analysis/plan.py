@@ -68,27 +68,30 @@ def plan_of(store: RunStore) -> Plan:
     )
 
 
-def changes(store: RunStore, previous: str, environment: str) -> str:
-    """Give in words which settings an environment has that the one to which it adds a step has not.
+KIND = "kind"
+"""The setting of a `Change` between environments of two kinds."""
 
-    Where their kinds differ, most settings have no counterpart and the kinds say enough: "native → docker".
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A setting that differs between two environments, with its value in each."""
+
+    setting: str
+    before: object
+    now: object
+
+
+def changes(store: RunStore, previous: str, environment: str) -> tuple[Change, ...]:
+    """Give which settings an environment has that the one to which it adds a step has not.
+
+    Where their kinds differ, most settings have no counterpart and the kinds say enough: they alone are given.
     """
     arms = {name: (kind, options) for name, kind, options, _ in store.environments()}
     (kind_before, before), (kind, now) = arms[previous], arms[environment]
     if kind_before != kind:
-        return f"{kind_before} → {kind}"
-    found = [
-        f"{key.replace('_', ' ')}: {_word(before.get(key))} → {_word(now.get(key))}"
-        for key in (*now, *(key for key in before if key not in now))
-        if before.get(key) != now.get(key)
-    ]
-    return ", ".join(found)
-
-
-def _word(value: object) -> str:
-    if value is None or value == "":
-        return "none"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+        return (Change(KIND, kind_before, kind),)
+    settings = (*now, *(key for key in before if key not in now))
+    return tuple(Change(key, before.get(key), now.get(key)) for key in settings if before.get(key) != now.get(key))
 
 
 def meters_hz(store: RunStore) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from weighbridge.analysis.condition_remarks import FewReadings
 from weighbridge.analysis.plan import FASTEST_HZ, meters_hz
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import PROMETHEUS
@@ -21,18 +22,14 @@ class Readings:
     hz: float
     measured_s: Mapping[int, float]
 
-    def advice(self, trials: Sequence[int]) -> str:
-        """What to change where these trials have too few readings (their median); empty where they have enough."""
+    def too_few(self, trials: Sequence[int]) -> FewReadings | None:
+        """Say where these trials have too few readings (their median), and how many a second would do."""
         seconds = median(self.measured_s[each] for each in trials) if trials else math.inf
         if seconds * self.hz >= ENOUGH:
-            return ""
-        count = round(seconds * self.hz)
-        read = f"about {count} reading{'' if count == 1 else 's'}" if count else "hardly one reading"
+            return None
         wanted = math.ceil(ENOUGH / seconds) if seconds > 0 else math.inf
-        begin = f"trials are too short for meters at {self.hz:g} Hz ({read} in each)"
-        if wanted > FASTEST_HZ:
-            return f"{begin}: make the trials longer"
-        return f"{begin}: raise meters: {{hz: {max(wanted, math.floor(self.hz) + 1)}}}"
+        raised = None if wanted > FASTEST_HZ else int(max(wanted, math.floor(self.hz) + 1))
+        return FewReadings(self.hz, round(seconds * self.hz), raised)
 
 
 def readings(store: RunStore) -> Readings | None:

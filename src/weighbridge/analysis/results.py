@@ -2,31 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from weighbridge.analysis.bottleneck import Bottleneck
-from weighbridge.analysis.few import FEW_BLOCKS, TOO_FEW
+from weighbridge.analysis.conditions import Calibration
+from weighbridge.analysis.durability import Durabilities
 from weighbridge.analysis.merged_latency import LatencyReport
-from weighbridge.analysis.metric_names import metric_label, titled
 from weighbridge.analysis.paths import Paths
+from weighbridge.analysis.plan import Change
+from weighbridge.analysis.remarks import Remark
 from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.flag import FlagKind
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Something that a reader has to know beside a number: a stable code and a sentence."""
-
-    code: str
-    """One of the codes that `weighbridge.analysis.remarks.CODES` explains."""
-    text: str
-    flag: FlagKind | None = None
-    """The kind of flag that it counts, where it is about flags of trials."""
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.text}"
+FEW_BLOCKS = 5
+"""Blocks below which a report shows the measured values, and neither costs nor noise floors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,7 @@ class Comparison:
         """What colours and words go by: the verdict, or "aa", "broke", "few" where that says more."""
         if self.aa:
             return "aa"
-        return "broke" if self.instead else "few" if self.few else self.verdict
+        return "broke" if self.broke_instead else "few" if self.few else self.verdict
 
     @property
     def exploratory(self) -> bool:
@@ -78,26 +69,11 @@ class Comparison:
         return self.cost is not None and self.cost.exploratory
 
     @property
-    def verdict_words(self) -> str:
-        """The verdict as people read it: with "(exploratory)" below ten blocks, none below `FEW_BLOCKS`."""
-        if self.aa:
-            return "A/A arm"
-        if self.instead:
-            return "broke"
-        if self.few:
-            return TOO_FEW
-        if self.hidden:
-            return f"hidden: {self.hidden.words}"
-        return f"{self.verdict} (exploratory)" if self.exploratory else self.verdict
-
-    @property
-    def instead(self) -> str:
-        """What stands where the cost would: ``broke 10 of 10``; empty where there is a cost or neither broke."""
+    def broke_instead(self) -> tuple[Broke, ...]:
+        """What stands where the cost would, the environment's first; empty where there is a cost or neither broke."""
         if self.cost is not None:
-            return ""
-        own = self.broke.words if self.broke else ""
-        other = f"{self.baseline_broke.environment} {self.baseline_broke.words}" if self.baseline_broke else ""
-        return ", ".join(filter(None, (own, other)))
+            return ()
+        return tuple(each for each in (self.broke, self.baseline_broke) if each is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +107,6 @@ class MetricReport:
         """Whether it is resource use, a family of its own, and not what the workload measures."""
         return is_resource_use(self.metric)
 
-    @property
-    def title(self) -> str:
-        """Workload, level and metric, as people read them."""
-        return titled(self.label, self.workload, self.metric, self.unit)
-
-    @property
-    def phrase(self) -> str:
-        """The same inside a sentence: ``tcp throughput``."""
-        return self.title.replace(" · ", " ")
-
-    @property
-    def name(self) -> str:
-        """The metric, where workload and level are said already."""
-        return metric_label(self.workload, self.metric, self.unit)
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -153,8 +114,8 @@ class Step:
 
     previous: str
     """The environment that it adds to, or (where that is absent) the nearest one below it."""
-    change: str
-    """The settings in which the two differ, in words; may be empty."""
+    changes: tuple[Change, ...]
+    """The settings in which the two differ."""
     row: Comparison
     """Its ``baseline_value`` is the previous environment's. ``adjusted_p`` is of the family of the steps."""
     start: float | None
@@ -170,6 +131,17 @@ class Ladder:
     steps: tuple[Step, ...]
 
 
+class TrustReason(StrEnum):
+    """Why a session can be trusted, or cannot, or nothing is known."""
+
+    NO_AA_ARM = "no-aa-arm"
+    FEW_BLOCKS = "few-blocks"
+    """The A/A arm has fewer than two."""
+    SHIFTED = "shifted"
+    """It shows a cost where there is none."""
+    HOLDS = "holds"
+
+
 @dataclass(frozen=True, slots=True)
 class Trust:
     """What the A/A arm says about the session. ``trusted`` is None where there is no A/A arm to ask.
@@ -178,15 +150,17 @@ class Trust:
     """
 
     trusted: bool | None
-    reason: str
+    reason: TrustReason
     noise_floor: float | None
     """Median of the headline metrics' noise floors, as a fraction (0.011 is ±1.1 %)."""
     largest_noise: float | None
     """Largest of the headline metrics' noise floors, as a fraction."""
-    largest_noise_in: str
+    largest_noise_in: MetricReport | None
     """The metric that has it."""
     blocks: int = 0
     """Number of blocks of the A/A arm on the headline metrics, the largest."""
+    shifted: tuple[MetricReport, ...] = ()
+    """The metrics in which the A/A arm shows a cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +187,8 @@ class Analysis:
     """In the order in which they ran."""
     polled: bool = False
     """Whether idle CPUs of this machine polled and did not halt."""
-    conditions: tuple[str, ...] = ()
-    """Under what the machine measured all environments alike, and what its last calibration said: a line each."""
+    calibration: Calibration | None = None
+    """The machine's last calibration; None where there was none."""
     ladder: tuple[Ladder, ...] = ()
     """The steps of each of the workloads' own metrics, headlines first; empty where the study has no ladder."""
     latencies: tuple[LatencyReport, ...] = ()
@@ -225,8 +199,8 @@ class Analysis:
     """Where trials broke under their load: workload, level, environment."""
     bottlenecks: Mapping[tuple[str, str, str], Mapping[str, int]] = field(default_factory=dict)
     """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
-    durability: Mapping[str, str] = field(default_factory=dict)
-    """By label what a power cut leaves of what the workload's server has acknowledged, in words."""
+    durability: Mapping[str, Durabilities] = field(default_factory=dict)
+    """By label what a power cut leaves of what the workload's server has acknowledged."""
     paths: Paths = field(default_factory=Paths)
     """The network path of each environment, for the clients of each host."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
@@ -281,10 +255,6 @@ class Analysis:
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""
         return tuple(each for each in self.metrics if each.label == label)
-
-    def durability_of(self, sweep: LoadSweep) -> str:
-        """The durability of a workload under a rising load, in words; empty where it has none."""
-        return "; ".join(dict.fromkeys(filter(None, (self.durability.get(each.label) for each in sweep.levels))))
 
     def group(self, label: str, environment: str) -> str:
         """Give the id of the trials of one environment in one workload and level, in the page."""

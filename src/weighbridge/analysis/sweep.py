@@ -26,11 +26,6 @@ class Broke:
         """Whether no trial gave a value."""
         return self.trials == self.of
 
-    @property
-    def words(self) -> str:
-        """``broke 3 of 10``."""
-        return f"broke {self.trials} of {self.of}"
-
 
 @dataclass(frozen=True, slots=True)
 class LoadLevel:

@@ -142,11 +142,7 @@ def _one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
 
 def _windows(store: RunStore) -> dict[int, tuple[float, float]]:
     """The time in which the measured program of each trial ran, in seconds of the trial."""
-    edges: dict[str, dict[int, float]] = {"measured_from_s": {}, "measured_to_s": {}}
-    for sample in store.samples(*edges):
-        edges[sample.name][sample.trial] = sample.value
-    until = edges["measured_to_s"]
-    return {number: (begun, until[number]) for number, begun in edges["measured_from_s"].items() if number in until}
+    return {trial.id: trial.window for trial in store.trials() if trial.window is not None}
 
 
 def over_blocks(values: Sequence[float]) -> Use:

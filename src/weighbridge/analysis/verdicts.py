@@ -38,7 +38,7 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
-from weighbridge.analysis.results import MetricReport, Trust
+from weighbridge.analysis.results import MetricReport, Trust, TrustReason
 from weighbridge.statistics import LOOKS_SHARE, Cost, Verdict, holm, t_test_p_value
 
 ALPHA = 0.05
@@ -143,30 +143,26 @@ def noise_floor(aa: Cost | None) -> float | None:
     return math.expm1(max(abs(math.log(aa.low)), abs(math.log(aa.high))))
 
 
-def _first(titles: Sequence[str], shown: int = 3) -> str:
-    more = f" and {len(titles) - shown} more" if len(titles) > shown else ""
-    return ", ".join(titles[:shown]) + more
-
-
-def trust(metrics: Sequence[MetricReport], at_99: Sequence[tuple[str, Cost, float]], aa_arm: str | None) -> Trust:
-    """Judge the session. ``at_99``: per metric its title, the A/A arm's cost at 99 % confidence and its p-value."""
+def trust(
+    metrics: Sequence[MetricReport], at_99: Sequence[tuple[MetricReport, Cost, float]], aa_arm: str | None
+) -> Trust:
+    """Judge the session. ``at_99``: per metric the A/A arm's cost at 99 % confidence and its p-value."""
     seen = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
-    floors = [(each.noise_floor, each.title) for each in seen if each.noise_floor is not None]
+    floors = [(each.noise_floor, each) for each in seen if each.noise_floor is not None]
     middle = median(floor for floor, _ in floors) if floors else None
-    largest, largest_in = max(floors) if floors else (None, "")
+    largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
     usable = [each for each in at_99 if each[1].blocks >= 2]
+    after_holm = holm([p for _, _, p in usable])
+    shifted = tuple(
+        report
+        for (report, cost, _), p in zip(usable, after_holm, strict=True)
+        if excludes_no_cost(cost) and p <= DISTRUST
+    )
     if aa_arm is None:
-        verdict_, reason = None, "this study has no A/A arm, so its noise floor is not known"
+        trusted, reason = None, TrustReason.NO_AA_ARM
     elif not usable:
-        verdict_, reason = None, "the A/A arm has fewer than two blocks, so the noise floor is not known yet"
+        trusted, reason = None, TrustReason.FEW_BLOCKS
     else:
-        after_holm = holm([p for _, _, p in usable])
-        shifted = [
-            title
-            for (title, cost, _), p in zip(usable, after_holm, strict=True)
-            if excludes_no_cost(cost) and p <= DISTRUST
-        ]
-        verdict_ = not shifted
-        reason = f"the A/A arm shows a cost where there is none: {_first(shifted)}" if shifted else "A/A arm holds"
-    return Trust(verdict_, reason, middle, largest, largest_in, blocks)
+        trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
+    return Trust(trusted, reason, middle, largest, largest_in, blocks, shifted)

@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
             return
         from rich.table import Table
 
-        for section in ("environments", "storage", "hosts", "workloads", "machine"):
+        for section in ("environments", "storage", "hosts", "userlands", "workloads", "machine"):
             table = Table(section, "", "", box=None, pad_edge=False, show_header=True)
             for row in found[section]:
                 state = "ready" if row["ready"] else "not ready"
@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 def examine() -> dict[str, Any]:
     """Readiness of every plug-in, and what the machine itself must have."""
     from weighbridge import registry
-    from weighbridge.runner.machine import checks, environment_readiness, workload_readiness
+    from weighbridge.runner.machine import checks, environment_readiness, source_readiness, workload_readiness
     from weighbridge.runner.readiness import missing_programs, ready
 
     environments = {}
@@ -45,6 +45,7 @@ def examine() -> dict[str, Any]:
         "environments": environments,
         "storage": storage,
         "hosts": hosts,
+        "userlands": {kind: source_readiness(plugin) for kind, plugin in registry.userlands().items()},
         "workloads": workloads,
         "machine": checks(),
     }

@@ -8,6 +8,7 @@ import typer
 
 from weighbridge.cli.approval import brought_lines
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
+from weighbridge.model.level import level_label
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -92,7 +93,7 @@ def hosts_of(study: "Study") -> dict[str, Any]:
     """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
     from weighbridge import registry
 
-    roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles}
+    roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     clients = {"client": list(study.client_hosts)} if "client" in roles else {}
     return {
         "hosts": {name: host.model_dump(exclude_none=True) for name, host in study.file.hosts.items()},
@@ -170,6 +171,6 @@ def _trial_table(trials: Iterable[dict[str, Any]]) -> Any:
 
     table = Table("#", "block", "workload", "level", "environment", box=None, pad_edge=False)
     for number, trial in enumerate(trials, 1):
-        level = ", ".join(f"{factor}={value}" for factor, value in trial["level"].items())
+        level = level_label(trial["level"])
         table.add_row(str(number), str(trial["block"]), trial["workload"], level, trial["environment"])
     return table

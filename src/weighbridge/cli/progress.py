@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weighbridge.cli.output import err
+from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import clock
@@ -83,8 +84,7 @@ class Shown:
 
 def _where(trial: Trial) -> str:
     """``redis (clients=50) in bridge``."""
-    swept = ", ".join(f"{factor}={value}" for factor, value in trial.level)
-    return f"{trial.workload}{f' ({swept})' if swept else ''} in {trial.environment}"
+    return f"{cell_label(trial.workload, trial.level)} in {trial.environment}"
 
 
 @contextmanager

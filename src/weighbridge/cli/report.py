@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show the verdicts of a run and write its page, from what is stored."""
         from weighbridge.analysis.analyse import analyse
-        from weighbridge.analysis.gate import finding_sentence, judge
+        from weighbridge.analysis.gate import judge
         from weighbridge.analysis.limit import parse_limit
         from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
@@ -53,6 +53,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.report.export.json import limits_json, report_json
         from weighbridge.report.html import write_html
         from weighbridge.report.terminal import print_report
+        from weighbridge.report.text.limits import finding_sentence
         from weighbridge.store.run import RunStore
 
         gc.set_threshold(100_000)  # what a run has is needed to the end: looking for waste took a tenth of the time
@@ -91,8 +92,8 @@ def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
 
 def _answer(findings: "Sequence[Finding]") -> None:
     """Raise what the limits come to, unless every one of them is kept: with a line for each that is not."""
-    from weighbridge.analysis.gate import finding_sentence
     from weighbridge.model.text import printable
+    from weighbridge.report.text.limits import finding_sentence
 
     lines = [printable(finding_sentence(each)) for each in findings if each.outcome != "kept"]
     if any(each.outcome == "exceeded" for each in findings):

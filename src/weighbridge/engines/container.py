@@ -7,8 +7,7 @@ from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import Engine
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
-from weighbridge.meters.scopes import NETWORK
-from weighbridge.model.command import Transport
+from weighbridge.linux.cgroup_files import NETWORK
 from weighbridge.model.site import SiteRequest
 
 
@@ -34,10 +33,6 @@ class DockerSite(LaunchedSite):
         self._container = container
         self.pid = int(container.attrs["State"]["Pid"])
         self._userland = request.userland
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
-        """True when every port has a listener in the container's network namespace."""
-        return self.host.listening(ports, self.pid)
 
     def _pause(self) -> None:
         with engine_errors(f"{self.name}: pause"):

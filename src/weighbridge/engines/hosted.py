@@ -9,10 +9,10 @@ from typing import Any
 from weighbridge.engines.client import INSTALL, await_answer
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import Unavailable
-from weighbridge.linux.process import RUN_VARIABLE, output
+from weighbridge.linux.process import environment_of, output
 from weighbridge.model.command import Command
 from weighbridge.model.host import SecludedHost
-from weighbridge.model.site import SITE_ENV, RunContext
+from weighbridge.model.site import RunContext
 
 _SOCKET = "run/docker.sock"
 
@@ -26,7 +26,7 @@ def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> It
     data = run.cache / "engines" / run.id / host.name
     data.mkdir(parents=True, exist_ok=True)
     # containerd writes to TMPDIR what it did when it was found hanging
-    variables = (f"{key}={value}" for key, value in {**SITE_ENV, RUN_VARIABLE: run.id, "TMPDIR": "/run"}.items())
+    variables = (f"{key}={value}" for key, value in {**environment_of(run.id), "TMPDIR": "/run"}.items())
     argv = (
         "env", "-i", *variables,
         "dockerd", "--data-root", str(data), "--exec-root", "/run/docker-exec", "--host", f"unix:///{_SOCKET}",

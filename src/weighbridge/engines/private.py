@@ -17,7 +17,7 @@ from weighbridge.linux import process
 from weighbridge.linux.cgroups import TOPS, Cgroup
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
-from weighbridge.model.site import SITE_ENV, RunContext
+from weighbridge.model.site import RunContext
 
 HOST_FOLDERS = {
     "etc": Path("/etc/docker"),
@@ -59,7 +59,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             )  # fmt: skip
             # the user's variables (LD_PRELOAD, locale, ...) are no part of the engine that is measured
             # containerd writes to TMPDIR what it did when it was found hanging
-            variables = {**SITE_ENV, process.RUN_VARIABLE: run.id, "TMPDIR": str(data / "tmp")}
+            variables = {**process.environment_of(run.id), "TMPDIR": str(data / "tmp")}
             daemon = process.Process(Command(argv), env=variables, inherit=False)
             try:
                 yield await_answer(socket, daemon)

@@ -1,7 +1,6 @@
 """Docker: the userland as an image, in a container with one of Docker's networks."""
 
 import contextlib
-import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -21,10 +20,10 @@ from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.linux.process import RUN_VARIABLE
+from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
-from weighbridge.model.site import DATA, SITE_ENV, Host, Site, SiteRequest
+from weighbridge.model.site import DATA, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
@@ -106,9 +105,8 @@ class Docker(Environment):
                 attached = Attached(made.client, container.id)
                 _start(made, container, options)
                 addresses = _addresses(container, options, request, made, attachment)
-            environment = {**SITE_ENV, RUN_VARIABLE: request.run.id}
-            why = _why(made, container, attached)
-            launcher = stack.enter_context(Launcher(attached, request.name, why, environment))
+            why, variables = _why(made, container, attached), environment_of(request.run.id)
+            launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
             yield DockerSite(request, made, container, addresses, _notes(options, request), launcher)
 
 
@@ -198,7 +196,7 @@ def _container(
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
         ulimits=[_open_files()],
-        environment={**SITE_ENV, RUN_VARIABLE: request.run.id},
+        environment=environment_of(request.run.id),
     )
     if not made.disposable:
         stack.callback(quietly, container.remove, force=True, v=True)
@@ -231,11 +229,10 @@ def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount
 
 
 def _open_files() -> Any:
-    """As many open files as native processes may have, which inherit Weighbridge's own limit."""
+    """As many open files as native processes may have."""
     from docker.types import Ulimit
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Ulimit(name="nofile", soft=soft, hard=hard)
+    return Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())
 
 
 def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:

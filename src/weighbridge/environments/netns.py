@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts._wire import carried_bits, rate_words, show
 from weighbridge.hosts.chroot import chroot_site
+from weighbridge.linux import tc
+from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Environment, Needs, Readiness
@@ -20,9 +21,6 @@ from weighbridge.model.storage import EnvironmentOptions
 
 NETWORK = (198, 18)
 """198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
-# Splits every large packet (peakrate, mtu) so that each frame is counted, and counts what an Ethernet adds to it:
-# preamble, FCS and gap. The burst covers timer latency; the limit is the length of the queue in bytes.
-_TBF = ["burst", "32kb", "peakrate", "10gbit", "mtu", "1614", "overhead", "24", "limit", "256kb"]
 
 _numbers = itertools.count()
 _networks = itertools.count()
@@ -63,7 +61,7 @@ class Netns(Environment):
             site.address = site.listen = address
             if options.rate is not None:
                 _limit(request.host, name, site.pid, options.rate)
-                site.notes["link"] = rate_words(options.rate)
+                site.notes["link"] = tc.rate_words(options.rate)
                 site.links = (_shaped(request, name, site.pid, options.rate),)
             yield site
 
@@ -77,9 +75,9 @@ def _link(host: Host, name: str, pid: int) -> Iterator[str]:
     try:
         _must(host, "ip", "address", "add", f"{ours}/30", "dev", name)
         _must(host, "ip", "link", "set", name, "up")
-        _must(host, *_inside(pid), "ip", "address", "add", f"{theirs}/30", "dev", "eth0")
+        _must(host, *in_network_of(pid), "ip", "address", "add", f"{theirs}/30", "dev", "eth0")
         for device in ("lo", "eth0"):
-            _must(host, *_inside(pid), "ip", "link", "set", device, "up")
+            _must(host, *in_network_of(pid), "ip", "link", "set", device, "up")
         yield theirs
     finally:
         with contextlib.suppress(Unavailable):
@@ -87,25 +85,20 @@ def _link(host: Host, name: str, pid: int) -> Iterator[str]:
 
 
 def _limit(host: Host, name: str, pid: int, rate: float) -> None:
-    """Limit the link in both directions with a token bucket (tc-tbf(8))."""
-    bucket = ("root", "tbf", "rate", f"{round(rate)}bit", *_TBF)
+    """Limit the link in both directions."""
+    bucket = ("root", *tc.token_bucket(rate, peakrate="10gbit"))
     _must(host, "tc", "qdisc", "add", "dev", name, *bucket)
-    _must(host, *_inside(pid), "tc", "qdisc", "add", "dev", "eth0", *bucket)
+    _must(host, *in_network_of(pid), "tc", "qdisc", "add", "dev", "eth0", *bucket)
 
 
 def _shaped(request: SiteRequest, name: str, pid: int, rate: float) -> Link:
     """The link between the token buckets: each counts what it lets through."""
 
     def carried() -> Mapping[str, float]:
-        ends = {"out": (*_inside(pid), *show("eth0")), "in": show(name)}
-        counted = {way: carried_bits(request.host.run(Command(argv, 10)).text) for way, argv in ends.items()}
-        return {way: bits for way, bits in counted.items() if bits is not None}
+        ends = {"out": (*in_network_of(pid), *tc.show("eth0")), "in": tc.show(name)}
+        return tc.carried({way: request.host.run(Command(argv, 10)).text for way, argv in ends.items()})
 
     return Link(request.role, rate, carried)
-
-
-def _inside(pid: int) -> tuple[str, ...]:
-    return "nsenter", "--target", str(pid), "--net", "--"
 
 
 def _address(number: int) -> str:

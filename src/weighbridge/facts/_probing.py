@@ -8,7 +8,7 @@ from weighbridge.model.site import Site
 
 READY_S = 5.0
 """How long the listening end of a probe may take, in seconds."""
-_POLL_S = 0.002
+_LOOK_S = 0.25
 
 
 def perl(file: str, seconds: float, *arguments: str) -> Command:
@@ -20,8 +20,7 @@ def perl(file: str, seconds: float, *arguments: str) -> Command:
 def listens(listener: Running, server: Site, transport: Transport, port: int) -> bool:
     """Wait until the listening end of a probe has its port; False where it ended before, or did not in time."""
     deadline = time.monotonic() + READY_S
-    while not server.listening(((transport, port),)):
+    while not server.listening(((transport, port),), _LOOK_S):
         if listener.poll() is not None or time.monotonic() > deadline:
             return False
-        time.sleep(_POLL_S)
     return True

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from weighbridge.errors import Unavailable
 from weighbridge.facts._probing import listens, perl
+from weighbridge.linux import counters
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.path import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.plugin import Endpoint
@@ -132,9 +133,8 @@ class _Seen:
     def of(cls, host: Host) -> "_Seen":
         link = _said(host, "readlink", "/proc/self/ns/net") or ""
         number = re.search(r"\d+", link)
-        table = (_said(host, "cat", "/proc/self/net/dev") or "").splitlines()[2:]
-        rows = {name.strip(): rest.split() for name, _, rest in (line.partition(":") for line in table)}
-        carried = {name: int(row[0]) + int(row[8]) for name, row in rows.items() if len(row) > 8}
+        table = counters.interfaces(_read(host, host.network[1]))
+        carried = {name: numbers[0] + numbers[8] for name, numbers in table.items()}
         saved = _said(host, "iptables-save", "-c")
         return cls(int(number[0]) if number else None, carried, None if saved is None else saved.splitlines())
 
@@ -146,6 +146,14 @@ def _said(host: Host, *argv: str) -> str | None:
     except Unavailable:
         return None
     return done.text if done.returncode == 0 else None
+
+
+def _read(host: Host, path: str) -> str:
+    """A file of the host; empty where it cannot be read."""
+    try:
+        return host.read(path).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _interfaces(
@@ -177,8 +185,7 @@ def _of_a_host(host: Host, name: str) -> Interface:
     """An interface of a host that is in no site's namespace, from sysfs (sysfs-class-net)."""
     folder = f"/sys/class/net/{name}"
     told = {
-        file: (_said(host, "cat", f"{folder}/{file}") or "").strip()
-        for file in ("mtu", "ifindex", "iflink", "bridge/bridge_id")
+        file: _read(host, f"{folder}/{file}").strip() for file in ("mtu", "ifindex", "iflink", "bridge/bridge_id")
     }
     driver = "bridge" if told["bridge/bridge_id"] else "veth" if told["iflink"] != told["ifindex"] else ""
     mtu = int(told["mtu"]) if told["mtu"].isdigit() else 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weighbridge.engines import firewall
 from weighbridge.facts.interrupts import of_this_machine
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroup_files, counters
 from weighbridge.linux.process import output
 from weighbridge.model import interrupts
 
@@ -30,7 +30,7 @@ def fingerprint() -> dict[str, str]:
         "architecture": platform.machine(),
         "operating system": _os_name(),
         "memory": _memory(),
-        "cgroup version": str(cgroups.version()),
+        "cgroup version": str(cgroup_files.version()),
         interrupts.FACT: of_this_machine(),
         "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "virtualisation": _hypervisor(),
@@ -44,12 +44,10 @@ def fingerprint() -> dict[str, str]:
 
 def momentary() -> dict[str, str]:
     """What changes: load, steal since boot, firewall rules, interfaces. Taken before and after a run."""
-    stat = _read("/proc/stat").splitlines()
-    fields = stat[0].split() if stat else []
-    steal = f"{int(fields[8]) / os.sysconf('SC_CLK_TCK'):.2f} s since boot" if len(fields) > 8 else ""
+    steal = counters.cpu_ticks(_read("/proc/stat")).get("steal")
     return {
         "load": _read("/proc/loadavg"),
-        "steal": steal,
+        "steal": "" if steal is None else f"{steal / os.sysconf('SC_CLK_TCK'):.2f} s since boot",
         "firewall rules": str(firewall.count()) if os.geteuid() == 0 else "",
         "nftables rules": _nft_rules(),
         **_interfaces(),
@@ -128,8 +126,8 @@ def _hypervisor() -> str:
 
 
 def _memory() -> str:
-    found = re.search(r"^MemTotal:\s*(\d+) kB", _read("/proc/meminfo"), re.MULTILINE)
-    return f"{int(found.group(1)) / 2**20:.1f} GiB" if found else ""
+    total = counters.memory_kib(_read("/proc/meminfo")).get("MemTotal")
+    return f"{total / 2**20:.1f} GiB" if total else ""
 
 
 def _os_name() -> str:

@@ -7,10 +7,11 @@ from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
-from weighbridge.linux.process import RUN_VARIABLE, mounted_by
-from weighbridge.model.command import Command, Transport
+from weighbridge.linux.cgroup_files import network_of, processes_of
+from weighbridge.linux.process import environment_of, most_open_files, mounted_by
+from weighbridge.model.command import Command
 from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.site import SITE_ENV, Group, SiteRequest
+from weighbridge.model.site import Group, SiteRequest
 
 _TOGETHER_S = 0.2
 
@@ -37,10 +38,6 @@ class ChrootSite(LaunchedSite):
         self._refused = refused
         self._own_network = own_network
 
-    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
-        """True when every port has a listener in the site's network namespace."""
-        return self.host.listening(ports, self.pid if self._own_network else "self")
-
     def freeze(self) -> None:
         """As every site; one without a control group cannot be frozen."""
         if self._cgroup:
@@ -60,8 +57,8 @@ class ChrootSite(LaunchedSite):
 
     def scope(self) -> Mapping[str, str]:
         """The files of its control group (or its processes, where it has none), and of a network of its own."""
-        network = {"net": f"/proc/{self.pid}/net/dev"} if self._own_network else {}
-        return {**(self._cgroup.scope() if self._cgroup else {"processes": f"/proc/{self.pid}/ns/mnt"}), **network}
+        used = self._cgroup.scope() if self._cgroup else processes_of(self.pid)
+        return {**used, **(network_of(self.pid) if self._own_network else {})}
 
     def facts(self) -> Mapping[str, str]:
         """The userland, the limits, and what could not be honoured."""
@@ -119,6 +116,7 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
     argv = [host.program(build.ensure(run.cache, run.say))]
     for path in cgroup.procs if cgroup else ():
         argv += ["--join", str(path)]
+    argv += ["--files", str(most_open_files())]  # sshd's sessions may have fewer than ours
     argv += [*(() if host.root else ("--user",)), *(("--net",) if own_network else ())]
     argv += ["--root", str(host.userland(request.userland)), "--name", mounted_by(run.id)]
     argv += ["--data", data] if data else []
@@ -131,7 +129,7 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
         return f"its launcher ended: {said.splitlines()[-1]}" if said else "its launcher was killed"
 
     try:
-        with Launcher(stream, request.name, why, {**SITE_ENV, RUN_VARIABLE: run.id}) as launcher:
+        with Launcher(stream, request.name, why, environment_of(run.id)) as launcher:
             yield launcher
     finally:
         process.stop()

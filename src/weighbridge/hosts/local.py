@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._data import data_folder_here
-from weighbridge.linux import cgroups, cpus, network, process
+from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.site import HERE, Group, Host, Link, RunContext
@@ -61,11 +61,11 @@ class LocalHost:
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """The counters of the control group that a process is in; empty where it has ended."""
-        return cgroups.meters_of(self.read, pid)
+        return cgroup_files.meters_of(self.read, pid)
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
         """The files of its control group and of its network, by label; empty where it has ended."""
-        return cgroups.scope_of(self.read, pid)
+        return cgroup_files.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process group. Raises PermissionError where it is another user's."""

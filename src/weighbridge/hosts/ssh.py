@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts._card import card
 from weighbridge.hosts._channel import Channel, Reply
 from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._connect import Connection, clock_offset
 from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
-from weighbridge.hosts._wire import card
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.hosts.kinds.ssh import SshOptions

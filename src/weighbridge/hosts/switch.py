@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._hold import hold
-from weighbridge.hosts._wire import carried_bits, show
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
-from weighbridge.linux import network
+from weighbridge.linux import network, tc
+from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 from weighbridge.model.cpus import cpus_in
@@ -42,33 +42,24 @@ OFF = ("tso", "off", "gso", "off", "gro", "off")
 
 
 def bucket(options: TestbedOptions) -> list[str]:
-    """The token bucket (tc-tbf(8)) that behaves like an Ethernet of this rate.
+    """The token bucket at each end of a cable.
 
-    Overhead 24 counts preamble, FCS and gap. Peakrate and mtu of one frame make it split every large packet, so that
-    each frame is counted, VXLAN's too; the burst covers timer latency, the limit is the length of the queue in bytes.
-    A fast link has a burst of a millisecond instead, and its hosts no offloads: nothing is left to be split.
+    A fast link has a burst of a millisecond, and its hosts no offloads: nothing is left to be split.
     """
     assert options.link is not None
-    rate = ["rate", f"{round(options.link)}bit", "overhead", "24"]
     if options.fast:  # with a timer for every frame 1 Gbit/s came out as 160 Mbit/s
-        shape = ["burst", str(_limit(options) // 8)]
-    else:
-        shape = ["burst", "32kb", "peakrate", "1gbit", "mtu", str(options.mtu + 114)]
-    return ["tbf", *rate, *shape, "limit", str(_limit(options))]
+        return tc.token_bucket(options.link, burst=_limit(options) // 8, limit=_limit(options))
+    return tc.token_bucket(options.link, limit=_limit(options), peakrate="1gbit", mtu=options.mtu)
 
 
 def _limit(options: TestbedOptions) -> int:
     """Bytes that wait at a cable's end at most; of a fast one, those of eight milliseconds."""
-    return 8 * max(131072, round((options.link or 0) / 8 / 1000)) if options.fast else 256 * 1024
+    return 8 * max(131072, round((options.link or 0) / 8 / 1000)) if options.fast else tc.QUEUE
 
 
 def queue(options: TestbedOptions) -> list[str]:
-    """The queue behind the bucket, as long as the bucket's limit but counted in packets, as an interface's is.
-
-    One that counts bytes has no room for a large packet where it has for a small one: of datagrams in two pieces it
-    dropped nearly every first one, and none arrived.
-    """
-    return ["pfifo", "limit", str(max(32, _limit(options) // (options.mtu + 14)))]
+    """The queue behind the bucket."""
+    return tc.packet_queue(_limit(options), options.mtu)
 
 
 class Switch:
@@ -166,17 +157,17 @@ class Switch:
             ways = [("add", "root", "handle", "1:", *bucket(options)), ("add", "parent", "1:1", *queue(options))]
         for do, *what in ways:
             self._must("tc", "qdisc", do, "dev", _port(address), *what)
-            self._anywhere(*_network(pid), "tc", "qdisc", do, "dev", "eth0", *what)
+            self._anywhere(*in_network_of(pid), "tc", "qdisc", do, "dev", "eth0", *what)
 
     def carried(self, pid: int, address: str) -> dict[str, float]:
         """Bits that the token buckets of a host's cable have let through, on the wire, by direction."""
         ends = {"out": (pid, "eth0"), "in": (self._holder.pid, _port(address))}
-        told = {
-            way: self._local.run(Command((*_network(end), *show(device)), 10)).text
-            for way, (end, device) in ends.items()
-        }
-        counted = {way: carried_bits(text) for way, text in told.items()}
-        return {way: bits for way, bits in counted.items() if bits is not None}
+        return tc.carried(
+            {
+                way: self._local.run(Command((*in_network_of(end), *tc.show(device)), 10)).text
+                for way, (end, device) in ends.items()
+            }
+        )
 
     def plug(self, address: str, *, up: bool) -> None:
         """Plug in or pull the cable of the host with this address."""
@@ -185,17 +176,13 @@ class Switch:
     def _must(self, *argv: str) -> None:
         if self._holder.poll() is not None:
             raise EnvironmentLost("the switch of the testbed has gone")
-        self._anywhere(*_network(self._holder.pid), *argv)
+        self._anywhere(*in_network_of(self._holder.pid), *argv)
 
     def _anywhere(self, *argv: str) -> None:
         done = self._local.run(Command(argv, 10))
         if done.returncode != 0:
             what = " ".join(argv[argv.index("--") + 1 :])
             raise Unavailable(f"the testbed cannot be set up: {what}: {done.last_words}")
-
-
-def _network(pid: int) -> tuple[str, ...]:
-    return "nsenter", "--target", str(pid), "--net", "--"
 
 
 def _port(address: str) -> str:

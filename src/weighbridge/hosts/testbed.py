@@ -14,11 +14,10 @@ from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._hold import JOIN, hold
-from weighbridge.hosts._wire import rate_words
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import NOWHERE, OFF, SUBNET, Switch
-from weighbridge.linux import cgroups, cpus, network
+from weighbridge.linux import cgroup_files, cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
@@ -146,11 +145,11 @@ class TestbedHost:
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """The counters of the control group that a process is in; empty where it has ended."""
-        return cgroups.meters_of(self.read, pid)
+        return cgroup_files.meters_of(self.read, pid)
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
         """The files of its control group and of its network, by label; empty where it has ended."""
-        return cgroups.scope_of(self.read, pid)
+        return cgroup_files.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process group of the host."""
@@ -218,7 +217,7 @@ class TestbedHost:
         return {
             "kind": "testbed: namespaces on this machine, whose kernel, CPUs and memory all testbed hosts share",
             "address": self.address,
-            "link": rate_words(options.link) if options.link else "no rate limit",
+            "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
             "CPUs": options.cpus or "all of this machine",

@@ -7,10 +7,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.userland import once
 
 SOURCE = Path(__file__).parent / "source"
 NAME = "weighbridge-launcher"
@@ -21,7 +21,7 @@ _OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
 @functools.cache
 def key() -> str:
     """The name under which it is cached: of its sources, how it is built, and for which machines."""
-    how = " ".join((once.key_of_folder(SOURCE), *_OPTIONS, platform.machine()))
+    how = " ".join((build_once.key_of_folder(SOURCE), *_OPTIONS, platform.machine()))
     return hashlib.sha256(how.encode()).hexdigest()[:16]
 
 
@@ -40,7 +40,7 @@ def cannot_build(cache: Path) -> tuple[str, str] | None:
 
 def ensure(cache: Path, say: Callable[[str], None]) -> Path:
     """The program, built if need be. Raises Unavailable without a compiler, UserlandError, DiskFull."""
-    return once.ensure(
+    return build_once.ensure(
         cache / "programs",
         key(),
         "the launcher of sites",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weighbridge.model.command import Command, Transport, Usage
 
-VERSION = 2
+VERSION = 3
 LARGEST = 192 * 2**20
 """Bytes of a body at most."""
 TOO_MUCH = 1
@@ -108,9 +108,10 @@ def read(number: int, path: str) -> Frame:
     return Frame(Kind.READ, number, path.encode() + b"\0")
 
 
-def listening(number: int, ports: tuple[tuple[Transport, int], ...]) -> Frame:
-    """Ask which ports have a listener."""
-    return Frame(Kind.LISTENING, number, b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports))
+def listening(number: int, ports: tuple[tuple[Transport, int], ...], within_s: float) -> Frame:
+    """Ask which ports have a listener; the answer may wait for that long until all have one."""
+    asked = b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports)
+    return Frame(Kind.LISTENING, number, struct.pack("<I", round(within_s * 1000)) + asked)
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:

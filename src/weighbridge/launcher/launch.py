@@ -99,9 +99,9 @@ class Launcher:
         """A file inside the site. Raises OSError."""
         return self._checked(frames.read(next(self._numbers), path), Kind.DATA, path).body[4:]
 
-    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
-        """True when every port has a listener in the site's network."""
-        answer = self.ask(frames.listening(next(self._numbers), ports), Kind.DATA).body
+    def listening(self, ports: tuple[tuple[Transport, int], ...], within_s: float = 0.0) -> bool:
+        """True when every port has a listener in the site's network, as ``Site.listening``."""
+        answer = self.ask(frames.listening(next(self._numbers), ports, within_s), Kind.DATA).body
         return len(answer) == len(ports) and all(answer)
 
     def alone(self) -> bool:

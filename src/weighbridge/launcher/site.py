@@ -15,6 +15,7 @@ class LaunchedSite(ABC):
         self.links: tuple[Link, ...] = ()
         self.open_files = launcher.open_files
         self.run, self.start, self.read, self.put = launcher.run, launcher.start, launcher.read, launcher.put
+        self.listening = launcher.listening
         self._launcher = launcher
         self._frozen = False
 

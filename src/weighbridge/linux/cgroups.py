@@ -1,36 +1,22 @@
-"""Control groups, version 1 and 2: limits, freezing, counters, and ending whatever is in them."""
+"""Control groups, version 1 and 2: limits, freezing, and ending whatever is in them."""
 
 import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux import cgroup_files
+from weighbridge.linux.cgroup_files import MOUNT, bases, version
 from weighbridge.model.site import Limits
 
-MOUNT = Path("/sys/fs/cgroup")
 TOP = "weighbridge"
 IDLE = "weighbridge-idle"
 """Beside it: what is in there has only the CPU time that nobody else wants."""
 TOPS = (TOP, IDLE)
 FREEZE_S = 5.0
-V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")
-
-
-def version(mount: Path = MOUNT) -> int:
-    """2 for the unified hierarchy, 1 for separate (or hybrid) ones, 0 where there are none."""
-    if (mount / "cgroup.controllers").exists():
-        return 2
-    return 1 if (mount / "cpu").is_dir() else 0
-
-
-def bases(mount: Path = MOUNT) -> dict[str, Path]:
-    """The hierarchies to use: controller -> its mount (version 1), or "" -> the one tree (version 2)."""
-    if version(mount) == 2:
-        return {"": mount}
-    return {name: mount / name for name in V1_CONTROLLERS if (mount / name).is_dir()}
 
 
 def hierarchies(mount: Path = MOUNT) -> list[Path]:
@@ -154,11 +140,11 @@ class Cgroup:
 
     def meters(self) -> dict[str, float]:
         """``cpu_s``, ``throttled_s`` (seconds since it was made), ``memory_bytes``; what is unreadable is absent."""
-        return read_meters(self.version, self._path)
+        return cgroup_files.read_meters(self.version, self._path)
 
     def scope(self) -> dict[str, str]:
         """The files that tell its use over time: label -> path."""
-        return scope_files(self.version, self._path)
+        return cgroup_files.scope_files(self.version, self._path)
 
     def pids(self) -> set[int]:
         """Every process in it and below it that has a number here.
@@ -206,80 +192,6 @@ class Cgroup:
 def _directories_below(path: Path) -> Iterator[Path]:
     with contextlib.suppress(OSError):
         yield from sorted((p for p in path.rglob("*") if p.is_dir()), key=lambda p: -len(p.parts))
-
-
-def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, float]:
-    """Counters from the files of a group; ``path_of`` gives the folder of a controller."""
-    readings: dict[str, float] = {}
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        stat = dict(line.split()[:2] for line in (path_of("cpu") / "cpu.stat").read_text().splitlines())
-        if cgroup_version == 2:
-            readings["cpu_s"] = int(stat["usage_usec"]) / 1e6
-            readings["throttled_s"] = int(stat.get("throttled_usec", 0)) / 1e6
-        else:
-            readings["throttled_s"] = int(stat["throttled_time"]) / 1e9
-            readings["cpu_s"] = int((path_of("cpuacct") / "cpuacct.usage").read_text()) / 1e9
-    with contextlib.suppress(OSError, ValueError):
-        name = "memory.current" if cgroup_version == 2 else "memory.usage_in_bytes"
-        readings["memory_bytes"] = float((path_of("memory") / name).read_text())
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        name = "memory.events" if cgroup_version == 2 else "memory.oom_control"
-        events = dict(line.split() for line in (path_of("memory") / name).read_text().splitlines())
-        readings["oom_kills"] = float(events["oom_kill"])
-    return readings
-
-
-SCOPE_V1 = {
-    "cpuacct.usage": "cpuacct",
-    "cpu.stat": "cpu",
-    "memory.usage_in_bytes": "memory",
-    "memory.stat": "memory",
-    "pids.current": "pids",
-    "cgroup.procs": "cpu",
-}
-SCOPE_V2 = ("cpu.stat", "memory.current", "memory.stat", "pids.current", "cgroup.procs")
-
-
-def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, str]:
-    """The files of a group that a meter reads, by label (which is the file's name); those that are not there too.
-
-    ``path_of`` gives the folder of a controller, as for `read_meters`.
-    """
-    files = SCOPE_V1.items() if cgroup_version == 1 else ((name, name.partition(".")[0]) for name in SCOPE_V2)
-    return {name: str(path_of(controller) / name) for name, controller in files}
-
-
-def folders_of(proc_cgroup: str, mount: Path = MOUNT) -> Callable[[str], Path]:
-    """From the text of a process's /proc/PID/cgroup: the folder of its group for each controller.
-
-    A controller that it does not name (the process has ended) gives a folder that does not exist.
-    """
-    groups: dict[str, str] = {}
-    for line in proc_cgroup.splitlines():
-        _, names, path = line.split(":", 2)
-        groups.update(dict.fromkeys(names.split(","), path))
-    unified, base = version(mount) == 2, bases(mount)
-
-    def folder(controller: str) -> Path:
-        name = "" if unified else controller
-        return base[name] / groups[name].lstrip("/") if name in groups and name in base else Path("/nonexistent")
-
-    return folder
-
-
-def meters_of(read: Callable[[str], bytes], pid: int) -> dict[str, float]:
-    """The counters of the group that a process is in; ``read`` reads a host's file. Empty where it has ended."""
-    with contextlib.suppress(OSError):
-        return read_meters(version(), folders_of(read(f"/proc/{pid}/cgroup").decode()))
-    return {}
-
-
-def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
-    """The files of its group and of its network, by label, for `weighbridge.meters`. Empty where it has ended."""
-    with contextlib.suppress(OSError):
-        folder = folders_of(read(f"/proc/{pid}/cgroup").decode())
-        return {**scope_files(version(), folder), "net": f"/proc/{pid}/net/dev"}
-    return {}
 
 
 def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:

@@ -6,15 +6,17 @@ A **level** is a value at that moment. Names of files and fields: proc(5), cgrou
 accounting/psi, admin-guide/iostats, admin-guide/cgroup-v1/memory and admin-guide/cgroup-v2.
 """
 
+import functools
 import re
 from dataclasses import dataclass, field
 
-CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-"""The first fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
+CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
+"""The fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
 SECTOR = 512
 """Bytes in a sector of /proc/diskstats, whatever the disk's own are."""
+_MEMINFO = re.compile(r"^(Mem(?:Total|Free|Available)|Buffers|Cached|Slab|Committed_AS):\s+(\d+) kB\n", re.MULTILINE)
+_MEMORY_STAT = re.compile(r"^(anon|shmem|file|total_(?:rss|shmem|cache)) (\d{1,20})\n", re.MULTILINE | re.ASCII)
 _PARTITION = re.compile(r"(?:(?:nvme|mmcblk)\w*?\d+p\d+|(?:[shv]d|xvd)[a-z]+\d+)")
-_NUMBER = re.compile(r"\d+")
 _OF_A_DEVICE = re.compile(r"(.+)_(?:receive|transmit)_\w+?_per_s|(disk_.+)_(?:reads?|writes|written|busy)_\w+")
 
 
@@ -26,12 +28,25 @@ class Numbers:
     levels: dict[str, float] = field(default_factory=dict)
 
 
+def cpu_ticks(text: str) -> dict[str, int]:
+    """/proc/stat: ticks of the clock by kind over all CPUs, in the order of the file; empty where it is none."""
+    first, end, _ = text.partition("\n")
+    name, *fields = first.split() or [""]
+    if name != "cpu" or not end or not all(map(_is_number, fields)):
+        return {}
+    return dict(zip(CPU_KINDS, map(int, fields), strict=False))
+
+
 def cpu(text: str, ticks: int) -> Numbers:
     """/proc/stat: CPU seconds by kind over all CPUs."""
-    name, *fields = text.split("\n", 1)[0].split() or [""]
-    if name != "cpu" or "\n" not in text or not all(map(_is_number, fields)):
-        return Numbers()
-    return Numbers({f"cpu_{kind}_share": int(n) / ticks for kind, n in zip(CPU_KINDS, fields, strict=False)})
+    return Numbers(
+        {f"cpu_{kind}_share": n / ticks for kind, n in cpu_ticks(text).items() if not kind.startswith("guest")}
+    )
+
+
+def memory_kib(text: str) -> dict[str, int]:
+    """What `meminfo` and the facts take from /proc/meminfo, by its names."""
+    return {match[1]: int(match[2]) for match in _MEMINFO.finditer(text)}
 
 
 def meminfo(text: str) -> Numbers:
@@ -40,7 +55,7 @@ def meminfo(text: str) -> Numbers:
     kbmemfree is MemFree, kbavail MemAvailable, kbbuffers Buffers, kbcached Cached, kbcommit Committed_AS (what
     would be needed if all that was asked for were used); kbmemused = MemTotal - MemFree - Buffers - Cached - Slab.
     """
-    kib = {match[1]: int(match[2]) for match in re.finditer(r"^(\w+):\s+(\d+) kB\n", text, re.MULTILINE)}
+    kib = memory_kib(text)
     names = {
         "MemFree": "free", "MemAvailable": "available", "Buffers": "buffers", "Cached": "cached",
         "Committed_AS": "committed",
@@ -52,17 +67,24 @@ def meminfo(text: str) -> Numbers:
     return Numbers(levels=levels)
 
 
-def network(text: str) -> Numbers:
-    """/proc/net/dev: bytes, packets and dropped packets of each interface in both directions."""
-    counters: dict[str, float] = {}
+def interfaces(text: str) -> dict[str, list[int]]:
+    """/proc/net/dev: the sixteen numbers of each interface; bytes received are the first, bytes sent the ninth."""
+    found: dict[str, list[int]] = {}
     for line in _whole_lines(text)[2:]:
         name, _, rest = line.rpartition(":")
         fields = rest.split()
-        if not name.strip() or len(fields) != 16 or not all(map(_is_number, fields)):
-            continue
+        if name.strip() and len(fields) == 16 and all(map(_is_number, fields)):
+            found[name.strip()] = [int(each) for each in fields]
+    return found
+
+
+def network(text: str) -> Numbers:
+    """/proc/net/dev: bytes, packets and dropped packets of each interface in both directions."""
+    counters: dict[str, float] = {}
+    for name, numbers in interfaces(text).items():
         for way, first in (("receive", 0), ("transmit", 8)):
             for what, at in (("bytes", 0), ("packets", 1), ("dropped", 3)):
-                counters[f"{name.strip()}_{way}_{what}_per_s"] = float(fields[first + at])
+                counters[f"{name}_{way}_{what}_per_s"] = float(numbers[first + at])
     return Numbers(counters)
 
 
@@ -84,6 +106,7 @@ def disks(text: str) -> Numbers:
     return Numbers(counters)
 
 
+@functools.cache
 def device(name: str) -> str:
     """The interface or disk that a counter is of; empty for any other counter."""
     match = _OF_A_DEVICE.fullmatch(name)
@@ -126,12 +149,18 @@ def memory_now(text: str) -> Numbers:
     return Numbers(levels={"memory_bytes": float(text)} if _is_line(text) else {})
 
 
+def memory_events(text: str) -> Numbers:
+    """memory.events or memory.oom_control: how many processes of a group were OOM-killed."""
+    stat = _pairs(text)
+    return Numbers({"oom_kills": float(stat["oom_kill"])} if "oom_kill" in stat else {})
+
+
 def memory_stat(text: str) -> Numbers:
     """memory.stat of both versions, with what is below the group: anonymous and shared memory, and cached files.
 
     Which site is charged for a file in the cache is a matter of who read it first.
     """
-    stat = _pairs(text)
+    stat = {match[1]: int(match[2]) for match in _MEMORY_STAT.finditer(text)}
     two = "anon" in stat
     keys = ("anon", "shmem", "file") if two else ("total_rss", "total_shmem", "total_cache")
     if not stat.keys() >= set(keys):
@@ -152,7 +181,7 @@ def pids(text: str) -> Numbers:
 
 
 def _is_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text, 0) is not None and text.isascii() and len(text) < 21
+    return text.isdecimal() and text.isascii() and len(text) < 21
 
 
 def _is_line(text: str) -> bool:

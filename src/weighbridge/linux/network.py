@@ -74,3 +74,8 @@ def route_to(subnet: str, table: Path = Path("/proc/net/route")) -> str | None:
 def _address(hexadecimal: str) -> IPv4Address:
     """An address as /proc/net/route has it: in the machine's own order of bytes."""
     return IPv4Address(int(hexadecimal, 16).to_bytes(4, sys.byteorder))
+
+
+def in_network_of(pid: int) -> tuple[str, ...]:
+    """What a command begins with that is run in the network namespace of a process (nsenter(1))."""
+    return "nsenter", "--target", str(pid), "--net", "--"

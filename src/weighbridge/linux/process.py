@@ -3,9 +3,11 @@
 import contextlib
 import os
 import re
+import resource
 import select
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -15,10 +17,13 @@ from typing import IO
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.site import SITE_ENV
 
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
 """In the environment of everything that a run starts, so that ``weighbridge clean`` finds it."""
 GRACE_S = 2.0
+LISTENS_S = 30
+"""Seconds for which a program that is talked to may not read."""
 _PIECE = 2**16
 _MOUNTED_BY = re.compile(rb"^.* - tmpfs weighbridge-([0-9a-f]{12}) ", re.MULTILINE)
 OUTPUT_LIMIT = 64 * 2**20
@@ -143,6 +148,16 @@ def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:
     return completed
 
 
+def environment_of(run_id: str) -> dict[str, str]:
+    """The variables of everything in a run's sites and of its engines: none is the user's own."""
+    return {**SITE_ENV, RUN_VARIABLE: run_id}
+
+
+def most_open_files() -> int:
+    """How many files each process of a site may have open, everywhere: as many as this one."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+
 def mounted_by(run_id: str) -> str:
     """What a chroot's own /tmp and /run are named after: it tells the run of each process in there."""
     return f"weighbridge-{run_id}"
@@ -177,7 +192,7 @@ class SocketStream:
         self._connection = connection
 
     def send(self, data: bytes) -> None:
-        """Send all of it. Raises OSError once the other end is closed."""
+        """Send all of it. Raises OSError once the other end is closed, or has not listened for `LISTENS_S`."""
         self._connection.sendall(data)
 
     def receive(self, timeout_s: float | None = None) -> bytes:
@@ -198,6 +213,7 @@ class SocketStream:
 def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Process, SocketStream]:
     """Start a program that is talked to over its standard input and output. Raises Unavailable."""
     ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", LISTENS_S, 0))
     with theirs:
         return Process(command, env=env, talk=theirs.fileno()), SocketStream(ours)
 

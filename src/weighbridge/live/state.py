@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from weighbridge.model.level import level_label
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.precision import Standing
@@ -16,7 +17,7 @@ Where = tuple[str, str, str]
 
 def where(trial: Trial) -> Where:
     """Which workload at which level in which environment a trial measures."""
-    return trial.workload, ", ".join(f"{factor}={value}" for factor, value in trial.level), trial.environment
+    return trial.workload, level_label(trial.level), trial.environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from weighbridge.linux import counters
 from weighbridge.model.flag import Flag, FlagCode
 
 FOREIGN = 0.75
@@ -29,10 +30,10 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
         return path.read_text() if file is None else file(str(path)).decode()
 
     readings: dict[str, float] = {}
-    with contextlib.suppress(OSError, ValueError, IndexError):
+    with contextlib.suppress(OSError, ValueError):
         readings |= stat(text(proc / "stat"))
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        readings["load1"] = float(text(proc / "loadavg").split()[0])
+    with contextlib.suppress(OSError, ValueError):
+        readings |= counters.loadavg(text(proc / "loadavg")).levels
     for what in ("cpu", "memory", "io"):
         if (waited := waited_s(what, proc, file)) is not None:
             readings[f"psi_{what}_s"] = waited
@@ -42,9 +43,9 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
 def waited_s(what: str, proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> float | None:
     """Give the seconds since boot in which some program waited for ``what`` (``cpu``, ``memory``, ``io``)."""
     path = proc / "pressure" / what
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        some = (path.read_text() if file is None else file(str(path)).decode()).splitlines()[0]
-        return int(some.rsplit("total=", 1)[1]) / 1e6
+    with contextlib.suppress(OSError, ValueError):
+        text = path.read_text() if file is None else file(str(path)).decode()
+        return counters.pressure(text, what).counters.get(f"pressure_{what}_some_share")
     return None
 
 
@@ -54,15 +55,15 @@ def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
     ``busy_s``, ``irq_s``, ``softirq_s``, ``steal_s``, ``unused_s`` (idle, and waiting for disks),
     ``context_switches`` and the number of ``cpus`` that are online. Raises ValueError where it is something else.
     """
-    lines = text.splitlines()
-    fields = [int(field) for field in lines[0].split()[1:]] if lines else []
-    user, nice, system, idle, iowait, irq, softirq, steal = fields[:8]
+    lines, kinds = text.splitlines(), counters.cpu_ticks(text)
+    if "steal" not in kinds:
+        raise ValueError("this is no /proc/stat")
     readings = {
-        "busy_s": (user + nice + system + irq + softirq) / ticks,
-        "irq_s": irq / ticks,
-        "softirq_s": softirq / ticks,
-        "steal_s": steal / ticks,
-        "unused_s": (idle + iowait) / ticks,
+        "busy_s": sum(kinds[kind] for kind in ("user", "nice", "system", "irq", "softirq")) / ticks,
+        "irq_s": kinds["irq"] / ticks,
+        "softirq_s": kinds["softirq"] / ticks,
+        "steal_s": kinds["steal"] / ticks,
+        "unused_s": (kinds["idle"] + kinds["iowait"]) / ticks,
         "cpus": float(sum(line.startswith("cpu") for line in lines) - 1),
     }
     switches = [int(line.split()[1]) for line in lines if line.startswith("ctxt ")]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from weighbridge.linux.counters import cpu_ticks
 from weighbridge.meters.meter import Meter, Taken
 from weighbridge.model.trial import Series
 
@@ -20,12 +21,11 @@ def as_idle(stat: bytes, ticks: int) -> bytes:
     As niced the kernel counts the pollers, by what its tick happens to meet. Niced programs of others go with them.
     """
     first, newline, rest = stat.partition(b"\n")
-    name, *fields = first.split() or [b""]
-    if name != b"cpu" or len(fields) < 4 or not all(field.isdigit() for field in fields):
+    kinds = cpu_ticks((first + newline).decode("latin-1"))
+    if "idle" not in kinds:
         return stat
-    user, _, system, idle, *others = fields
-    numbers = (user, b"0", system, b"%d" % (int(idle) + ticks), *others)
-    return b" ".join((b"cpu ", *numbers)) + newline + rest
+    numbers = kinds | {"nice": 0, "idle": kinds["idle"] + ticks}
+    return b"cpu  " + " ".join(map(str, numbers.values())).encode() + newline + rest
 
 
 def series_as_idle(series: Iterable[Series]) -> Iterator[Series]:

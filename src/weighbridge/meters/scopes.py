@@ -23,19 +23,6 @@ SLOW = frozenset({
 })  # fmt: skip
 """What is read once a second at most: all but CPU time, network, and the memory that peaks are taken of."""
 
-NETWORK, PROCESSES = "net", "processes"
-"""Labels of a site, beside the names of its control group's files (`weighbridge.linux.cgroups.scope_files`)."""
-
-
-def network_of(pid: int) -> dict[str, str]:
-    """The interfaces of the network namespace of a process, for a site that has one of its own."""
-    return {NETWORK: f"/proc/{pid}/net/dev"}
-
-
-def processes_of(pid: int) -> dict[str, str]:
-    """Every process in the mount namespace of ``pid``: for a native site without a control group."""
-    return {PROCESSES: f"/proc/{pid}/ns/mnt"}
-
 
 def host_place(name: str) -> str:
     """The place of a host's own series."""

@@ -49,7 +49,10 @@ def _numbers(what: str, texts: Sequence[str | None], readings: Readings) -> list
     if what == "cgroup.procs":
         return disk_use(texts)
     parser = partial(counters.cpu, ticks=readings.ticks) if what == "stat" else _PARSERS.get(what)
-    return [] if parser is None else [None if text is None else parser(text) for text in texts]
+    if parser is None:
+        return []
+    parsed = {text: parser(text) for text in set(texts) if text is not None}  # most stay as they were
+    return [None if text is None else parsed[text] for text in texts]
 
 
 def _levels(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -> list[Series]:
@@ -63,16 +66,18 @@ def _levels(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) 
 def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -> list[Series]:
     points: dict[str, list[tuple[float, float]]] = {}
     last: dict[str, tuple[float, float]] = {}
-    used = {""}
+    grown: set[str] = set()
     for moment, each in zip(at, numbers, strict=False):
         for name, value in each.counters.items() if each else ():
-            used.update({counters.device(name)} if value else ())
+            if value:
+                grown.add(name)
             before, was = last.setdefault(name, (moment, value))
             if moment - before < APART_S:
                 continue
             last[name] = moment, value
             if value >= was:
                 points.setdefault(name, []).append((moment, (value - was) / (moment - before)))
+    used = {"", *map(counters.device, grown)}
     return [_series(place, name, values) for name, values in points.items() if counters.device(name) in used]
 
 

@@ -1,16 +1,16 @@
 """What an environment and a workload have to be. One object per module; the registry finds it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.flag import Flag
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.mount import Way
+from weighbridge.model.result import TrialResult
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
 from weighbridge.model.userland import UserlandSpec
@@ -44,14 +44,6 @@ class Endpoint:
     def data_port(self) -> int:
         """The second port; it is published only where the workload says ``has_data_port``."""
         return self.port + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """An amount of work: gigabits, or thousands of transactions or objects."""
-
-    amount: float
-    unit: Literal["gbit", "1000_transactions", "1000_objects"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,26 +111,35 @@ class Workload(Plugin):
 
     packages: ClassVar[tuple[str, ...]]
     """The Debian packages that hold its programs."""
-    roles: ClassVar[tuple[Role, ...]]
-    """("server", "client") in the order in which they start, or ("solo",). The last one is measured."""
-    transports: ClassVar[tuple[Transport, ...]] = ()
-    """What its port carries; empty where it needs no network."""
     has_data_port: ClassVar[bool] = False
     """Whether it needs the endpoint's second port too."""
     mutual: ClassVar[bool] = False
     """Whether the server also connects to its client, which address translation does not carry."""
-    load: ClassVar[str] = ""
-    """The option that is its load (``connections``, ``threads``, ``clients``), where a server may break under it.
-
-    Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its memory,
-    and a client that reaches its deadline, have broken too.
-    """
     maven: ClassVar[str] = ""
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
     unmixed: ClassVar[tuple[str, ...]] = ()
     """The options that have one value in a whole study: what they choose between are different programs."""
     golang: ClassVar[str] = ""
     """The project below ``weighbridge/golang`` whose program it needs; it is ``weighbridge-NAME`` in the userland."""
+
+    def transports(self, options: Any) -> tuple[Transport, ...]:
+        """What the server's port carries under these options; empty where it needs no network."""
+        return ()
+
+    def roles(self, options: Any) -> tuple[Role, ...]:
+        """Its processes under these options, in the order in which they start: the last one is measured.
+
+        Server and client where a port carries something, else ``solo``. They are the same in every environment.
+        """
+        return ("server", "client") if self.transports(options) else ("solo",)
+
+    def load(self, options: Any) -> str:
+        """The option that is its load (``connections``, ``threads``), where a server may break under it; else "".
+
+        Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its
+        memory, and a client that reaches its deadline, have broken too.
+        """
+        return ""
 
     @abstractmethod
     def metrics(self, options: Any) -> tuple[Metric, ...]:
@@ -157,8 +158,8 @@ class Workload(Plugin):
         packages = self.packages if options is None else self.packages_for(options)
         return UserlandSpec.of(packages, [self.maven], [self.golang])
 
-    def files(self, options: Any, at: Endpoint) -> Mapping[str, bytes]:
-        """Files of the server's site, all below /tmp or /run, by path: written before each start of the server."""
+    def files(self, role: Role, options: Any, at: Endpoint) -> Mapping[str, bytes]:
+        """Files of a role's site, all below /tmp or /run, by path: written before each trial starts a program."""
         return {}
 
     def needs_data(self, options: Any) -> bool:
@@ -200,38 +201,12 @@ class Workload(Plugin):
         """About how long the measured process runs, in seconds; for the plan and the progress."""
 
     @abstractmethod
-    def parse(self, options: Any, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        """The measurements, from each role's output. Raises ProgramFailed or Unparseable; zero is a value."""
-
-    def work_s(self, options: Any) -> float | None:
-        """Seconds in which the measured process did its work at its rate, by its own clock; None: as long as it ran.
-
-        How long a process runs includes its start and its end: its work does not.
-        """
-        duration = getattr(options, "duration", None)
-        return float(duration) if duration is not None else None
-
-    def done(self, options: Any, measured: Sequence[Measurement], completed: Mapping[str, Completed]) -> Work | None:
-        """All the work that the measured process did from its start to its end, for the cost of a unit of it.
-
-        None where its rate, kept for as long as it ran, tells it: that of most programs does.
-        """
-        return None
-
-    def histograms(self, options: Any, completed: Mapping[str, Completed]) -> Mapping[str, str]:
-        """HDR histograms by metric name, encoded as `weighbridge.statistics` reads them; most programs give none."""
-        return {}
+    def parse(self, options: Any, completed: Mapping[str, Completed]) -> TrialResult:
+        """All that each role's output tells, read once. Raises ProgramFailed or Unparseable; zero is a value."""
 
     def generator_threads(self, options: Any) -> int:
         """How many threads of the measured process can be busy at once; with all of them busy it is the limit."""
         return 1
-
-    def busy_s(self, options: Any, completed: Mapping[str, Completed]) -> float | None:
-        """Seconds in which the measured process was at its work, where it rests at times; None: as long as it ran.
-
-        It is the limit where it used a whole CPU in that time.
-        """
-        return None
 
     def asked_rate(self, options: Any) -> Measurement | None:
         """The rate that the program is told to keep, as a value of one of its metrics; None: as fast as it can.
@@ -239,14 +214,3 @@ class Workload(Plugin):
         Where it was met, rates are equal whatever the environment costs: nobody may take that for equivalence.
         """
         return None
-
-    def sending_s(self, options: Any, measured: Sequence[Measurement]) -> float | None:
-        """Seconds in which data were on the network, a warm-up in the same process too; None: ``work_s``.
-
-        A cable is full where it carried its rate in that time.
-        """
-        return self.work_s(options)
-
-    def flags(self, options: Any, completed: Mapping[str, Completed]) -> tuple[Flag, ...]:
-        """What a reader has to know about a trial that was parsed, such as that the program itself was the limit."""
-        return ()

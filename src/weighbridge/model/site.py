@@ -264,8 +264,11 @@ class Site(Protocol):
     def read(self, path: str) -> bytes:
         """A file inside the site. Raises OSError."""
 
-    def listening(self, ports: tuple[tuple[Transport, int], ...]) -> bool:
-        """True when every port has a listener, read from the kernel's tables so that no server is disturbed."""
+    def listening(self, ports: tuple[tuple[Transport, int], ...], within_s: float = 0.0) -> bool:
+        """True when every port has a listener, by the kernel's tables so that no server is disturbed.
+
+        It may wait for that long until all have one, and less where a program of the site ends meanwhile.
+        """
 
     def freeze(self) -> None:
         """Stop every process in the site from running."""

@@ -8,6 +8,7 @@ from weighbridge.model.cpus import CpuList
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.idle import CpuIdle
 from weighbridge.model.ladder import Rung, rungs_as_written
+from weighbridge.model.level import Level, cell_label
 from weighbridge.model.monitoring import Prometheus
 from weighbridge.model.options import Brings, Name, Options, by_kind
 from weighbridge.model.quantity import Duration, Share, Size
@@ -34,9 +35,6 @@ __all__ = [
 
 Role = Literal["server", "client", "solo"]
 """``server`` and ``client`` of a network workload; ``solo`` is the one process of any other workload."""
-
-Level = tuple[tuple[str, str], ...]
-"""The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
 
 
 class Meters(Options):
@@ -189,8 +187,7 @@ class Cell(BaseModel):
     @property
     def label(self) -> str:
         """The workload's name with its level, as people read it: ``redis (clients=50)``."""
-        swept = ", ".join(f"{factor}={value}" for factor, value in self.level)
-        return f"{self.workload} ({swept})" if swept else self.workload
+        return cell_label(self.workload, self.level)
 
 
 class Study(BaseModel):

@@ -53,10 +53,10 @@ class Series:
 class TrialRecord:
     """One trial that ended. Times are wall-clock seconds; ``started_at`` is seconds since the epoch.
 
-    ``measured_s`` is the time that the measuring process itself ran; the rest of ``duration_s`` is the
-    tool's own cost. ``message`` says why a trial has no measurements. ``samples`` are meter readings:
-    (site, name, value). ``flags`` are things that a reader has to know beside the number. ``series`` are
-    the readings over time, ``histograms`` encoded HDR histograms by metric.
+    ``measured_s`` is the time that the measuring process itself ran, from ``measured_from_s`` of the trial on (None:
+    it never did); the rest of ``duration_s`` is the tool's own cost. ``message`` says why a trial has no
+    measurements. ``samples`` are meter readings: (site, name, value). ``flags`` are things that a reader has to know
+    beside the number. ``series`` are the readings over time, ``histograms`` encoded HDR histograms by metric.
     """
 
     trial: Trial
@@ -71,3 +71,4 @@ class TrialRecord:
     flags: tuple[Flag, ...] = field(default=())
     series: tuple[Series, ...] = ()
     histograms: Mapping[str, str] = field(default_factory=dict)
+    measured_from_s: float | None = None

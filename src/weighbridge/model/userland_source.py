@@ -27,7 +27,7 @@ class UserlandSource(Plugin):
         """
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
-        """Why this user cannot build it, and what helps; None: it can."""
+        """Why this user cannot build it, and what helps; None: it can. Without ``options``: why none at all."""
         return None
 
     @abstractmethod

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from weighbridge.analysis.formatting import NO_INTERVAL, difference_interval
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.level import level_label
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
+from weighbridge.report.text.formatting import NO_INTERVAL, difference_interval
+from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.verdicts import broke_count, comparison_verdict
 from weighbridge.statistics import Interval
 
 Direction = Literal[
@@ -57,7 +59,7 @@ class Row:
     @property
     def level(self) -> str:
         """The level: ``threads=10``; empty where nothing is swept."""
-        return ", ".join(f"{factor}={value}" for factor, value in self.published.level.items())
+        return level_label(self.published.level)
 
     @property
     def name(self) -> str:
@@ -84,7 +86,7 @@ class Row:
         """The direction as people read it, with what weakens it."""
         weak = []
         if self.measured is not None and self.measured.hidden is not None:
-            return self.measured.verdict_words
+            return comparison_verdict(self.measured)
         if self.measured is not None and self.measured.exploratory:
             weak.append("exploratory")
         if self.direction in ("agrees", "disagrees") and self.published.proof == "sign only":
@@ -176,7 +178,7 @@ def _broke(analysis: Analysis, compared: Compared, row: PublishedRow) -> str:
     here = {name: broke for (mine, key, name), broke in analysis.broken.items()
             if mine == workload and json.loads(key) == level}  # fmt: skip
     return "; ".join(
-        f"{name} {here[name].words}: {here[name].reason}"
+        f"{name} {broke_count(here[name])}: {here[name].reason}"
         for name in (row.environment, analysis.baseline)
         if name in here
     )

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.analysis.formatting import plain, quantity
 from weighbridge.model.text import printable
 from weighbridge.replication.comparison import (
     DIRECTIONS,
@@ -18,7 +17,9 @@ from weighbridge.replication.comparison import (
 from weighbridge.replication.published_study import better_words, left_out, setup_rows, variant
 from weighbridge.report.charts.base import Canvas, Chart, colour_of, layer, nominal, quantitative, rule_at
 from weighbridge.report.page import HALF_PX, place, render, write_page
-from weighbridge.report.text.summary import exploratory_sentence, trust_sentence
+from weighbridge.report.text.formatting import plain, quantity
+from weighbridge.report.text.summary import exploratory_sentence
+from weighbridge.report.text.trust import trust_sentence
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis
 from weighbridge.replication.proof import used
 from weighbridge.replication.published import Compared, Published, Setup
+from weighbridge.report.text.metric_names import metric_words
 from weighbridge.store.run import RunStore
 
 

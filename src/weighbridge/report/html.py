@@ -4,9 +4,7 @@ import time
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.remarks import CODES
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.trial_flags import said_once
 from weighbridge.analysis.usage import usage
 from weighbridge.report import charts
 from weighbridge.report.page import FULL_PX, place, render, write_page
@@ -18,17 +16,19 @@ from weighbridge.report.sections.overtime import overtime_sections
 from weighbridge.report.sections.paths import path_sections
 from weighbridge.report.sections.trials import trial_groups
 from weighbridge.report.text.answer import answer
+from weighbridge.report.text.conditions import condition_lines
 from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.paths import INTRODUCTION
+from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     NOTHING,
     disagreements,
     exploratory_sentence,
-    imprecise,
-    trust_sentence,
     verdict_sentences,
 )
+from weighbridge.report.text.trial_flags import said_once
+from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.store.run import RunStore
 
 FOLDED_FROM = 9
@@ -78,6 +78,7 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         trust=trust_sentence(analysis),
         banner=_banner(analysis),
         once=once,
+        conditions=condition_lines(analysis),
         remark_codes=CODES,
         sections=parts,
         folded=folded,

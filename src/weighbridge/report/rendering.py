@@ -6,10 +6,13 @@ from pathlib import Path
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 
-from weighbridge.analysis.formatting import margin, plain, quantity, share
-from weighbridge.analysis.trial_flags import flag_text
 from weighbridge.model.text import printable
 from weighbridge.report.kept import keep, read_kept
+from weighbridge.report.text.formatting import margin, plain, quantity, share
+from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.steps import change_text
+from weighbridge.report.text.trial_flags import flag_text
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -22,7 +25,15 @@ def templates() -> Environment:
         lstrip_blocks=True, bytecode_cache=_Compiled(),
     )  # fmt: skip
     environment.filters.update(
-        quantity=quantity, plain=plain, share=share, margin=margin, clean=printable, flag_text=flag_text
+        quantity=quantity,
+        plain=plain,
+        share=share,
+        margin=margin,
+        clean=printable,
+        flag_text=flag_text,
+        metric_title=metric_title,
+        remark_text=remark_text,
+        change_text=change_text,
     )
     return environment
 

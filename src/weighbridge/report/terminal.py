@@ -3,20 +3,22 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from weighbridge.analysis.few import TOO_FEW
-from weighbridge.analysis.formatting import quantities
-from weighbridge.analysis.metric_names import titled
 from weighbridge.analysis.overload import reason
+from weighbridge.analysis.remarks import RemarkCode
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.analysis.trial_flags import said_once
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
 from weighbridge.report.terminal_matrix import STYLES, matrix_tables
 from weighbridge.report.terminal_paths import path_parts
 from weighbridge.report.terminal_tables import blocks_of, costs_table, percentiles_table, resources_table
 from weighbridge.report.text.answer import answer
+from weighbridge.report.text.conditions import condition_lines
 from weighbridge.report.text.curves import curve_sentences, curve_title
+from weighbridge.report.text.durability import durability_of, sweep_durability
 from weighbridge.report.text.effect import effect
+from weighbridge.report.text.formatting import TOO_FEW, quantities
+from weighbridge.report.text.metric_names import metric_name, metric_title, titled
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     baseline_sentence,
@@ -24,11 +26,12 @@ from weighbridge.report.text.summary import (
     disagreements,
     exploratory_sentence,
     failed_sentences,
-    imprecise,
     remark_lines,
-    trust_sentence,
     verdict_sentences,
 )
+from weighbridge.report.text.trial_flags import said_once
+from weighbridge.report.text.trust import imprecise, trust_sentence
+from weighbridge.report.text.verdicts import broke_instead
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -61,7 +64,7 @@ def _print_cell(
     analysis: Analysis, label: str, out: "Console", without: set[str], kinds: Collection[FlagKind], *, whole: bool
 ) -> None:
     """One workload at one level: its tables, and a line for each environment about the other metrics."""
-    reports, seen = analysis.of(label), {each.text for each in analysis.confounders}
+    reports, seen = analysis.of(label), {remark_text(each) for each in analysis.confounders}
     if not reports and analysis.trials:
         broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
         why = f"every trial broke: {broke}" if broke else "no trial has finished"
@@ -70,11 +73,11 @@ def _print_cell(
     for report in own if whole else own[:1]:
         blocks = blocks_of(report)
         about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
-        out.print(_text(f"\n{report.title} ({about})", "bold"))
+        out.print(_text(f"\n{metric_title(report)} ({about})", "bold"))
         if not all(row.few for row in report.comparisons):
             out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
-        if label in analysis.durability:
-            out.print(_text(f"  {analysis.durability[label]}"))
+        if durability := durability_of(analysis, label):
+            out.print(_text(f"  {durability}"))
         out.print(costs_table(analysis, report, narrow=out.width < NARROW))
         for line in remark_lines(report, seen, without, kinds):
             out.print(_indented(line))
@@ -87,8 +90,8 @@ def _print_cell(
         out.print(resources_table(analysis, used))
     if not whole:
         _print_others(analysis, label, own[1:], used, out)
-    for line in dict.fromkeys(r.text for m in used for row in m.comparisons for r in row.remarks
-                              if r.code == "readings"):  # fmt: skip
+    for line in dict.fromkeys(remark_text(r) for m in used for row in m.comparisons for r in row.remarks
+                              if r.code == RemarkCode.READINGS):  # fmt: skip
         out.print(_indented(line, "yellow"))
 
 
@@ -108,7 +111,7 @@ def _values_line(analysis: Analysis, report: MetricReport) -> str:
     """The values of a metric with few blocks: ``retransmits: native 0, 2; docker-bridge 5, 1``."""
     arms = (analysis.baseline, *(row.environment for row in report.comparisons))
     values = [f"{name} {quantities(analysis.block_values(report, name), report.unit)}" for name in arms]
-    return f"{report.name}: {'; '.join(values)}"
+    return f"{metric_name(report)}: {'; '.join(values)}"
 
 
 def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") -> None:
@@ -123,13 +126,15 @@ def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") ->
             for row in (each for each in report.comparisons if each.environment == name):
                 found_ = effect(report, row) if row.shown_as == "different" else None
                 cost = f" ({found_.amount} {found_.word})" if found_ else ""
-                if not row.instead:
-                    by_verdict.setdefault(row.shown_as, []).append(f"{report.name}{cost}")
+                if not row.broke_instead:
+                    by_verdict.setdefault(row.shown_as, []).append(f"{metric_name(report)}{cost}")
         found = [
             f"{TOO_FEW if kind == 'few' else kind} in {', '.join(each)}" for kind, each in by_verdict.items() if each
         ]
         found += list(
-            dict.fromkeys(r.instead for m in reports for r in m.comparisons if r.environment == name and r.instead)
+            dict.fromkeys(
+                broke_instead(r) for m in reports for r in m.comparisons if r.environment == name and r.broke_instead
+            )
         )
         lines.setdefault("; ".join(found), []).append(name)
     for line, same in lines.items():
@@ -147,7 +152,7 @@ def _curves(analysis: Analysis) -> list["RenderableType"]:
     found: list[RenderableType] = []
     for sweep in analysis.sweeps:
         found.append(_text(f"\n{curve_title(sweep)}", "bold"))
-        found += [_indented(line) for line in filter(None, [analysis.durability_of(sweep)])]
+        found += [_indented(line) for line in filter(None, [sweep_durability(analysis, sweep)])]
         found += [_indented(line) for line in curve_sentences(sweep, analysis.baseline)]
     return found
 
@@ -161,9 +166,9 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["Renderab
     style = "bold red" if trusted is False else "yellow" if not trusted or imprecise(analysis) else "green"
     parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
     parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
-    parts += [_indented(line) for line in analysis.conditions]
+    parts += [_indented(line) for line in condition_lines(analysis)]
     parts += path_parts(analysis)
-    parts += [_indented(each.text, "yellow") for each in analysis.confounders]
+    parts += [_indented(remark_text(each), "yellow") for each in analysis.confounders]
     parts += [_indented(line, "yellow") for line in once]
     parts += [_indented(line, "bold magenta") for line in disagreements(analysis)]
     if not analysis.native_only:

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from weighbridge.analysis.formatting import cost_text, quantities, quantity
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import LatencyReport
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.text import printable
 from weighbridge.report.terminal_matrix import STYLES
+from weighbridge.report.text.formatting import quantities, quantity
+from weighbridge.report.text.metric_names import metric_name
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,7 +43,7 @@ def costs_table(analysis: Analysis, report: MetricReport, *, narrow: bool) -> "R
             cells.append(Text(median))
         if not same:
             cells.append(Text(str(row.blocks)))
-        table.add_row(*cells, Text(row.verdict_words, style=STYLES.get(row.shown_as, "dim")))
+        table.add_row(*cells, Text(comparison_verdict(row), style=STYLES.get(row.shown_as, "dim")))
     return table
 
 
@@ -74,12 +76,12 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> "Ren
     for name in ("metric", "environment", "typical cost [95 %]", "verdict"):
         table.add_column(name, overflow="fold")
     for report in reports:
-        table.add_row(_text(report.name), _text(analysis.baseline),
+        table.add_row(_text(metric_name(report)), _text(analysis.baseline),
                       _text(quantity(report.baseline_value, report.unit), "dim"), _text(""))  # fmt: skip
         for row in report.comparisons:
             style = STYLES.get(row.shown_as, "dim")
             cells = (row.environment, cost_text(row, report.unit))
-            table.add_row(_text(""), *[_text(each) for each in cells], _text(row.verdict_words, style))
+            table.add_row(_text(""), *[_text(each) for each in cells], _text(comparison_verdict(row), style))
     return table
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from weighbridge.build_once import half_built
 from weighbridge.engines import client as docker
 from weighbridge.engines import swarm
 from weighbridge.engines.private import discard_private
@@ -19,7 +20,6 @@ from weighbridge.linux.process import link_prefix, run_of
 from weighbridge.runner import living, state
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
-from weighbridge.userland.once import half_built
 
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
 """Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""

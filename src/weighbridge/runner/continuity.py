@@ -6,7 +6,9 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import IDLE_CPUS
 from weighbridge.store.run import RunStore
 
-SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user", IDLE_CPUS)
+LAUNCHER = "launcher"
+"""The fact that tells which launcher started and timed what was measured."""
+SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user", LAUNCHER, IDLE_CPUS)
 """Facts of the host without which numbers of two sessions are not comparable."""
 
 

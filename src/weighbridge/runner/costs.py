@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from weighbridge.model.measurement import Measurement, Metric, is_plausible
-from weighbridge.model.plugin import Work
+from weighbridge.model.result import Work
 from weighbridge.model.study import Role
 from weighbridge.model.trial import Series
 

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroup_files
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.runner.readiness import ready
+from weighbridge.model.userland_source import UserlandSource
+from weighbridge.runner.readiness import missing_programs, ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 
@@ -71,6 +72,14 @@ def _pinned(study: Study) -> Iterator[tuple[str, str]]:
             yield f"resources: pin: {role}", cpus
 
 
+def source_readiness(source: UserlandSource) -> Readiness:
+    """A source of userlands is ready where this user can build one, whatever a study asks of it."""
+    if (missing := missing_programs(source)) is not None:
+        return missing
+    lacking = source.cannot_build(None, UserlandSpec(), cache_folder())
+    return Readiness(False, *lacking) if lacking else Readiness(True, source.summary)
+
+
 def workload_readiness(workload: Workload) -> Readiness:
     """A workload is ready where its userland is built or can be."""
     spec = workload.userland()
@@ -82,7 +91,7 @@ def workload_readiness(workload: Workload) -> Readiness:
 def checks() -> dict[str, Readiness]:
     """By name: root, control groups, CPUs, space."""
     root = os.geteuid() == 0
-    version = cgroups.version()
+    version = cgroup_files.version()
     free = shutil.disk_usage(_existing(cache_folder())).free
     cpus = len(cpus_online())
     return {

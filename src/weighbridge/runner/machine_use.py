@@ -16,7 +16,7 @@ from statistics import median
 from weighbridge.meters import machines
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Read, Snapshot, Tcp, Use, read_here
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Work
+from weighbridge.model.result import Work
 from weighbridge.model.site import HERE, Host, Site
 from weighbridge.model.study import Role
 

@@ -81,10 +81,6 @@ class Metering:
         if self.machines is not None:
             self.samples += samples(self.machines, self._idle)
         self.measured = (begun - self.since, begun - self.since + lasted_s)
-        self.samples += [
-            ("trial", "measured_from_s", begun - self.since),
-            ("trial", "measured_to_s", begun - self.since + lasted_s),
-        ]
 
     def _failed(self, name: str, failure: Exception) -> None:
         self.flags.append(Flag(FlagCode.NO_READINGS, f"host {name}", text=str(failure)))

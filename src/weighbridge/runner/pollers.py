@@ -15,7 +15,7 @@ from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.host import virtual
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroup_files, cgroups
 from weighbridge.linux.cgroups import IDLE, Cgroup
 from weighbridge.linux.process import RUN_VARIABLE, Process
 from weighbridge.meters import poller
@@ -46,7 +46,7 @@ def wanted(file: StudyFile, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     return virtual(cpuinfo) and all(host.traits.here for host in file.hosts.values())
 
 
-def lacking(release: str = "", mount: Path = cgroups.MOUNT) -> str:
+def lacking(release: str = "", mount: Path = cgroup_files.MOUNT) -> str:
     """Why idle CPUs of this machine cannot poll; empty where they can."""
     if os.geteuid() != 0:
         return "it takes root"

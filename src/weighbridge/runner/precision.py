@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weighbridge import registry
+from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Repetitions, Study
 from weighbridge.statistics import Cost, compare, next_look, planned_looks, scale_of
 from weighbridge.store.extensions import Extension, extended, extensions
 from weighbridge.store.pairs import pairs
-from weighbridge.store.run import RunStore, Value, level_text
+from weighbridge.store.run import RunStore, Value
 
 
 @dataclass(frozen=True, slots=True)

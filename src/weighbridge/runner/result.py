@@ -1,38 +1,23 @@
-"""What a plug-in says of a trial that ended well, and what becomes of its faults."""
+"""What a trial that was measured tells: its output, what its work cost, what limited it, what flags it has."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
+from weighbridge.meters import host
+from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag
-from weighbridge.model.measurement import Measurement, TrialFailure
-from weighbridge.model.plugin import Work, Workload
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What the plug-in reads from the outputs of a trial that ended well."""
-
-    parsed: tuple[Measurement, ...]
-    busy_s: float | None
-    histograms: Mapping[str, str]
-    flags: tuple[Flag, ...]
-    work: Work | None
-    work_s: float | None
-    sending_s: float | None
-    asked_rate: Measurement | None
-
-    @classmethod
-    def read(cls, workload: Workload, options: Any, completed: Mapping[str, Completed]) -> "Result":
-        """Ask for everything once."""
-        parsed = workload.parse(options, completed)
-        return cls(
-            parsed, workload.busy_s(options, completed), workload.histograms(options, completed),
-            workload.flags(options, completed), workload.done(options, parsed, completed), workload.work_s(options),
-            workload.sending_s(options, parsed), workload.asked_rate(options),
-        )  # fmt: skip
+from weighbridge.model.measurement import Measurement, TrialFailure, Unparseable
+from weighbridge.model.plugin import Workload
+from weighbridge.model.result import TrialResult
+from weighbridge.model.site import HERE
+from weighbridge.runner.bottleneck import Seen, Setting, bottleneck
+from weighbridge.runner.costs import derived, usage, work_of
+from weighbridge.runner.machine_use import all_who_worked
+from weighbridge.runner.stage import Stage
+from weighbridge.runner.trial_state import TrialState
 
 
 @contextmanager
@@ -42,3 +27,52 @@ def plugin_faults(workload: Workload, outcome: type[TrialFailure]) -> Iterator[N
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as fault:
         raise outcome(f"{workload.kind} failed with {type(fault).__name__}: {fault}") from fault
+
+
+def read_result(workload: Workload, options: Any, completed: Mapping[str, Completed]) -> TrialResult:
+    """Ask the plug-in what the outputs say, once. Raises TrialFailure."""
+    with plugin_faults(workload, Unparseable):
+        result = workload.parse(options, completed)
+        if not isinstance(result, TrialResult):
+            raise TypeError(f"parse gave a {type(result).__name__}, not a TrialResult")
+    return result
+
+
+def resource_costs(result: TrialResult, state: TrialState, stage: Stage) -> tuple[Measurement, ...]:
+    """What the trial cost in resources."""
+    metering = state.metering
+    work = result.work or work_of(result.measurements, state.times.work_s)
+    sites_s = sum(each.get("cpu_s", 0.0) for each in state.measured_use.values())
+    everybody = all_who_worked(metering.machines, stage.idle, metering.own_cpu_s, work, sites_s)
+    host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
+    whole = usage(metering.series, host_place(host_name), metering.measured)
+    return (*everybody, *derived(state.measured_use, metering.series, work), *whole)
+
+
+def limit(workload: Workload, options: Any, result: TrialResult, state: TrialState, stage: Stage) -> Flag:
+    """What limited the trial."""
+    with plugin_faults(workload, Unparseable):
+        threads, asked = workload.generator_threads(options), workload.asked_rate(options)
+    machines, watch = state.metering.machines, state.watch
+    stolen = machines.stolen if machines and not stage.polled else 0.0
+    had_s = state.times.active_s * (1 - min(0.9, stolen))
+    seen = Seen(state.measured_use, had_s, watch.cables(state.times.sending_s), watch.waited_s)
+    shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
+    setting = Setting(stage.inside, stage.cpus, shared, threads, apart=len(stage.machines) > 1)
+    return bottleneck(seen, setting, asked, result.measurements)
+
+
+def use_flags(
+    used: Mapping[str, Mapping[str, float]], wall_s: float, state: TrialState, stage: Stage, threads: int
+) -> tuple[Flag, ...]:
+    """What a reader has to know of how machines and sites were used; ``used``: in the whole trial, by place."""
+    found: list[Flag] = []
+    for name, machine in stage.machines.items():
+        flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
+        if stage.shares(machine):
+            flags += host.shared_flags(state.measured_use, state.times.active_s, machine.cpus)
+        found += flags if name == HERE else [replace(flag, where=name) for flag in flags]
+    for role, use in state.measured_use.items():
+        active_s = state.times.active_s if role == "client" else state.measured_s
+        found += host.site_flags(role, use, active_s, min(threads, stage.cpus.get(role, threads)))
+    return tuple(found)

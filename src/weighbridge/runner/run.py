@@ -13,22 +13,25 @@ from pathlib import Path
 from weighbridge import registry
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, momentary
+from weighbridge.launcher.build import key as launcher_key
 from weighbridge.linux.cpus import cpus_online
+from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
+from weighbridge.model.level import level_text
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study, StudyFile
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean, state
-from weighbridge.runner.continuity import require_same
+from weighbridge.runner.continuity import LAUNCHER, require_same
 from weighbridge.runner.pollers import Pollers, lacking, wanted
 from weighbridge.runner.readiness import ready
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness
 from weighbridge.store.extensions import extend
-from weighbridge.store.run import RunStore, level_text
+from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure
@@ -41,14 +44,14 @@ def userland_of(study: Study) -> UserlandSpec:
 
 def loads_of(study: Study) -> dict[str, str]:
     """The option that is the load of each of the study's workloads that has one, for the report of its curves."""
-    loads = {cell.workload: registry.workloads()[cell.kind].load for cell in study.cells}
-    return {workload: load for workload, load in loads.items() if load}
+    loads = ((cell.workload, registry.workloads()[cell.kind].load(cell.options)) for cell in study.cells)
+    return {workload: load for workload, load in loads if load}
 
 
 def _about_workloads(study: Study) -> dict[str, str]:
     """What a report has to know of the study's workloads, as JSON, since it asks no plug-in."""
     kinds = registry.workloads()
-    networked = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].transports)
+    networked = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].transports(cell.options))
     absent = [
         (cell.workload, level_text(cell.level), arm.name)
         for cell in study.cells
@@ -157,7 +160,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
 
 def _raise_open_files() -> None:
     """As many open files as the system allows, for us and all that we start: a load of thousands needs them."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = most_open_files()
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -184,7 +187,7 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
         run = RunContext(run_id, folder, cache, stack, progress.say)
         before = momentary()
         pollers = _pollers(study.file, run)
-        facts = {**fingerprint(), IDLE_CPUS: HALT if pollers is None else POLL}
+        facts = {**fingerprint(), LAUNCHER: launcher_key(), IDLE_CPUS: HALT if pollers is None else POLL}
         require_same(store, facts, userland.versions)
         store.add_facts("host", {key: value for key, value in facts.items() if value})
         store.add_facts("before", before)

@@ -139,7 +139,7 @@ class Session:
                 return
 
     def _has_servers(self) -> bool:
-        return any("server" in registry.workloads()[cell.kind].roles for cell in self.study.cells)
+        return any("server" in registry.workloads()[cell.kind].roles(cell.options) for cell in self.study.cells)
 
     def _look_at_idle_machines(self) -> None:
         if self._sites is not None and self._idle.readers and self._idle.due:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from weighbridge import registry
@@ -62,30 +63,23 @@ class Sites:
         self.hosts = open_hosts(self.study, self.run)
         for cell in self.study.cells:
             for arm in self.study.arms_of(cell):
-                if registry.workloads()[cell.kind].transports:
+                if _transports(self.study, arm, cell):
                     # each environment has ports of its own: a published port takes its number on the whole host
                     ports = self._ports.setdefault((arm.name, cell.client), {})
                     if cell.workload not in ports:
                         ports[cell.workload] = self._host("server").free_ports(self._taken())
         for arm in self.study.arms:
             for cell in self.study.cells:
-                for role in registry.workloads()[cell.kind].roles if arm in self.study.arms_of(cell) else ():
+                for role in _roles(cell) if arm in self.study.arms_of(cell) else ():
                     self._open_one(stack, self._key(arm, role, cell.client), arm)
-        for cell in _first_of_each_client(self.study, "udp"):
-            for arm in self.study.arms_of(cell):
-                self._payloads[arm.name, cell.client] = self._wait_until_reachable(arm, cell, "datagram", probe)
-        over: dict[str, Transport] = {cell.client: "udp" for cell in _first_of_each_client(self.study, "udp")}
-        over |= {cell.client: "tcp" for cell in _first_of_each_client(self.study, "tcp")}
-        for transport in dict.fromkeys(over.values()):
-            for cell in _first_of_each_client(self.study, transport):
-                if over[cell.client] == transport:
-                    self._probe(cell, transport)
-
-    def _probe(self, cell: Cell, transport: Transport) -> None:
-        """The paths of every environment with a cell's client; one that is not known is not measured."""
-        for arm in self.study.arms_of(cell):
-            self._paths[arm.name, cell.client] = self._wait_until_reachable(
-                arm, cell, "connection", lambda server, client, at: connection(server, client, at, transport)
+        over: dict[tuple[str, str], tuple[Transport, Arm, Cell]] = {}
+        for place, arm, cell in _first_over(self.study, "udp"):
+            self._payloads[place] = self._wait_until_reachable(arm, cell, "datagram", probe)
+            over[place] = "udp", arm, cell
+        over |= {place: ("tcp", arm, cell) for place, arm, cell in _first_over(self.study, "tcp")}
+        for place, (transport, arm, cell) in over.items():  # a path that is not known is not measured
+            self._paths[place] = self._wait_until_reachable(
+                arm, cell, "connection", partial(_connection, transport=transport)
             )
 
     def paths(self) -> dict[str, str]:
@@ -110,7 +104,7 @@ class Sites:
         for cell in self.study.cells:
             workload = registry.workloads()[cell.kind]
             port = self._ports.get((arm.name, client), {}).get(cell.workload, 0)
-            for transport in workload.transports if port else ():
+            for transport in _transports(self.study, arm, cell) if port else ():
                 found[transport, port] = None
                 if workload.has_data_port:
                     found[transport, port + 1] = None
@@ -154,7 +148,7 @@ class Sites:
 
     def stage(self, arm: Arm, cell: Cell) -> Stage:
         """The thawed sites for one workload in one environment; all others are frozen."""
-        keys = {role: self._key(arm, role, cell.client) for role in registry.workloads()[cell.kind].roles}
+        keys = {role: self._key(arm, role, cell.client) for role in _roles(cell)}
         wanted = set(keys.values())
         for key in self._awake - wanted:
             self._open[key].freeze()
@@ -210,8 +204,7 @@ class Sites:
         return found
 
     def _sites(self, arm: Arm, cell: Cell) -> dict[Role, Site]:
-        roles = registry.workloads()[cell.kind].roles
-        return {role: self._open[self._key(arm, role, cell.client)] for role in roles}
+        return {role: self._open[self._key(arm, role, cell.client)] for role in _roles(cell)}
 
     def sizes(self) -> dict[str, str]:
         """The size of what each workload sends in each environment, by "ENVIRONMENT/WORKLOAD", where it has one."""
@@ -219,7 +212,7 @@ class Sites:
         for cell in self.study.cells:
             for arm in self.study.arms_of(cell):
                 workload, options = registry.workloads()[cell.kind], self.study.options(arm, cell)
-                if not workload.transports:
+                if not workload.transports(options):
                     continue
                 size = workload.packet_size(options, self._endpoint(arm, cell, self._sites(arm, cell)))
                 probed = " (probed)" if workload.wants_payload(options) else ""
@@ -270,10 +263,23 @@ def _links(sites: Mapping[Role, Site]) -> tuple[Link, ...]:
     return (*of_hosts, *(link for site in sites.values() for link in site.links))
 
 
-def _first_of_each_client(study: Study, transport: Transport) -> list[Cell]:
-    """The first workload over a transport for the clients of each host: its port is free to try the path with."""
-    found: dict[str, Cell] = {}
+def _roles(cell: Cell) -> tuple[Role, ...]:
+    return registry.workloads()[cell.kind].roles(cell.options)
+
+
+def _transports(study: Study, arm: Arm, cell: Cell) -> tuple[Transport, ...]:
+    return registry.workloads()[cell.kind].transports(study.options(arm, cell))
+
+
+def _connection(server: Site, client: Site, at: Endpoint, *, transport: Transport) -> NetworkPath | None:
+    return connection(server, client, at, transport)
+
+
+def _first_over(study: Study, transport: Transport) -> list[tuple[tuple[str, str], Arm, Cell]]:
+    """For each environment and host of clients the first workload over a transport: to try the path at its port."""
+    found: dict[tuple[str, str], tuple[Arm, Cell]] = {}
     for cell in study.cells:
-        if transport in registry.workloads()[cell.kind].transports:
-            found.setdefault(cell.client, cell)
-    return list(found.values())
+        for arm in study.arms_of(cell):
+            if transport in _transports(study, arm, cell):
+                found.setdefault((arm.name, cell.client), (arm, cell))
+    return [(place, arm, cell) for place, (arm, cell) in found.items()]

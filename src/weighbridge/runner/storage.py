@@ -27,7 +27,7 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
     """What a power cut leaves of a workload's data in an environment: the weaker of the program and its storage."""
     workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
     own = workload.durability(options)
-    inside = "server" in study.file.inside or "solo" in workload.roles
+    inside = "server" in study.file.inside or "solo" in workload.roles(options)
     environment = registry.environments()[arm.kind if inside else "native"]
     named = _named(arm.options) if inside else None
     if own is None or (named is None and not (workload.needs_data(options) and environment.storage)):

@@ -104,10 +104,9 @@ class RunReader:
         """Every process of every trial."""
         return self._rows(reading.PROCESSES, StoredProcess, "processes", "process")
 
-    def samples(self, *names: str) -> list[StoredSample]:
-        """Every number that meters gave of whole trials, or those with one of these names."""
-        marks = f" WHERE name IN ({', '.join('?' * len(names))})" if names else ""
-        return self._rows(reading.SAMPLES, StoredSample, "readings of meters", f"sample{marks}", names)
+    def samples(self) -> list[StoredSample]:
+        """Every number that meters gave of whole trials."""
+        return self._rows(reading.SAMPLES, StoredSample, "readings of meters", "sample")
 
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
         """Every series of readings with its trial's id, or those of one trial only."""
@@ -143,10 +142,9 @@ class RunReader:
         made: Callable[..., Stored],
         what: str,
         of: str,
-        values: tuple[str, ...] = (),
     ) -> list[Stored]:
         columns = ", ".join(made._fields)  # type: ignore[attr-defined]  # of a NamedTuple
-        rows = self._read(kind, what, f"SELECT {columns} FROM {of}", values)  # noqa: S608 - our own names
+        rows = self._read(kind, what, f"SELECT {columns} FROM {of}")  # noqa: S608 - our own names
         return [made(*row) for row in rows]
 
     def _once(self, name: str, read: Callable[[], list[Stored]]) -> list[Stored]:

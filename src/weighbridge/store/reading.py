@@ -79,8 +79,13 @@ FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
 FINISHED = TypeAdapter(list[tuple[Number, Number, str, Level, str, AnyOutcome, str]])
 VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], Measured]])
 TRIALS = TypeAdapter(
-    list[tuple[Number, Number, Number, str, LevelText, str, AnyOutcome, str, Seconds, Seconds, Seconds, Flags]]
-)
+    list[
+        tuple[
+            Number, Number, Number, str, LevelText, str, AnyOutcome, str, Seconds, Seconds, Seconds, Flags,
+            Seconds | None,
+        ]
+    ]
+)  # fmt: skip
 PROCESSES = TypeAdapter(list[tuple[Number, str, Json[list[str]], int, Seconds, str, str]])
 SAMPLES = TypeAdapter(list[tuple[Number, str, str, Finite]])
 SERIES = TypeAdapter(list[tuple[Number, str, str, Json[tuple[Finite, ...]], Json[tuple[Finite, ...]]]])

@@ -1,15 +1,19 @@
 """Between records and the rows of their tables."""
 
+import functools
 import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from weighbridge.model.flag import Flag
 from weighbridge.model.ladder import Rung
+from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm, Cell, Level
+from weighbridge.model.study import Arm, Cell
 from weighbridge.model.trial import TrialRecord
 from weighbridge.store.flags import flags_json
+
+_encoded = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class StoredTrial(NamedTuple):
@@ -27,6 +31,14 @@ class StoredTrial(NamedTuple):
     duration_s: float
     measured_s: float
     flags: tuple[Flag, ...]
+    measured_from_s: float | None
+    """When in the trial the measured program began; None where it did not, or in runs from before it was noted."""
+
+    @property
+    def window(self) -> tuple[float, float] | None:
+        """The time in which the measured program ran, in seconds of the trial."""
+        begun = self.measured_from_s
+        return None if begun is None else (begun, begun + self.measured_s)
 
 
 class StoredProcess(NamedTuple):
@@ -67,11 +79,6 @@ class Value(NamedTuple):
     flags: tuple[Flag, ...]
 
 
-def level_text(level: Level) -> str:
-    """A level as the store's key: JSON of its factors, empty object where nothing is swept."""
-    return json.dumps(dict(level), sort_keys=True)
-
-
 def ladder_text(ladder: Sequence[Rung]) -> str:
     """A ladder as the store keeps it: a JSON list of names and bases."""
     return json.dumps(ladder)
@@ -102,15 +109,17 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
     return (
         trial.block, trial.attempt, trial.workload, level_text(trial.level), trial.environment, str(record.outcome),
         record.message, record.started_at, record.duration_s, record.measured_s, flags_json(record.flags),
+        record.measured_from_s,
     )  # fmt: skip
 
 
 def series_rows(number: int, record: TrialRecord) -> Iterator[Sequence[object]]:
     """The series of the trial with this id."""
+    times = functools.cache(_numbers)  # many have the same
     for each in record.series:
-        yield number, each.place, each.name, _numbers(each.at_s), _numbers(each.values)
+        yield number, each.place, each.name, times(each.at_s), _numbers(each.values)
 
 
 def _numbers(values: Sequence[float]) -> str:
     """Without spaces, and whole numbers without a point: half of the room."""
-    return json.dumps([int(value) if float(value).is_integer() else value for value in values], separators=(",", ":"))
+    return _encoded([int(value) if float(value).is_integer() else value for value in values])

@@ -19,13 +19,12 @@ from weighbridge.store.rows import (
     arm_row,
     cell_row,
     ladder_text,
-    level_text,
     series_rows,
     trial_row,
 )
 from weighbridge.store.schema import bring_up_to_date
 
-__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "level_text"]
+__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value"]
 
 DATABASE = "run.sqlite"
 METERS_HZ = "meters_hz"
@@ -131,7 +130,7 @@ class RunStore(RunReader):
         with saving(self.directory), transaction(self._db):
             row = self._db.execute(
                 "INSERT INTO trial (block, attempt, workload, level, environment, outcome, message, started_at,"
-                " duration_s, measured_s, flags) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " duration_s, measured_s, flags, measured_from_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 trial_row(record),
             )
             number = row.lastrowid or 0

@@ -4,7 +4,7 @@ import sqlite3
 
 from weighbridge.errors import RunDirectoryError
 
-VERSION = 3
+VERSION = 4
 
 SERIES = """
 CREATE TABLE series (
@@ -52,7 +52,16 @@ CREATE INDEX sample_of_trial ON sample(trial);
 """
 """All that version 1 had."""
 
-UPGRADES: dict[int, str] = {1: SERIES, 2: ""}
+WINDOW = """
+ALTER TABLE trial ADD COLUMN measured_from_s REAL;
+UPDATE trial SET measured_from_s = (
+    SELECT value FROM sample WHERE sample.trial = trial.id AND site = 'trial' AND name = 'measured_from_s'
+);
+DELETE FROM sample WHERE site = 'trial' AND name IN ('measured_from_s', 'measured_to_s');
+"""
+"""New in version 4: when the measured program began was a sample, and so was its end, ``measured_s`` later."""
+
+UPGRADES: dict[int, str] = {1: SERIES, 2: "", 3: WINDOW}
 """SQL that brings a file from the version that is the key to the next one.
 
 New in version 3: flags are objects. Older runs keep their sentences, which `weighbridge.store.flags` reads.
@@ -73,7 +82,7 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables or not create:
             raise RunDirectoryError(f"{where} is not a run of Weighbridge: its database has other tables or none")
-        connection.executescript(f"BEGIN; {TABLES} {SERIES} PRAGMA user_version={VERSION}; COMMIT;")
-        return
+        connection.executescript(f"BEGIN; {TABLES} PRAGMA user_version=1; COMMIT;")
+        version = 1
     for old in range(version, VERSION):
         connection.executescript(f"BEGIN; {UPGRADES[old]} PRAGMA user_version={old + 1}; COMMIT;")

@@ -26,6 +26,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _unplaced(file)
     yield from _unreachable(file)
     yield from _mixed(arms, cells)
+    yield from _recast(arms, cells)
     yield from _missteps(file.ladder, names)
     if set(file.placement.named) <= set(file.hosts):
         for arm in arms:
@@ -148,13 +149,26 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
                 yield (*list(values.values())[-1], option), f"{text}: write a study for each"
 
 
+def _recast(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+    """Options of an environment's own that make other roles of a workload: there is nothing to compare it with."""
+    for arm in arms:
+        for cell in cells:
+            options = arm.workloads.get((cell.workload, cell.level), cell.options)
+            here, elsewhere = (registry.workloads()[cell.kind].roles(each) for each in (options, cell.options))
+            if here != elsewhere:
+                place: Place = ("environments", arm.name.split("[")[0], "workloads", cell.workload)
+                told = f"{cell.workload} has the roles {', '.join(here)} here and {', '.join(elsewhere)} elsewhere"
+                yield place, f"{arm.name}: {told}: write a workload of its own"
+                break
+
+
 def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
     """What the study asks of an environment whose servers have their clients on the host ``client``."""
-    kinds = [registry.workloads()[cell.kind] for cell in cells]
+    workloads = registry.workloads()
     server = file.placement.server or next(iter(file.hosts))
     return Needs(
-        network=any(workload.transports for workload in kinds),
-        mutual=any(workload.mutual for workload in kinds),
+        network=any(workloads[cell.kind].transports(cell.options) for cell in cells),
+        mutual=any(workloads[cell.kind].mutual for cell in cells),
         apart=server != client,
         hosts={file.hosts[host].kind: file.hosts[host].traits for host in (server, client) if host in file.hosts},
         inside=frozenset(file.inside),

@@ -83,7 +83,7 @@ def _clients(name: str, source: Source, problems: list[tuple[Place, str]]) -> tu
 def _placed(file: StudyFile, cell: Cell) -> list[Cell]:
     """The cell with its client on each of the hosts that the study places clients on; as it is without a client."""
     hosts = file.placement.clients or (next(iter(file.hosts)),)
-    if "client" not in registry.workloads()[cell.kind].roles:
+    if "client" not in registry.workloads()[cell.kind].roles(cell.options):
         return [cell]
     if not isinstance(file.placement.client, list):
         return [cell.model_copy(update={"client": hosts[0]})]

@@ -5,13 +5,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from weighbridge import registry
+from weighbridge import build_once, registry
 from weighbridge.errors import UserlandError
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
 from weighbridge.user_cache import user_cache_folder
-from weighbridge.userland import once
 from weighbridge.userland.products import archive, root
 
 _ABOUT = "about.json"
@@ -74,7 +73,7 @@ def ensure(
         }
         (work / _ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True))
 
-    return once.ensure(
+    return build_once.ensure(
         cache / "userlands",
         plugin.key(source, spec),
         "the userland",

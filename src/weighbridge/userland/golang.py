@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.userland import once
 
 PROJECTS = Path(__file__).parent.parent / "golang"
 PLACE = "/usr/local/bin"
@@ -29,7 +29,7 @@ def key_of(project: str) -> str:
     folder = PROJECTS / project
     if not (folder / "go.mod").is_file():
         raise UserlandError(f"there is no Go project '{project}'")
-    return once.key_of_folder(folder)
+    return build_once.key_of_folder(folder)
 
 
 def cached(project: str, cache: Path) -> Path | None:
@@ -50,7 +50,7 @@ def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
 
     Raises Unavailable without Go, UserlandError where the build fails, DiskFull.
     """
-    return once.ensure(
+    return build_once.ensure(
         cache / "programs",
         key_of(project),
         program_of(project),

@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
-from weighbridge.userland import once
 
 PROJECTS = Path(__file__).parent.parent / "java"
 BUILD_DEADLINE_S = 900.0
@@ -19,7 +19,7 @@ def key_of(project: str) -> str:
     folder = PROJECTS / project
     if not (folder / "pom.xml").is_file():
         raise UserlandError(f"there is no Maven project '{project}'")
-    return once.key_of_folder(folder)
+    return build_once.key_of_folder(folder)
 
 
 def cached(project: str, cache: Path) -> Path | None:
@@ -44,7 +44,7 @@ def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
 
     Raises Unavailable without Maven or a JDK, UserlandError where the build fails, DiskFull.
     """
-    return once.ensure(
+    return build_once.ensure(
         cache / "jars",
         key_of(project),
         f"the jars of {project}",

@@ -43,8 +43,11 @@ def attack(client: Completed, rate: float, said: str) -> dict[str, Any]:
     return found
 
 
-def searched(client: Completed, objective_s: float, share: float, said: str) -> float:
-    """The rate that a search found, in requests/s. Raises Broke where none meets it, ProgramFailed, Unparseable."""
+def searched(client: Completed, objective_s: float, share: float, said: str) -> tuple[float, tuple[Flag, ...]]:
+    """The rate that a search found, in requests/s, and what ended it where that was not the server.
+
+    Raises Broke where none meets the objective, ProgramFailed, Unparseable.
+    """
     result = _last(client, "search")
     attacks = [_attack(_object(line, "attack")) for line in client.text.splitlines()[:-1]]
     rate, number = _number(result, "rate"), _number(result, "attacks")
@@ -56,20 +59,17 @@ def searched(client: Completed, objective_s: float, share: float, said: str) -> 
         raise Unparseable("the search's result is about another objective")
     if not rate:
         _none_met(attacks, objective_s, share, said)
-    return rate
+    ended_by = _LIMITS[result["limit"]]
+    return rate, (Flag(ended_by),) if ended_by else ()
 
 
-def flags(client: Completed) -> tuple[Flag, ...]:
-    """What a reader has to know about the generator in an attack or a search that was parsed."""
-    line = json.loads(client.text.splitlines()[-1])
-    if "search" in line:
-        ended_by = _LIMITS[line["search"]["limit"]]
-        return (Flag(ended_by),) if ended_by else ()
-    found, told = line["attack"], []
-    for key, code in (("late_by_itself", FlagCode.GENERATOR_LATE), ("late_by_queue", FlagCode.CONNECTION_WAIT)):
-        if found[key] > _LATE * found["planned"]:
-            told.append(Flag(code, figures={"share": found[key] / found["planned"]}))
-    return tuple(told)
+def lateness(found: dict[str, Any]) -> tuple[Flag, ...]:
+    """Where requests of an `attack` were late by the generator itself, or waited for a connection."""
+    shares = {
+        FlagCode.GENERATOR_LATE: found["late_by_itself"] / found["planned"],
+        FlagCode.CONNECTION_WAIT: found["late_by_queue"] / found["planned"],
+    }
+    return tuple(Flag(code, figures={"share": share}) for code, share in shares.items() if share > _LATE)
 
 
 _LIMITS = {

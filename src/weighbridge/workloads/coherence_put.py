@@ -2,15 +2,16 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Work, Workload
+from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._java import JRE, java
 from weighbridge.workloads._seconds import WholeSeconds
@@ -49,9 +50,11 @@ class CoherencePut(Workload):
     options = CoherencePutOptions
     packages = JRE
     maven = "coherence"
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
     mutual = True
+
+    def transports(self, options: CoherencePutOptions) -> tuple[Transport, ...]:
+        """Members find each other by datagrams, whatever carries their messages."""
+        return ("tcp", "udp")
 
     def metrics(self, options: CoherencePutOptions) -> tuple[Metric, ...]:
         """Objects per second, objects, latency of a put in microseconds."""
@@ -73,12 +76,11 @@ class CoherencePut(Workload):
         """Seconds."""
         return _START_S + options.warm_up + options.duration
 
-    def sending_s(self, options: CoherencePutOptions, measured: Sequence[Measurement]) -> float:
-        """The warm-up puts too."""
-        return options.warm_up + options.duration
+    def parse(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What the client counted, latency (that of a put) from its histogram. Raises ProgramFailed or Unparseable.
 
-    def parse(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        """What the client counted, latency from its histogram. Raises ProgramFailed or Unparseable."""
+        The work is the objects of the measured time; its CPU time is that of the start and warm-up too.
+        """
         from hdrh.histogram import HdrHistogram
 
         told = _told(completed["client"])
@@ -97,24 +99,19 @@ class CoherencePut(Workload):
             raise Unparseable(f"the put client tells of {objects} objects in {seconds:g} s, its histogram {counted}")
         if not (objects and 0 < mean <= histogram.get_max_value()):
             raise Unparseable(f"the put client tells of a mean latency of {mean:g} ns, which cannot be")
-        return (
+        measurements = (
             Measurement(RATE, objects / seconds),
             Measurement(OBJECTS, objects),
             Measurement(MEAN, mean / 1e3),
             Measurement(P50, histogram.get_value_at_percentile(50) / 1e3),
             Measurement(P99, histogram.get_value_at_percentile(99) / 1e3),
         )
-
-    def done(
-        self, options: CoherencePutOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
-    ) -> Work | None:
-        """The objects that were put in the measured time; its CPU time is that of the start and warm-up too."""
-        objects = next((each.value for each in measured if each.metric == OBJECTS), 0.0)
-        return Work(objects / 1000, "1000_objects")
-
-    def histograms(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> Mapping[str, str]:
-        """``latency``: that of a put, in nanoseconds."""
-        return {"latency": str(_told(completed["client"])["latency_ns"])}
+        return TrialResult(
+            measurements,
+            Work(objects / 1000, "1000_objects"),
+            sending_s=options.warm_up + options.duration,  # the warm-up puts too
+            histograms={"latency": str(told["latency_ns"])},
+        )
 
 
 def _member(options: CoherencePutOptions, well_known: str, own: str, port: int, *more: str) -> tuple[str, ...]:

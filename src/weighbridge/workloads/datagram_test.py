@@ -1,15 +1,16 @@
 """Coherence's Datagram Test Utility: how many of the datagrams sent arrive, and how fast, as the listener saw it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Work, Workload
+from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._java import JRE, java
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
@@ -82,8 +83,10 @@ class DatagramTest(Workload):
     options = DatagramTestOptions
     packages = JRE
     maven = "coherence"
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
+
+    def transports(self, options: DatagramTestOptions) -> tuple[Transport, ...]:
+        """Its one word between the ends is TCP."""
+        return ("tcp", "udp")
 
     def metrics(self, options: DatagramTestOptions) -> tuple[Metric, ...]:
         """Throughput, packets per second, success and error rate, missing and reordered packets."""
@@ -119,15 +122,11 @@ class DatagramTest(Workload):
         """The MiB per second that it sends at most."""
         return None if options.rate is None else Measurement(THROUGHPUT, float(options.rate))
 
-    def sending_s(self, options: DatagramTestOptions, measured: Sequence[Measurement]) -> float | None:
-        """From the first datagram that arrived: what the virtual machines take to start is not in it."""
-        rate = next((each.value for each in measured if each.metric == PACKETS), 0.0)
-        return options.packets / rate if rate > 0 else None
-
-    def parse(self, options: DatagramTestOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: DatagramTestOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """From the listener's report over its life, at the number of packets. Raises ProgramFailed or Unparseable.
 
-        The time begins with the first packet that arrives. A packet that was sent twice by the network counts twice.
+        The time begins with the first packet that arrives: what the virtual machines take to start is not in it, but
+        its CPU time is in the cost of the work. A packet that was sent twice by the network counts twice.
         """
         client, server = completed["client"], completed["server"]
         if client.returncode != 0:
@@ -143,7 +142,7 @@ class DatagramTest(Workload):
         if not (seconds and sent):
             raise Unparseable(f"the listener received {options.packets} packets in no time")
         rate, success = options.packets / seconds, 100 * options.packets / sent
-        return (
+        measurements = (
             Measurement(THROUGHPUT, rate * size / 2**20),
             Measurement(PACKETS, rate),
             Measurement(SUCCESS, success),
@@ -151,14 +150,7 @@ class DatagramTest(Workload):
             Measurement(MISSING, float(whole["missing"])),
             Measurement(OUT_OF_ORDER, float(whole["late"])),
         )
-
-    def done(
-        self, options: DatagramTestOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
-    ) -> Work | None:
-        """What arrived; the CPU time of the start of both virtual machines is in its cost."""
-        values = {each.metric: each.value for each in measured}
-        size = values[THROUGHPUT] * 2**20 / values[PACKETS]
-        return Work(options.packets * size * 8 / 1e9, "gbit")
+        return TrialResult(measurements, Work(options.packets * size * 8 / 1e9, "gbit"), sending_s=seconds)
 
 
 PLUGIN = DatagramTest()

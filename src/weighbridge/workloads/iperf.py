@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
@@ -70,8 +71,10 @@ class Iperf(Workload):
     summary = "iperf 2: TCP throughput; UDP jitter, loss and reordering at a fixed rate"
     options = IperfOptions
     packages = ("iperf",)
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
+
+    def transports(self, options: IperfOptions) -> tuple[Transport, ...]:
+        """UDP has TCP beside it: over that the path is probed."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: IperfOptions) -> tuple[Metric, ...]:
         """TCP: throughput. UDP, whose rate is given: jitter first, then loss, reordered datagrams, throughput."""
@@ -104,7 +107,7 @@ class Iperf(Workload):
         """The bitrate of all streams."""
         return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate * options.parallel / 1e6)
 
-    def parse(self, options: IperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: IperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """The server's report, all streams together. Raises ProgramFailed or Unparseable.
 
         ``jitter`` is the mean of the streams', in steps of 0.001 ms; ``loss`` and ``out_of_order`` are counted over
@@ -115,16 +118,14 @@ class Iperf(Workload):
         _without_a_lost_end(sent, streams)
         throughput = Measurement(THROUGHPUT, sum(stream.rate for stream in streams) / 1e6)
         if options.protocol == "tcp":
-            return (throughput,)
+            return TrialResult((throughput,))
         total = sum(stream.total for stream in streams)
         if any(stream.total <= 0 for stream in streams):
             raise Unparseable("iperf's server did not count the datagrams of each stream")
-        return (
-            Measurement(JITTER, sum(stream.jitter for stream in streams) / len(streams)),
-            Measurement(LOSS, 100 * sum(stream.lost for stream in streams) / total),
-            Measurement(OUT_OF_ORDER, sum(stream.out_of_order for stream in streams)),
-            throughput,
-        )
+        jitter = Measurement(JITTER, sum(stream.jitter for stream in streams) / len(streams))
+        loss = Measurement(LOSS, 100 * sum(stream.lost for stream in streams) / total)
+        out_of_order = Measurement(OUT_OF_ORDER, sum(stream.out_of_order for stream in streams))
+        return TrialResult((jitter, loss, out_of_order, throughput))
 
 
 _FLOW = r"^[0-9.]{14,20},[^,\n]{1,60},[0-9]{1,5},[^,\n]{1,60},[0-9]{1,5},[0-9]{1,6}"

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
@@ -66,8 +67,10 @@ class Iperf3(Workload):
     summary = "TCP or UDP throughput, jitter and loss between a client and a server"
     options = Iperf3Options
     packages = ("iperf3",)
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
+
+    def transports(self, options: Iperf3Options) -> tuple[Transport, ...]:
+        """Its control connection is TCP."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: Iperf3Options) -> tuple[Metric, ...]:
         """Throughput in Mbit/s (10^6), and what the protocol adds to it; ``_back`` is from server to client."""
@@ -90,15 +93,11 @@ class Iperf3(Workload):
         """Seconds."""
         return options.duration + options.omit + 0.2
 
-    def work_s(self, options: Iperf3Options) -> float:
-        """The warm-up is work too."""
-        return options.duration + options.omit
-
     def asked_rate(self, options: Iperf3Options) -> Measurement | None:
         """The bitrate of all streams."""
         return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate * options.parallel / 1e6)
 
-    def parse(self, options: Iperf3Options, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: Iperf3Options, completed: Mapping[str, Completed]) -> TrialResult:
         """What the client's document says of the receiver. Raises ProgramFailed or Unparseable.
 
         ``retransmits`` is absent where the sender's kernel does not count them, ``jitter`` where no datagram arrived.
@@ -108,7 +107,7 @@ class Iperf3(Workload):
         if options.bidirectional:
             back = _direction(document, options, _BACK)
             found += tuple(replace(measured, metric=BACK[measured.metric]) for measured in back)
-        return found
+        return TrialResult(found, work_s=options.duration + options.omit)  # the warm-up is work too
 
 
 def _arguments(options: Iperf3Options, at: Endpoint) -> tuple[str, ...]:

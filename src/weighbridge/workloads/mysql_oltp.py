@@ -1,15 +1,16 @@
 """mysql-oltp: sysbench's transactions against a MariaDB or MySQL server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Broke, Measurement, Metric, Unparseable
-from weighbridge.model.plugin import Durability, Endpoint, Work, Workload
+from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads import _mysql, _sysbench
 from weighbridge.workloads._seconds import WholeSeconds
@@ -82,9 +83,14 @@ class MysqlOltp(Workload):
     options = MysqlOltpOptions
     packages = _mysql.PACKAGES["mariadb"]
     unmixed = ("server",)
-    roles = ("server", "client")
-    transports = ("tcp",)
-    load = "threads"
+
+    def transports(self, options: MysqlOltpOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: MysqlOltpOptions) -> str:
+        """Its threads."""
+        return "threads"
 
     def metrics(self, options: MysqlOltpOptions) -> tuple[Metric, ...]:
         """Transactions and queries per second, latency of a transaction in ms, what had to be repeated."""
@@ -102,9 +108,9 @@ class MysqlOltp(Workload):
         """Always."""
         return True
 
-    def files(self, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
+    def files(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
         """The server's settings."""
-        return {_mysql.SETTINGS: _mysql.MY_CNF}
+        return {_mysql.SETTINGS: _mysql.MY_CNF} if role == "server" else {}
 
     def prepare(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
         """The tables, made by a server of the site's own that listens nowhere."""
@@ -146,8 +152,11 @@ class MysqlOltp(Workload):
         statements = 1 + (9 * options.tables if options.prepared_statements else 0)
         return options.duration + 0.2 + options.threads * statements / 5000
 
-    def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        """What sysbench printed; percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable."""
+    def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What sysbench printed; percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable.
+
+        The work is the transactions that it counted; its CPU time is that of connecting too.
+        """
         client = completed["client"]
         if told := _sysbench.fatal(client):
             raise _mysql.explained(client, told, completed["server"], f"{options.threads} threads")
@@ -159,17 +168,11 @@ class MysqlOltp(Workload):
         histogram = _histogram(text, events)
         total = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
         found |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
-        return tuple(Measurement(metric, found[metric]) for metric in self.metrics(options))
-
-    def done(
-        self, options: MysqlOltpOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
-    ) -> Work | None:
-        """The transactions that it counted; the CPU time is that of connecting too."""
-        return Work(_transactions(completed["client"].text) / 1000, "1000_transactions")
-
-    def histograms(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> Mapping[str, str]:
-        """``latency``: that of a transaction, in nanoseconds."""
-        return {"latency": latencies(completed["client"].text).encoded()}
+        return TrialResult(
+            tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
+            Work(events / 1000, "1000_transactions"),
+            histograms={"latency": histogram.encoded()},
+        )
 
 
 def figures(text: str) -> dict[Metric, float]:

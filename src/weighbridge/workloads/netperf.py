@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, PacketBytes, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
@@ -90,9 +91,11 @@ class Netperf(Workload):
     summary = "TCP or UDP request and response: transactions and latency; or throughput of a stream"
     options = NetperfOptions
     packages = ("netperf", "netbase")  # netbase: /etc/protocols, without which UDP_STREAM complains
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
     has_data_port = True
+
+    def transports(self, options: NetperfOptions) -> tuple[Transport, ...]:
+        """Its control connection is TCP."""
+        return ("tcp", "udp") if options.udp else ("tcp",)
 
     def metrics(self, options: NetperfOptions) -> tuple[Metric, ...]:
         """RR: ``rate`` in 1/s, round-trip latency in microseconds, ``one_way_latency`` (derived). STREAM: Mbit/s."""
@@ -120,7 +123,7 @@ class Netperf(Workload):
         """Seconds."""
         return options.duration + 0.1
 
-    def parse(self, options: NetperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: NetperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What netperf printed, and ``one_way_latency`` from its rate. Raises ProgramFailed or Unparseable.
 
         Throughput is what arrived at the server. Its zero is a value; without transactions there is no latency.
@@ -129,12 +132,12 @@ class Netperf(Workload):
         if client.returncode != 0:
             raise ProgramFailed(f"netperf ended with code {client.returncode}: {client.last_words}")
         if not options.transactions:
-            return (Measurement(THROUGHPUT, _stream(client.text)),)
+            return TrialResult((Measurement(THROUGHPUT, _stream(client.text)),))
         found = {key: _number(client.text, key) for key in _TRANSACTIONS}
         rate = found["TRANSACTION_RATE"]
         _without_a_stall(rate, found["MEAN_LATENCY"])
         latencies = (Measurement(metric, found[key]) for key, metric in LATENCIES.items())
-        return (Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2))
+        return TrialResult((Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2)))
 
 
 def _client(options: NetperfOptions, at: Endpoint, duration: float) -> Command:

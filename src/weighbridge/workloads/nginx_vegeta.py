@@ -1,16 +1,16 @@
 """nginx under an open loop: requests are sent at a constant rate, whether or not those before them were answered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import ceil, log2
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
-from weighbridge.model.flag import Flag
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Endpoint, Work, Workload
+from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Duration, Share
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
 from weighbridge.workloads import _nginx, _vegeta
 from weighbridge.workloads._nginx import NginxOptions
@@ -92,9 +92,14 @@ class NginxVegeta(Workload):
     options = NginxVegetaOptions
     packages = _nginx.PACKAGES
     golang = "vegeta"
-    roles = ("server", "client")
-    transports = ("tcp",)
-    load = "rate"
+
+    def transports(self, options: NginxVegetaOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: NginxVegetaOptions) -> str:
+        """Its rate."""
+        return "rate"
 
     def metrics(self, options: NginxVegetaOptions) -> tuple[Metric, ...]:
         """Latencies in ms, answers per second, the share of success in %, errors by kind; or the rate alone."""
@@ -109,9 +114,9 @@ class NginxVegeta(Workload):
             return client
         return _nginx.server(options, at, deadline_s=client.deadline_s + 2 * _DEADLINE_S + 60)
 
-    def files(self, options: NginxVegetaOptions, at: Endpoint) -> Mapping[str, bytes]:
+    def files(self, role: Role, options: NginxVegetaOptions, at: Endpoint) -> Mapping[str, bytes]:
         """What nginx reads and serves."""
-        return _nginx.files(options, at)
+        return _nginx.files(options, at) if role == "server" else {}
 
     def warm_up(self, options: NginxVegetaOptions, at: Endpoint) -> Command:
         """One second at the rate."""
@@ -132,25 +137,17 @@ class NginxVegeta(Workload):
         """The requests per second; a search has none."""
         return None if options.rate is None else Measurement(REQUESTS, float(options.rate))
 
-    def work_s(self, options: NginxVegetaOptions) -> float | None:
-        """A search works as long as it runs."""
-        return None if options.objective is not None else options.duration
+    def parse(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What the generator's last line says. Raises Broke, ProgramFailed or Unparseable.
 
-    def done(
-        self, options: NginxVegetaOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
-    ) -> Work | None:
-        """Thousands of answered requests; not of a search, whose steps differ in how much work they are."""
-        shares = [each.value / 100 for each in measured if each.metric == SUCCESS]
-        if options.rate is None or not shares:
-            return None
-        return Work(shares[0] * options.rate * options.duration / 1000, "1000_transactions")
-
-    def parse(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        """What the generator's last line says. Raises Broke, ProgramFailed or Unparseable."""
+        Latency is from the planned send, and the work is answered requests. A search, whose rates differ, has neither
+        work nor histogram, and works as long as it runs. Flags tell where the generator was the limit.
+        """
         said = _nginx.limit_met(completed.get("server"))
         if options.objective is not None:
-            rate = _vegeta.searched(completed["client"], options.objective, options.percentile, said)
-            return (Measurement(RATE_AT_OBJECTIVE, rate),)
+            client = completed["client"]
+            rate, flags = _vegeta.searched(client, options.objective, options.percentile, said)
+            return TrialResult((Measurement(RATE_AT_OBJECTIVE, rate),), work_s=client.duration_s, flags=flags)
         attack = _vegeta.attack(completed["client"], float(options.rate or 0), said)
         values = {
             **{metric: attack[f"{key}_ns"] / 1e6 for key, metric in LATENCIES.items()},
@@ -158,17 +155,12 @@ class NginxVegeta(Workload):
             SUCCESS: 100 * attack["answered"] / attack["planned"],
             **{metric: attack["errors"][key] for key, metric in ERRORS.items()},
         }
-        return tuple(Measurement(metric, values[metric]) for metric in self.metrics(options))
-
-    def histograms(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> Mapping[str, str]:
-        """``latency``: from the planned send, in nanoseconds. A search has none, as its rates differ."""
-        if options.objective is not None:
-            return {}
-        return {"latency": str(_vegeta.attack(completed["client"], float(options.rate or 0), "")["histogram"])}
-
-    def flags(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> tuple[Flag, ...]:
-        """Where the generator and not the server was the limit."""
-        return _vegeta.flags(completed["client"])
+        return TrialResult(
+            tuple(Measurement(metric, values[metric]) for metric in self.metrics(options)),
+            Work(attack["answered"] / 1000, "1000_transactions"),
+            histograms={"latency": str(attack["histogram"])},
+            flags=_vegeta.lateness(attack),
+        )
 
 
 _DEADLINE_S = 60.0

@@ -2,15 +2,16 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Work, Workload
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
 from weighbridge.workloads import _nginx
 from weighbridge.workloads._nginx import NginxOptions
@@ -73,23 +74,28 @@ class NginxWrk(Workload):
     summary = "nginx and wrk: requests per second and latency of static files over many connections"
     options = NginxWrkOptions
     packages = (*_nginx.PACKAGES, "wrk")
-    roles = ("server", "client")
-    transports = ("tcp",)
-    load = "connections"
+
+    def transports(self, options: NginxWrkOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: NginxWrkOptions) -> str:
+        """Its connections."""
+        return "connections"
 
     def metrics(self, options: NginxWrkOptions) -> tuple[Metric, ...]:
         """Requests/s, latencies in ms, MB/s (10^6, headers too), and errors by kind as wrk counts them."""
         return (REQUESTS, *LATENCIES.values(), TRANSFER, *ERRORS.values())
 
     def command(self, role: Role, options: NginxWrkOptions, at: Endpoint) -> Command:
-        """The client reads its script from standard input, as files are put only into the server's site."""
+        """The client reads its script from standard input."""
         if role == "client":
             return _client(options, at, options.connections, options.duration)
         return _nginx.server(options, at, deadline_s=options.duration + options.warm_up + 240)
 
-    def files(self, options: NginxWrkOptions, at: Endpoint) -> Mapping[str, bytes]:
+    def files(self, role: Role, options: NginxWrkOptions, at: Endpoint) -> Mapping[str, bytes]:
         """What nginx reads and serves."""
-        return _nginx.files(options, at)
+        return _nginx.files(options, at) if role == "server" else {}
 
     def warm_up(self, options: NginxWrkOptions, at: Endpoint) -> Command | None:
         """A light load on the same content."""
@@ -105,14 +111,11 @@ class NginxWrk(Workload):
         """Seconds; wrk looks ten times a second whether its time is over."""
         return options.duration + 0.1
 
-    def done(
-        self, options: NginxWrkOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
-    ) -> Work | None:
-        """Thousands of requests, of which the cost is more than that of a gigabit."""
-        return Work(_line(completed["client"])["requests"] / 1000, "1000_transactions")
+    def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What the script's line says. Raises Broke, ProgramFailed or Unparseable.
 
-    def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        """What the script's line says. Raises Broke, ProgramFailed or Unparseable."""
+        The work is requests, of which the cost is more than that of a gigabit.
+        """
         line = _line(completed["client"])
         _must_be_the_servers_fault(options, line)
         _nginx.must_live(completed.get("server"))
@@ -124,7 +127,8 @@ class NginxWrk(Workload):
             TRANSFER: line["bytes"] / 1e6 / seconds,
             **{metric: line[key] for key, metric in ERRORS.items()},
         }
-        return tuple(Measurement(metric, values[metric]) for metric in self.metrics(options))
+        measurements = tuple(Measurement(metric, values[metric]) for metric in self.metrics(options))
+        return TrialResult(measurements, Work(line["requests"] / 1000, "1000_transactions"))
 
 
 def _client(options: NginxWrkOptions, at: Endpoint, connections: int, seconds: float) -> Command:

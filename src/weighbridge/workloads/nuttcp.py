@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
@@ -68,9 +69,11 @@ class Nuttcp(Workload):
     summary = "TCP or UDP throughput with the CPU of sender and receiver"
     options = NuttcpOptions
     packages = ("nuttcp",)
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
     has_data_port = True
+
+    def transports(self, options: NuttcpOptions) -> tuple[Transport, ...]:
+        """Its control connection is TCP."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: NuttcpOptions) -> tuple[Metric, ...]:
         """Throughput in Mbit/s (10^6), CPU of both ends in %, retransmits (TCP) or loss in % (UDP)."""
@@ -99,7 +102,7 @@ class Nuttcp(Workload):
         """The bitrate."""
         return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate / 1e6)
 
-    def parse(self, options: NuttcpOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: NuttcpOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """The client's line, whose throughput is the receiver's. Raises ProgramFailed or Unparseable.
 
         ``retransmits`` is absent where nuttcp does not print it (the sender's kernel does not count them).
@@ -107,9 +110,8 @@ class Nuttcp(Workload):
         found = _line(completed["client"], options)
         values = {THROUGHPUT: found["rate"], SENDER_CPU: found["tx"], RECEIVER_CPU: found["rx"]}
         last = (RETRANSMITS, found["retrans"]) if options.protocol == "tcp" else (LOSS, found["loss"])
-        return tuple(
-            Measurement(metric, float(value)) for metric, value in (*values.items(), last) if value is not None
-        )
+        printed = ((metric, value) for metric, value in (*values.items(), last) if value is not None)
+        return TrialResult(tuple(Measurement(metric, float(value)) for metric, value in printed))
 
 
 def _load(options: NuttcpOptions, at: Endpoint) -> tuple[str, ...]:

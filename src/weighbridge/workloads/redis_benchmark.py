@@ -3,16 +3,17 @@
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
-from weighbridge.model.plugin import Durability, Endpoint, Work, Workload
+from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
 from weighbridge.workloads import _redis
 
@@ -97,9 +98,14 @@ class RedisBenchmark(Workload):
     summary = "Redis SET and GET: requests per second and latency of many small messages"
     options = RedisBenchmarkOptions
     packages = ("redis-server", "redis-tools")
-    roles = ("server", "client")
-    transports = ("tcp",)
-    load = "clients"
+
+    def transports(self, options: RedisBenchmarkOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: RedisBenchmarkOptions) -> str:
+        """Its clients."""
+        return "clients"
 
     def metrics(self, options: RedisBenchmarkOptions) -> tuple[Metric, ...]:
         """Per test: throughput in requests/s, then mean and percentiles of latency in ms (``set_p99``)."""
@@ -134,35 +140,28 @@ class RedisBenchmark(Workload):
         """As asked for: one, unless more are."""
         return options.threads
 
-    def done(
-        self, options: RedisBenchmarkOptions, measured: Sequence[Measurement], completed: Mapping[str, Completed]
-    ) -> Work | None:
-        """The requests of all its tests; the CPU time is that of connecting too."""
-        return Work(options.requests * len(options.tests) / 1000, "1000_transactions")
-
-    def busy_s(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> float | None:
-        """The time that it clocked: it rests 50 ms for each 64 clients that it connects."""
-        rows = _rows(completed["client"])
-        rates = [_number(rows.get(test, {}).get("rps", ""), "rps") for test in options.tests]
-        return sum(options.requests / rate for rate in rates) if all(rates) else None
-
-    def flags(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> tuple[Flag, ...]:
-        """Where it rested for so long that what was used over its time says little of the load."""
-        busy, whole = self.busy_s(options, completed), completed["client"].duration_s
-        rested = 1 - (busy or whole) / whole if whole > 0 else 0.0
-        return (Flag(FlagCode.GENERATOR_RESTED, figures={"share": rested}),) if rested > _RESTED else ()
-
     def expected_s(self, options: RedisBenchmarkOptions) -> float:
         """Seconds, from what an ordinary machine does."""
         return _expected_s(options, options.tests, options.requests, options.clients)
 
-    def parse(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
-        """One row of the client's CSV per test. Raises Broke, ServerDied, ProgramFailed or Unparseable."""
+    def parse(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """One row of the client's CSV per test. Raises Broke, ServerDied, ProgramFailed or Unparseable.
+
+        The work is the requests of all its tests; its CPU time is that of connecting too. It is active for the time
+        that it clocks: it rests 50 ms for each 64 clients that it connects.
+        """
         client = completed["client"]
         rows = _rows(client) if client.returncode == 0 else {}
         if client.returncode != 0 or (not rows and _redis.complaint(client)):
             raise _redis.failure(options, options.clients, client, completed["server"])
-        return tuple(measured for test in options.tests for measured in _measurements(test, rows))
+        measurements = tuple(measured for test in options.tests for measured in _measurements(test, rows))
+        active_s = _active_s(options, measurements)
+        return TrialResult(
+            measurements,
+            Work(options.requests * len(options.tests) / 1000, "1000_transactions"),
+            active_s=active_s,
+            flags=_rest(active_s, client.duration_s),
+        )
 
 
 def _metrics(test: str) -> dict[str, Metric]:
@@ -209,6 +208,19 @@ def _measurements(test: str, rows: dict[str, dict[str, str]]) -> list[Measuremen
     if not row or not all(row.values()):
         raise Unparseable(f"redis-benchmark's output has no whole row for {test.upper()}")
     return [Measurement(metric, _number(row.get(column, ""), column)) for column, metric in _metrics(test).items()]
+
+
+def _active_s(options: RedisBenchmarkOptions, measurements: tuple[Measurement, ...]) -> float | None:
+    """The seconds that the tests took; None where one tells no rate."""
+    rates = {each.metric.name: each.value for each in measurements}
+    each = [rates[f"{test}_throughput"] for test in options.tests]
+    return sum(options.requests / rate for rate in each) if all(each) else None
+
+
+def _rest(active_s: float | None, ran_s: float) -> tuple[Flag, ...]:
+    """A flag where it rested for so long that what was used over its time says little of the load."""
+    rested = 1 - (active_s or ran_s) / ran_s if ran_s > 0 else 0.0
+    return (Flag(FlagCode.GENERATOR_RESTED, figures={"share": rested}),) if rested > _RESTED else ()
 
 
 def _number(cell: str, column: str) -> float:

@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
@@ -73,8 +74,10 @@ class Sockperf(Workload):
     summary = "round-trip latency of small messages, one at a time or at a given rate"
     options = SockperfOptions
     packages = ("sockperf",)
-    roles = ("server", "client")
-    transports = ("tcp", "udp")
+
+    def transports(self, options: SockperfOptions) -> tuple[Transport, ...]:
+        """UDP has TCP beside it: over that the path is probed."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: SockperfOptions) -> tuple[Metric, ...]:
         """Mean and percentiles in microseconds; under load the rate that was sent, and of UDP the loss in %."""
@@ -108,7 +111,7 @@ class Sockperf(Workload):
         """The messages per second under load."""
         return None if options.rate is None else Measurement(RATE, float(options.rate))
 
-    def parse(self, options: SockperfOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: SockperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What sockperf printed of its valid duration. Raises ProgramFailed or Unparseable.
 
         ``loss`` is the answers that never came as a share of those that should have. Failures end with code 0.
@@ -122,7 +125,7 @@ class Sockperf(Workload):
             found.append(Measurement(RATE, _rate(text)))
         if options.test == "under-load" and options.protocol == "udp":
             found.append(Measurement(LOSS, _loss(text)))
-        return tuple(found)
+        return TrialResult(tuple(found))
 
 
 _VALID = r"^sockperf: \[Valid Duration\] RunTime="

@@ -8,6 +8,7 @@ from pydantic import Field
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads import _sysbench
 from weighbridge.workloads._seconds import WholeSeconds
@@ -34,7 +35,6 @@ class SysbenchCpu(Workload):
     summary = "prime numbers by division: CPU speed without memory or system calls"
     options = SysbenchCpuOptions
     packages = ("sysbench",)
-    roles = ("solo",)
 
     def metrics(self, options: SysbenchCpuOptions) -> tuple[Metric, ...]:
         """``events``: events per second of all threads together."""
@@ -48,11 +48,11 @@ class SysbenchCpu(Workload):
         """Seconds."""
         return options.duration + 0.1
 
-    def parse(self, options: SysbenchCpuOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: SysbenchCpuOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Events per second, as printed (two decimals). Raises ProgramFailed or Unparseable."""
         text = _sysbench.report(completed["solo"])
         pattern = rf"\n +events per second: +{_sysbench.NUMBER}\n"
-        return (Measurement(EVENTS, _sysbench.figure(text, pattern, "events per second")),)
+        return TrialResult((Measurement(EVENTS, _sysbench.figure(text, pattern, "events per second")),))
 
 
 PLUGIN = SysbenchCpu()

@@ -9,6 +9,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads import _sysbench
 from weighbridge.workloads._seconds import WholeSeconds
@@ -47,7 +48,6 @@ class SysbenchMemory(Workload):
     summary = "reads or writes a block of memory over and over: memory and cache bandwidth"
     options = SysbenchMemoryOptions
     packages = ("sysbench",)
-    roles = ("solo",)
 
     def metrics(self, options: SysbenchMemoryOptions) -> tuple[Metric, ...]:
         """``bandwidth``: MiB (2^20 bytes) per second of all threads together."""
@@ -70,11 +70,11 @@ class SysbenchMemory(Workload):
         """Seconds."""
         return options.duration + 0.1
 
-    def parse(self, options: SysbenchMemoryOptions, completed: Mapping[str, Completed]) -> tuple[Measurement, ...]:
+    def parse(self, options: SysbenchMemoryOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Bandwidth, as printed (two decimals). Raises ProgramFailed or Unparseable."""
         text = _sysbench.report(completed["solo"])
         pattern = rf" MiB transferred \( *{_sysbench.NUMBER} MiB/sec\)"
-        return (Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth")),)
+        return TrialResult((Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth")),))
 
 
 PLUGIN = SysbenchMemory()

@@ -231,5 +231,8 @@ TABLE: dict[str, Callable[..., Answer]] = {
     name: operation for name, operation in vars(Operations).items() if not name.startswith("_")
 }
 """Every operation by its name."""
-IN_ORDER = frozenset({"end", "send", "start", "swarm", "time", "userland", "userland_piece"})
-"""Those that the reading thread does itself, one after the other."""
+IN_ORDER = frozenset({"start", "swarm", "time", "userland", "userland_piece"})
+"""Those that the reading thread does itself, one after the other.
+
+What is said to a process is not among them, for it may not listen: who says it waits for the answer before the next.
+"""

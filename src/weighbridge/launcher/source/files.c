@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,33 +71,4 @@ void read_from(struct frame *request)
 	put_u32(&body, error);
 	send_bytes(DATA, request->id, &body, bytes, error ? 0 : size);
 	free(bytes);
-}
-
-/* Whether a table of the network namespace (proc_pid_net(5)) has a local port in a state. */
-static int has_port(const char *table, unsigned port, unsigned state)
-{
-	FILE *file = fopen(table, "re");
-	char line[512];
-	int found = 0;
-	while (file && !found && fgets(line, sizeof line, file)) {
-		unsigned local, is;
-		if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &is) == 2)
-			found = local == port && is == state;
-	}
-	if (file)
-		fclose(file);
-	return found;
-}
-
-/* For each port its transport (u16: 6 is TCP, 17 is UDP) and number (u16). The answer is a byte for each: 1 or 0. */
-void tell_listening(struct frame *request)
-{
-	struct body body = {.size = 0};
-	while (request->at && request->at < request->end && body.size < sizeof body.bytes) {
-		unsigned transport = take_u16(request), port = take_u16(request);
-		uint8_t listens = transport == 6 ? has_port("/proc/net/tcp", port, 0x0A) || has_port("/proc/net/tcp6", port, 0x0A)
-						 : has_port("/proc/net/udp", port, 0x07) || has_port("/proc/net/udp6", port, 0x07);
-		put(&body, &listens, 1);
-	}
-	send_frame(DATA, request->id, &body, NULL, NULL, 0);
 }

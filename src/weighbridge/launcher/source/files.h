@@ -1,4 +1,4 @@
-/* Files of the site, and the kernel's tables of who listens. */
+/* Files of the site. */
 #ifndef FILES_H
 #define FILES_H
 
@@ -6,6 +6,5 @@
 
 void write_to(struct frame *request);
 void read_from(struct frame *request);
-void tell_listening(struct frame *request);
 
 #endif

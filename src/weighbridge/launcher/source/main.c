@@ -1,6 +1,6 @@
 /* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
  *
- *     launcher [--join FILE]... [--user] [--net] [--root FOLDER --name NAME [--data FOLDER]]
+ *     launcher [--join FILE]... [--files NUMBER] [--user] [--net] [--root FOLDER --name NAME [--data FOLDER]]
  *
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "listeners.h"
 #include "processes.h"
 #include "site.h"
 #include "wire.h"
@@ -41,6 +43,17 @@ static void say_hello(void)
 	send_frame(HELLO, 0, &body, NULL, NULL, 0);
 }
 
+/* As many open files as everywhere in the study, or as many as may be. */
+static void limit_open_files(const char *text)
+{
+	struct rlimit wanted = {strtoull(text, NULL, 10), 0}, now;
+	wanted.rlim_max = wanted.rlim_cur;
+	if (wanted.rlim_cur == 0 || setrlimit(RLIMIT_NOFILE, &wanted) == 0 || getrlimit(RLIMIT_NOFILE, &now) != 0)
+		return;
+	now.rlim_cur = now.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &now);
+}
+
 static void tell_alone(struct frame *request)
 {
 	struct body body = {.size = 0};
@@ -49,14 +62,14 @@ static void tell_alone(struct frame *request)
 	send_frame(DATA, request->id, &body, NULL, NULL, 0);
 }
 
-static void serve(struct frame *request)
+static void serve(struct frame *request, int signals)
 {
 	switch (request->kind) {
 	case START: start_process(request); break;
 	case STOP: stop_process(request); break;
 	case WRITE: write_to(request); break;
 	case READ: read_from(request); break;
-	case LISTENING: tell_listening(request); break;
+	case LISTENING: tell_listening(request, signals); break;
 	case ALONE: tell_alone(request); break;
 	}
 }
@@ -69,7 +82,7 @@ static void work(int signals)
 		int there = 0;
 		struct frame request;
 		while ((there = next_frame(&request)) > 0)
-			serve(&request);
+			serve(&request, signals);
 		if (there < 0)
 			return;
 		reap();
@@ -110,6 +123,8 @@ int main(int count, char **words)
 			site.data = value;
 		} else if (strcmp(word, "--name") == 0) {
 			site.source = value;
+		} else if (strcmp(word, "--files") == 0) {
+			limit_open_files(value);
 		} else if (strcmp(word, "--join") != 0) {
 			errno = EINVAL;
 			return refuse(word);

@@ -162,9 +162,73 @@ static struct process *of_pid(pid_t pid)
 	return each;
 }
 
+int is_alone(void)
+{
+	siginfo_t told;
+	return waitid(P_ALL, 0, &told, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+/* The children of this process, by the kernel's list; orphans become its children as their parents end. */
+static void kill_children(void)
+{
+	DIR *folder = opendir("/proc");
+	if (folder == NULL)
+		return;
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		char path[300], line[512];
+		pid_t pid = atoi(entry->d_name);
+		if (pid <= 1)
+			continue;
+		snprintf(path, sizeof path, "/proc/%d/stat", pid);
+		int file = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t got = file < 0 ? -1 : read(file, line, sizeof line - 1);
+		if (file >= 0)
+			close(file);
+		if (got <= 0)
+			continue;
+		line[got] = 0;
+		const char *after_name = strrchr(line, ')');
+		int parent = 0;
+		if (after_name && sscanf(after_name + 1, " %*c %d", &parent) == 1 && parent == getpid())
+			kill(pid, SIGKILL);
+	}
+	closedir(folder);
+}
+
+/* Kills what descends from this process until nothing does, for five seconds at most: orphans are its children. */
+static void end_children(void)
+{
+	const struct timespec pause = {0, 500000};
+	for (int64_t begun = now(), dying = 1; now() < begun + INT64_C(5000000000); dying = 0) {
+		for (pid_t gone; (gone = waitpid(-1, NULL, WNOHANG)) > 0;) {
+			struct process *process = of_pid(gone);
+			if (process)
+				process->ended = now();  /* its number may be somebody else's now */
+		}
+		if (is_alone())
+			return;
+		if (!dying && getpid() == 1)  /* at first only what has been killed with its group may be left */
+			kill(-1, SIGKILL);
+		else if (!dying)
+			kill_children();
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Ends what programs that have ended left in sessions of their own, once none runs that it could be of: it would be
+   in the way of the next trial. */
+static void end_left_behind(void)
+{
+	for (struct process *each = all; each; each = each->next)
+		if (!each->ended)
+			return;
+	end_children();
+}
+
 void reap(void)
 {
 	siginfo_t told;
+	int ended = 0;
 	while (memset(&told, 0, sizeof told), waitid(P_ALL, 0, &told, WEXITED | WNOHANG | WNOWAIT) == 0 && told.si_pid) {
 		struct process *process = of_pid(told.si_pid);
 		if (process == NULL) {
@@ -172,13 +236,20 @@ void reap(void)
 			continue;
 		}
 		process->ended = now();
+		ended = 1;
 		kill(-process->pid, SIGKILL);  /* what the leader left behind: its number is not free before it is reaped */
 		wait4(process->pid, &process->status, 0, &process->used);
 		struct body body = {.size = 0};
 		put_u32(&body, process->status);
 		send_frame(ENDED, process->id, &body, NULL, NULL, 0);
-		if (process->stopping)
-			send_result(process);
+	}
+	if (!ended)
+		return;
+	end_left_behind();
+	for (struct process *each = all, *next; each; each = next) {
+		next = each->next;
+		if (each->ended && each->stopping)
+			send_result(each);
 	}
 }
 
@@ -214,55 +285,10 @@ int watch(void)
 	return soon;
 }
 
-int is_alone(void)
-{
-	siginfo_t told;
-	return waitid(P_ALL, 0, &told, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
-}
-
-/* The children of this process, by the kernel's list; orphans become its children as their parents end. */
-static void kill_children(void)
-{
-	DIR *folder = opendir("/proc");
-	if (folder == NULL)
-		return;
-	for (struct dirent *entry; (entry = readdir(folder));) {
-		char path[300], line[512];
-		pid_t pid = atoi(entry->d_name);
-		if (pid <= 1)
-			continue;
-		snprintf(path, sizeof path, "/proc/%d/stat", pid);
-		int file = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t got = file < 0 ? -1 : read(file, line, sizeof line - 1);
-		if (file >= 0)
-			close(file);
-		if (got <= 0)
-			continue;
-		line[got] = 0;
-		const char *after_name = strrchr(line, ')');
-		int parent = 0;
-		if (after_name && sscanf(after_name + 1, " %*c %d", &parent) == 1 && parent == getpid())
-			kill(pid, SIGKILL);
-	}
-	closedir(folder);
-}
-
 void end_all(void)
 {
-	for (int round = 0; round < 2000 && !is_alone(); round++) {
-		for (struct process *each = all; each; each = each->next)
-			if (!each->ended)
-				kill(-each->pid, SIGKILL);
-		if (getpid() == 1)
-			kill(-1, SIGKILL);
-		else
-			kill_children();
-		struct timespec pause = {0, 2000000};
-		nanosleep(&pause, NULL);
-		for (pid_t gone; (gone = waitpid(-1, NULL, WNOHANG)) > 0;) {
-			struct process *process = of_pid(gone);
-			if (process)
-				process->ended = now();  /* its number may be somebody else's now */
-		}
-	}
+	for (struct process *each = all; each; each = each->next)
+		if (!each->ended)
+			kill(-each->pid, SIGKILL);
+	end_children();
 }

@@ -7,7 +7,7 @@
 void start_process(struct frame *request);
 void stop_process(struct frame *request);
 
-/* Takes up everybody who has ended, ours and orphans. */
+/* Takes up everybody who has ended, ours and orphans. What is left when no program runs any more is ended. */
 void reap(void);
 
 /* Kills what has outlived its grace or printed too much. Gives the milliseconds until this is to be done again, -1:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.metered import Key
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import ByLevel, Row, Use, unit_of
 from weighbridge.report.charts.base import Chart, colour_of, colours, quantitative, short
+from weighbridge.report.text.formatting import readable_unit
 
 SMALL_PX = 130
 

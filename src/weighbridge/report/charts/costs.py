@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.analysis.formatting import cost_text, margin, readable_unit
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.charts.base import (
     BAND,
@@ -20,6 +19,9 @@ from weighbridge.report.charts.base import (
     rule_at,
 )
 from weighbridge.report.charts.labels import TWO_LINES
+from weighbridge.report.text.formatting import margin, readable_unit
+from weighbridge.report.text.metric_names import metric_name, metric_title
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 
 def _limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:
@@ -97,9 +99,9 @@ def _point(
 ) -> dict[str, Any]:
     inside = [min(max(value, limits[0]), limits[1]) for value in numbers]
     return {
-        "environment": row.environment, "metric": report.title, "cost": inside[0], "low": inside[1],
+        "environment": row.environment, "metric": metric_title(report), "cost": inside[0], "low": inside[1],
         "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
-        "lines": _lines(report), "verdict": row.verdict_words,
+        "lines": _lines(report), "verdict": comparison_verdict(row),
     }  # fmt: skip
 
 
@@ -132,7 +134,7 @@ def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
 
 def _lines(report: MetricReport) -> str:
     """A metric's title in two lines, for a narrow axis."""
-    return f"{report.label}\n{report.name}"
+    return f"{report.label}\n{metric_name(report)}"
 
 
 def overview(analysis: Analysis) -> Chart | None:

@@ -4,8 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.analysis.formatting import quantity, readable_unit
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sweep import Curve, LoadSweep, MetricCurve, Peak
 from weighbridge.report.charts.base import (
@@ -26,6 +24,9 @@ from weighbridge.report.text.curves import (
     next_broke,
     peak_doubt,
 )
+from weighbridge.report.text.formatting import quantity, readable_unit
+from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.verdicts import broke_count
 
 CURVE_PX, LANE_PX = 270, 13
 """Height of the curves, and of each lane above them in which an environment's errors and breaks are marked."""
@@ -175,7 +176,7 @@ def _rows(
             "environment": curve.environment, "load": point.level.load, "value": value.estimate * factor,
             "low": low * factor, "high": high * factor, "band": known,
             "at": level_words(sweep.load, point.level), "median": quantity(value.estimate, metric.unit),
-            "interval": limits, "blocks": point.blocks, "broke": point.broke.words if point.broke else "no",
+            "interval": limits, "blocks": point.blocks, "broke": broke_count(point.broke) if point.broke else "no",
             "peak": peak is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
             "aa": curve.environment == analysis.aa_arm, "doubt": _doubt(sweep, curve.environment, peak),
             "link": _link(analysis, point.level.label, curve.environment),

@@ -8,8 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weighbridge.analysis.formatting import cost_text, readable_unit
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis, Ladder, Step
 from weighbridge.report.charts.base import (
     BASELINE,
@@ -22,6 +20,9 @@ from weighbridge.report.charts.base import (
     rule_at,
 )
 from weighbridge.report.charts.labels import TWO_LINES
+from weighbridge.report.text.formatting import readable_unit
+from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 STEP_PX = 34
 FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45, "hidden": 0.45}
@@ -115,7 +116,7 @@ def _row(analysis: Analysis, ladder: Ladder, step: Step, start: float, by: float
     numbers = {name: value * by for name, value in zip(names, places, strict=True)}
     return {
         "environment": step.row.environment, "against": step.previous, "typical": cost_text(step.row, report.unit),
-        "verdict": step.row.verdict_words, "colour": colours(analysis)[step.row.environment],
+        "verdict": comparison_verdict(step.row), "colour": colours(analysis)[step.row.environment],
         "strength": FEW.get(step.row.verdict, 0.45), **numbers,
     }  # fmt: skip
 

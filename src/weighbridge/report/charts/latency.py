@@ -1,11 +1,11 @@
 """Latency: every environment's percentiles as one curve, from its merged histogram."""
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.merged_latency import LatencyReport
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.charts.base import Canvas, Chart, environment_colour, layer, nominal, quantitative
 from weighbridge.report.charts.labels import NINES
+from weighbridge.report.text.formatting import readable_unit
+from weighbridge.report.text.metric_names import metric_words
 
 CURVE_PX = 210
 

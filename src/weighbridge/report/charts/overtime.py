@@ -7,15 +7,15 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.metered import KINDS
 from weighbridge.analysis.overtime import Curve, Panel, Picture, Span
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.trial_flags import flags_text
 from weighbridge.analysis.use_by_level import generator_limited
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.report.charts.base import Chart, colours
 from weighbridge.report.charts.labels import SECONDS, listed
+from weighbridge.report.text.formatting import readable_unit
+from weighbridge.report.text.trial_flags import flags_text
 
 PANEL_PX, STRIP_PX, BETWEEN_PX = 54, 8, 22
 WIDTH_PX = 900

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.analysis.formatting import quantity, readable_unit
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.analysis.trial_flags import flags_text
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.report.charts.base import (
     BASELINE,
@@ -18,6 +16,9 @@ from weighbridge.report.charts.base import (
     nominal,
     quantitative,
 )
+from weighbridge.report.text.formatting import quantity, readable_unit
+from weighbridge.report.text.metric_names import metric_name
+from weighbridge.report.text.trial_flags import flags_text
 
 RUNS_PX = 190
 EVERY_TICK = 12
@@ -36,7 +37,7 @@ def _rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[tuple[Tri
             "value": None if value is None else value * factor,
         }  # fmt: skip
         rows.append((trial, shown))
-    return f"{report.name}, {unit}", rows
+    return f"{metric_name(report)}, {unit}", rows
 
 
 def runs(analysis: Analysis, report: MetricReport) -> Chart:

@@ -1,10 +1,10 @@
 """Resource use over the time of a trial: one small chart for each quantity of each place."""
 
-from weighbridge.analysis.formatting import readable_unit
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.usage import Panel
 from weighbridge.report.charts.base import Chart, colour_of, colours, quantitative, short
 from weighbridge.report.charts.labels import SECONDS
+from weighbridge.report.text.formatting import readable_unit
 
 SMALL_PX = 110
 

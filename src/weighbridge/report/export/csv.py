@@ -4,10 +4,11 @@ from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.trial_flags import stable_text
 from weighbridge.model.text import printable
 from weighbridge.report.export.json import FORMAT, cost_json, finite, limits_of
 from weighbridge.report.export.provenance import provenance
+from weighbridge.report.text.remarks import coded_text
+from weighbridge.report.text.trial_flags import stable_text
 from weighbridge.store.run import RunStore
 
 MEASUREMENT_COLUMNS = {
@@ -82,7 +83,7 @@ def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
         numbers |= {"hidden_by": limit.kind, "hidden_share": limit.share, "hidden_rate": limit.rate}
     return {
         **cost_json(report, row), **numbers, "level": report.level, "value": row.value, "adjusted_p": row.adjusted_p,
-        "noise_floor": report.noise_floor, "aa": row.aa, "flags": "; ".join(str(remark) for remark in row.remarks),
+        "noise_floor": report.noise_floor, "aa": row.aa, "flags": "; ".join(map(coded_text, row.remarks)),
     }  # fmt: skip
 
 

@@ -7,13 +7,15 @@ from typing import Any
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
-from weighbridge.analysis.formatting import points
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.gate import Finding
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.export.curves import curves_json
 from weighbridge.report.export.provenance import provenance
+from weighbridge.report.text.remarks import coded_text
+from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
@@ -62,7 +64,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> dict[str, 
       - ``hidden``: with the verdict "hidden" the limit that both sides met: ``by`` ("cable", "asked-rate",
         "generator"), ``share`` (median share of it that was used), ``rate`` and ``unit`` (where it is a rate, else
         null), ``trials`` and ``of`` (trials of both sides); else null.
-      - ``flags``: strings ``code: words``; `weighbridge.analysis.remarks.CODES` lists the codes.
+      - ``flags``: strings ``code: words``; `weighbridge.report.text.remark_codes.CODES` lists the codes.
     - ``ladder``: one object per step and metric where the study has a ladder, else empty: the keys of ``costs`` with
       every number against the environment that it adds to, which ``against`` names. ``baseline_value`` is that
       environment's median, ``verdict`` is after Holm across the steps. ``change``: what the step changes, in words.
@@ -93,7 +95,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> dict[str, 
         "trusted": analysis.trust.trusted,
         "costs": [cost_json(report, row) for report in analysis.metrics for row in report.comparisons],
         "ladder": [
-            {**cost_json(ladder.report, step.row), "against": step.previous, "change": step.change}
+            {**cost_json(ladder.report, step.row), "against": step.previous, "change": change_text(step.changes)}
             for ladder in analysis.ladder
             for step in ladder.steps
         ],
@@ -159,7 +161,7 @@ def _worsening(cost: Cost | None, unit: str) -> dict[str, float | str | None]:
         "cost": finite(worse.estimate),
         "cost_low": finite(worse.low) if known else None,
         "cost_high": finite(worse.high) if known else None,
-        "cost_unit": "%" if cost.scale == "ratio" else points(unit),
+        "cost_unit": "%" if cost.scale == "ratio" else difference_unit(unit),
     }
 
 
@@ -204,5 +206,5 @@ def cost_json(report: MetricReport, row: Comparison) -> dict[str, Any]:
         "resource_use": report.resource_use,
         "verdict": row.verdict,
         "hidden": hidden_json(row.hidden),
-        "flags": [str(remark) for remark in row.remarks],
+        "flags": [coded_text(remark) for remark in row.remarks],
     }

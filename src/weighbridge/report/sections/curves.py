@@ -3,8 +3,6 @@
 from textwrap import shorten
 from typing import Any
 
-from weighbridge.analysis.formatting import cost_of, cost_text, quantity
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.analysis.sweep import Broke, Curve, LoadLevel, LoadSweep, MetricCurve, Point
 from weighbridge.model.text import printable
@@ -19,6 +17,10 @@ from weighbridge.report.text.curves import (
     peak_doubt,
     peak_words,
 )
+from weighbridge.report.text.durability import sweep_durability
+from weighbridge.report.text.formatting import cost_of, quantity
+from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import Cost
 
 LONGEST = 70
@@ -39,7 +41,7 @@ def curve_sections(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, 
             "name": sweep.title,
             "title": curve_title(sweep),
             "load": load_words(sweep.load),
-            "durability": analysis.durability_of(sweep),
+            "durability": sweep_durability(analysis, sweep),
             "first": shown[0] if shown else _empty(analysis, sweep),
             "more": shown[1:],
             "peak_costs": any(each.peak_cost for metric in sweep.metrics for each in metric.whole),
@@ -91,7 +93,7 @@ def _level(
 def _baseline(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: LoadLevel) -> Cell:
     point, broke = _point(metric, analysis.baseline, level), _broke(sweep, analysis.baseline, level)
     value = point.value.estimate if point and point.value else None
-    text = quantity(value, metric.unit) if value is not None else broke.words if broke else "–"
+    text = quantity(value, metric.unit) if value is not None else broke_count(broke) if broke else "–"
     return _linked(analysis, level, analysis.baseline, _noted(text, broke, beside=value is not None))
 
 
@@ -106,12 +108,12 @@ def _cost(
 ) -> Cell:
     broke, point = _broke(sweep, name, level), _point(metric, name, level)
     if row is None or report is None:
-        cell = _noted(broke.words if broke else "–", broke, beside=False)
+        cell = _noted(broke_count(broke) if broke else "–", broke, beside=False)
     elif row.cost is None and broke is None and point and point.value:  # the baseline broke, and this did not
         cell = _said(cost_text(row, report.unit), f"here {quantity(point.value.estimate, metric.unit)}")
     else:
         cell = _noted(cost_text(row, report.unit), broke, beside=row.cost is not None)
-        cell = {**cell, "said": ": ".join(filter(None, (row.verdict_words, cell["said"])))}
+        cell = {**cell, "said": ": ".join(filter(None, (comparison_verdict(row), cell["said"])))}
         if row.cost is not None:
             cell["style"] = "" if row.aa else row.verdict
     return _linked(analysis, level, name, cell)
@@ -122,7 +124,7 @@ def _noted(text: str, broke: Broke | None, *, beside: bool) -> Cell:
     if broke is None:
         return _said(text)
     why = shorten(printable(broke.reason), LONGEST, placeholder=" …")
-    note = f"{broke.words}: {why}" if beside else why
+    note = f"{broke_count(broke)}: {why}" if beside else why
     return {**_said(text, note), "broke": True, "style": "" if beside else "broke", "said": broke.reason}
 
 

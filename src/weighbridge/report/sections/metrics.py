@@ -4,17 +4,19 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from weighbridge.analysis.formatting import SPACE, cost_text, percent_text, plain, quantities, quantity
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
-from weighbridge.analysis.metric_names import metric_label
 from weighbridge.analysis.overload import reason
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.analysis.usage import Usage
 from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
 from weighbridge.report.page import HALF_PX, place
+from weighbridge.report.text.durability import durability_of
+from weighbridge.report.text.formatting import SPACE, percent_text, plain, quantities, quantity
+from weighbridge.report.text.metric_names import metric_label, metric_name
 from weighbridge.report.text.summary import baseline_sentence, remark_lines, swept
+from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import cost_percent
 
 UNFOLDED = 4
@@ -55,7 +57,7 @@ def sections(
         yield {
             "id": f"w{cell}",
             "label": label,
-            "durability": analysis.durability.get(label, ""),
+            "durability": durability_of(analysis, label),
             "metrics": shown,
             "first": [each for each in shown if all(each is not other for other in others)],
             "others": others,
@@ -83,7 +85,7 @@ def _plain_metric(
     """A metric as a table alone."""
     return {
         "report": report,
-        "name": report.name,
+        "name": metric_name(report),
         "baseline": _baseline(analysis, report),
         "baseline_link": group_id(analysis, cell, analysis.baseline),
         "remarks": remark_lines(report, seen, without, kinds),
@@ -170,7 +172,7 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
             for report in reports
         ]
         names = [row.environment for row in reports[0].comparisons]
-        about = {"id": levels_id(workload), "workload": workload, "metric": reports[0].name}
+        about = {"id": levels_id(workload), "workload": workload, "metric": metric_name(reports[0])}
         found.append({**about, "environments": names, "rows": rows})
     return found
 
@@ -237,8 +239,8 @@ def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -
     return {
         "row": row,
         "cost": values or cost_text(row, report.unit),
-        "broke": f"{row.broke.words}: {row.broke.reason}" if row.broke and row.cost else "",
-        "verdict": row.verdict_words,
+        "broke": f"{broke_count(row.broke)}: {row.broke.reason}" if row.broke and row.cost else "",
+        "verdict": comparison_verdict(row),
         "link": group_id(analysis, cell, row.environment) if tried else "",
         **_beside(row),
     }

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weighbridge.analysis.formatting import plain, quantity
 from weighbridge.analysis.metered import HOST, QUANTITIES, Key
-from weighbridge.analysis.overtime import Picture, pictures
+from weighbridge.analysis.overtime import BlockChoice, Picture, pictures
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import ByLevel, Row, by_level, generator_limited, never, unit_of
 from weighbridge.report.charts.by_level import use_against_level
 from weighbridge.report.charts.overtime import KIND_COLOURS, of_prometheus, over_time
 from weighbridge.report.page import FULL_PX, SMALL_PX, place
+from weighbridge.report.text.formatting import plain, quantity
 from weighbridge.store.run import RunStore
 
 Shown = dict[str, Any]
@@ -137,8 +137,18 @@ def _time(analysis: Analysis, specs: dict[str, str], picture: Picture, *, static
     }
 
 
+def _why(choice: BlockChoice) -> str:
+    """Why it is this block."""
+    return {
+        "nearest": f"of {choice.complete} blocks the one whose results are nearest to their medians",
+        "only": "the only one",
+        "most-results": "the one with the most results",
+        "first-of-most-results": "the first of those with the most results",
+    }[choice.why]
+
+
 def _caption(picture: Picture) -> str:
-    said = [f"Block {picture.block} ({picture.why}) in the order in which it ran"]
+    said = [f"Block {picture.block} ({_why(picture.choice)}) in the order in which it ran"]
     said.append("a band is a trial in its environment's colour, with its level above: it leads to the raw output")
     if any(span.cut for span in picture.spans):
         said.append(f"dashed: time in which nothing of {picture.group.title} ran is cut out")

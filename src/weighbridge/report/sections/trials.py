@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge.analysis.formatting import quantity
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.report.page import PLAIN_CHARACTERS, fragment, packed
 from weighbridge.report.sections.outputs import Process
+from weighbridge.report.text.formatting import quantity
 
 
 @dataclass(frozen=True, slots=True)

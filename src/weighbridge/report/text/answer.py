@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.text.effect import Effect, effect
 from weighbridge.report.text.matrix_words import verdict_words
+from weighbridge.report.text.metric_names import metric_phrase
+from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import NOTHING, over_levels
 
 NAMED = 3
@@ -59,12 +61,12 @@ def answer(analysis: Analysis) -> str:
         named = _named(here, steps=steps)
         if named:
             text = _step_costs(named) if steps else _costs(named)
-            parts.append(f"{analysis.paths.place(place)}: {text}" if place else text)
+            parts.append(f"{place_words(analysis.paths.place(place))}: {text}" if place else text)
         elif steps and (whole := _named([item for item in _whole(analysis) if item.place == place], steps=False)):
             text = f"{_costs(whole)} against {analysis.baseline}, at which step could not be shown"
-            parts.append(f"{analysis.paths.place(place)}: {text}" if place else text)
+            parts.append(f"{place_words(analysis.paths.place(place))}: {text}" if place else text)
         elif place:
-            parts.append(f"{analysis.paths.place(place)}: {_no_cost(here)}")
+            parts.append(f"{place_words(analysis.paths.place(place))}: {_no_cost(here)}")
         told = [item for group in named for item in group]
         rest = [item for item in rest if all(item is not each for each in told)]
     what = ("step" if steps else "comparison") + ("" if len(rest) == 1 else "s")
@@ -84,13 +86,13 @@ def _found(analysis: Analysis) -> list[Found]:
     """Every comparison on a headline metric: the steps where there is a ladder, else those with the baseline."""
     steps = [Found(each.report, step.row, step.previous) for each in analysis.ladder if each.report.headline
              for step in each.steps]  # fmt: skip
-    return [each for each in steps if each.row.cost is not None or each.row.instead] or _whole(analysis)
+    return [each for each in steps if each.row.cost is not None or each.row.broke_instead] or _whole(analysis)
 
 
 def _whole(analysis: Analysis) -> list[Found]:
     """Every comparison with the baseline on a headline metric."""
     rows = [Found(report, row, analysis.baseline) for report in analysis.headlines for row in report.comparisons]
-    return [each for each in rows if not each.row.aa and (each.row.cost is not None or each.row.instead)]
+    return [each for each in rows if not each.row.aa and (each.row.cost is not None or each.row.broke_instead)]
 
 
 def _named(found: Sequence[Found], *, steps: bool) -> list[list[Found]]:
@@ -144,8 +146,8 @@ def _amount(group: Sequence[Found]) -> str:
 def _what(found: Found) -> str:
     """The metric in words; its workload's level without where the clients are, which is said before."""
     if not found.place:
-        return found.report.phrase
-    return re.sub(r" \(\)", "", re.sub(r"client=[\w.-]+(, )?|, client=[\w.-]+", "", found.report.phrase))
+        return metric_phrase(found.report)
+    return re.sub(r" \(\)", "", re.sub(r"client=[\w.-]+(, )?|, client=[\w.-]+", "", metric_phrase(found.report)))
 
 
 def _gain(found: Found, one: Effect) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from textwrap import shorten
 
-from weighbridge.analysis.formatting import SPACE, cost_of, quantity
-from weighbridge.analysis.metric_names import metric_words
 from weighbridge.analysis.overload import without_figures
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sweep import Broke, Curve, ErrorsFrom, LoadLevel, LoadSweep, Peak, WholeCost
+from weighbridge.report.text.formatting import SPACE, cost_of, quantity
+from weighbridge.report.text.metric_names import metric_words
 
 LONGEST = 160
 """Letters of a reason in a sentence: each trial has the whole."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from weighbridge.analysis.formatting import difference_interval, percent_short, percent_text
 from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.report.text.formatting import difference_interval, percent_short, percent_text
 from weighbridge.statistics import Interval
 
 

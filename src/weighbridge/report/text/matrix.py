@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.summary import swept
 
 
@@ -67,7 +68,8 @@ def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
     found: dict[str, list[MetricReport]] = {}
     for report in analysis.headlines:
         place = sweeps.get((report.workload, report.level), report.workload)
-        title = report.title.replace(report.label, place, 1) if report.workload in many else report.title
+        title = metric_title(report)
+        title = title.replace(report.label, place, 1) if report.workload in many else title
         found.setdefault(title, []).append(report)
     return found
 
@@ -83,6 +85,6 @@ def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str)
     )
     if not rows:
         return None
-    kinds = {"none" if row.cost is None and not row.instead else row.shown_as for _, row in rows}
+    kinds = {"none" if row.cost is None and not row.broke_instead else row.shown_as for _, row in rows}
     first = next((kind for kind in ("different", "hidden", "inconclusive") if kind in kinds), "inconclusive")
     return Cell(environment, kinds.pop() if len(kinds) == 1 else first, rows)

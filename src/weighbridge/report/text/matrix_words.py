@@ -1,10 +1,11 @@
 """The cells of the matrix in words, for the terminal and the page."""
 
-from weighbridge.analysis.few import FEW_BLOCKS, TOO_FEW
-from weighbridge.analysis.formatting import percent_short, percent_text, quantities, quantity
-from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.remarks import RemarkCode
+from weighbridge.analysis.results import FEW_BLOCKS, Analysis
 from weighbridge.report.text.effect import effect
+from weighbridge.report.text.formatting import TOO_FEW, percent_short, percent_text, quantities, quantity
 from weighbridge.report.text.matrix import Cell, Row
+from weighbridge.report.text.verdicts import broke_instead
 
 WORDS = {
     "equivalent": "no difference",
@@ -59,7 +60,7 @@ def small(row: Row, cell: Cell | None) -> str:
     if cell.shown_as == "few":
         return TOO_FEW
     if cell.shown_as == "broke":
-        return compared.instead
+        return broke_instead(compared)
     found = effect(report, compared)
     if found is None:
         return ""
@@ -74,7 +75,7 @@ def whole(row: Row, cell: Cell) -> str:
     return f"{found.amount} {found.word}" if found else ""
 
 
-WHY = {"noise": "within the noise floor", "holm": "not after Holm"}
+WHY = {RemarkCode.NOISE: "within the noise floor", RemarkCode.HOLM: "not after Holm"}
 """Why an interval without zero decides nothing, by the code of its remark."""
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from weighbridge.analysis.formatting import plain
 from weighbridge.analysis.path_table import Mechanism, PathTable
-from weighbridge.analysis.paths import interfaces
+from weighbridge.analysis.paths import ClientPlace, PathDifference, PathFigures
 from weighbridge.model.path import NetworkPath
+from weighbridge.report.text.formatting import plain
 
 TITLE = "What changes on the path"
 INTRODUCTION = (
@@ -32,7 +32,40 @@ _FIGURES = {
 
 def title(table: PathTable) -> str:
     """Return a table's title: where its clients are, if the study has them in several places."""
-    return f"{TITLE}, {table.place}" if table.place else TITLE
+    return f"{TITLE}, {place_words(table.place)}" if table.place else TITLE
+
+
+def place_words(place: ClientPlace) -> str:
+    """Return where clients are: ``clients on b, beside the server``."""
+    return {
+        "this-machine": "clients on this machine",
+        "beside-the-server": f"clients on {place.host}, beside the server",
+        "elsewhere": "clients elsewhere",
+        "on-a-host": f"clients on {place.host}",
+    }[place.kind]
+
+
+def difference_words(difference: PathDifference) -> str:
+    """Return in what two paths differ: ``MTU 1450, MSS 1398, but loopback, MSS 65483 in native``."""
+    return f"{_path_words(difference.here)}, but {_path_words(difference.there)} in {difference.baseline}"
+
+
+def _path_words(path: PathFigures) -> str:
+    where = "loopback" if path.loopback else f"MTU {path.mtu}"
+    sizes = f"{where}, MSS {path.mss}" if path.mss else where
+    return f"{sizes}, no segmentation offload" if path.segmentation is False else sizes
+
+
+def interfaces(path: NetworkPath) -> str:
+    """Return the interfaces by place in the order of the path: ``host: veth, bridge; server: veth``."""
+    if path.loopback:
+        return "loopback"
+    by_place: dict[str, list[str]] = {}
+    for each in path.interfaces:
+        by_place.setdefault(each.place, []).append(each.name if each.kind == "other" else each.kind)
+    hosts = [place for place in by_place if place.startswith("host ")]
+    named = {place: "host" if len(hosts) == 1 else place.removeprefix("host ") for place in hosts}
+    return "; ".join(f"{named.get(place, place)}: {', '.join(kinds)}" for place, kinds in by_place.items())
 
 
 def figure_heads(table: PathTable) -> list[str]:

@@ -1,5 +1,8 @@
 """The ladder in sentences: what each step costs against the one it adds to. Shared by the terminal and the page."""
 
+from collections.abc import Sequence
+
+from weighbridge.analysis.plan import KIND, Change
 from weighbridge.analysis.results import Analysis, MetricReport, Step
 from weighbridge.report.text.summary import sentence, swept
 
@@ -10,13 +13,28 @@ LADDER_INTRODUCTION = (
 )
 
 
+def change_text(changes: Sequence[Change], between: str = ": ") -> str:
+    """Return what changes from one environment to another: ``network: bridge → macvlan``, ``native → docker``."""
+    return ", ".join(
+        f"{'' if each.setting == KIND else each.setting.replace('_', ' ') + between}"
+        f"{_setting(each.before)} → {_setting(each.now)}"
+        for each in changes
+    )
+
+
+def _setting(value: object) -> str:
+    if value is None or value == "":
+        return "none"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
 def step_sentence(number: int, report: MetricReport, step: Step) -> str:
     """Give one step as a sentence: what changes, its cost with interval against what it adds to, verdict."""
     words = sentence(report, step.row, step.previous)
-    if not step.change:
+    if not step.changes:
         return f"step {number}: {words}"
     name, _, rest = words.partition(" ")
-    return f"step {number}, {name} ({step.change.replace(': ', ' ')}): {rest}"
+    return f"step {number}, {name} ({change_text(step.changes, ' ')}): {rest}"
 
 
 def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:

@@ -3,34 +3,35 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from weighbridge.analysis.bottleneck import MEANING
-from weighbridge.analysis.few import FEW_BLOCKS
-from weighbridge.analysis.formatting import (
-    cost_text,
+from weighbridge.analysis.flag_counts import without_flags
+from weighbridge.analysis.remarks import AboutEnvironment, RemarkCode
+from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
+from weighbridge.model.flag import FlagKind
+from weighbridge.model.text import printable
+from weighbridge.report.text.curves import broke_sentences
+from weighbridge.report.text.effect import effect
+from weighbridge.report.text.formatting import (
     floor_text,
     margin,
     percent_range,
     quantity,
-    share,
-    unsigned,
 )
-from weighbridge.analysis.remarks import CODES
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.trial_flags import without as without_kinds
-from weighbridge.model.flag import FlagCode, FlagKind
-from weighbridge.model.text import printable
-from weighbridge.report.text.curves import broke_sentences
-from weighbridge.report.text.effect import effect
+from weighbridge.report.text.metric_names import metric_name, metric_phrase
+from weighbridge.report.text.remark_codes import CODES
+from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, cost_text
 
-NAMES_ITS_ENVIRONMENT = {"outliers", "drift", "autocorrelation", "broke", "failed", "selected", "errors", "trial",
-                          "confounder"}  # fmt: skip
-"""Codes of the remarks whose text begins with the environment that it is about."""
+BESIDE_VERDICTS = (RemarkCode.PACKET_SIZE, RemarkCode.DURABILITY)
+"""Codes of the remarks that are said in the sentence of a comparison."""
 
-ABOUT_COSTS = ("exploratory", "one-block", "difference", "holm", "noise", "identical", "target")
+ABOUT_COSTS = (
+    RemarkCode.EXPLORATORY, RemarkCode.ONE_BLOCK, RemarkCode.DIFFERENCE, RemarkCode.HOLM, RemarkCode.NOISE,
+    RemarkCode.IDENTICAL, RemarkCode.TARGET,
+)  # fmt: skip
 """Codes of the remarks that are about a cost: where there are too few blocks for one, nothing of it is said."""
 
-ENOUGH, LEAST = 10, 5e-5
-"""Blocks from which a session can be precise; the smallest noise floor that is said as a number."""
+ENOUGH = 10
+"""Blocks from which a session can be precise."""
 
 MANY_LEVELS = 4
 """Levels of one workload from which one row, or one sentence, speaks for all of them: a table has each."""
@@ -47,7 +48,7 @@ def count(blocks: int) -> str:
 
 def change(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``."""
-    found, what = effect(report, row), report.phrase
+    found, what = effect(report, row), metric_phrase(report)
     if found is None:
         return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what} against {baseline}"
     percent = row.cost is not None and row.cost.scale == "ratio"
@@ -60,8 +61,8 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
 
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
-    end = f"({count(row.blocks)}) - {row.verdict_words}"
-    end += "".join(f"; {remark.text}" for remark in row.remarks if remark.code in ("packet-size", "durability"))
+    end = f"({count(row.blocks)}) - {comparison_verdict(row)}"
+    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if remark.code in BESIDE_VERDICTS)
     return f"{row.environment} {change(report, row, baseline)} {end}"
 
 
@@ -109,17 +110,18 @@ def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection
     by_limit: dict[tuple[str, str], list[_Row]] = {}
     for report, row in rows:
         if row.hidden is not None:
-            by_limit.setdefault((row.environment, row.hidden.words), []).append((report, row))
+            by_limit.setdefault((row.environment, bottleneck_words(row.hidden)), []).append((report, row))
     found = [
         f"{environment}: hidden in {_what(analysis, mine, many)}: {words} ({_range([row for _, row in mine])})"
         for (environment, words), mine in by_limit.items()
     ]
-    return [("hidden", text) for text in (*found, *([MEANING] if found else []))]
+    return [("hidden", text) for text in (*found, *([HIDDEN] if found else []))]
 
 
 def over_levels(report: MetricReport) -> str:
     """Give a metric's name without its level: ``web requests/s``."""
-    return report.workload if report.name == report.workload else f"{report.workload} {report.name}"
+    name = metric_name(report)
+    return report.workload if name == report.workload else f"{report.workload} {name}"
 
 
 def _levels(analysis: Analysis, workload: str) -> int:
@@ -150,7 +152,7 @@ def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]
 
 def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> str:
     """The metrics of some rows; of a workload with many levels only at how many of them."""
-    items = [report.phrase for report, _ in rows if report.workload not in many]
+    items = [metric_phrase(report) for report, _ in rows if report.workload not in many]
     counts = Counter((m.workload, over_levels(m)) for m, _ in rows if m.workload in many)
     for (workload, name), number in counts.items():
         items.append(f"{name} at {number} of {_levels(analysis, workload)} levels")
@@ -160,11 +162,11 @@ def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> st
 def disagreements(analysis: Analysis) -> list[str]:
     """Give the comparisons whose mean cost is far from the typical one: a report leads with them."""
     return [
-        f"{row.environment}, {report.phrase}: {remark.text}"
+        f"{row.environment}, {metric_phrase(report)}: {remark_text(remark)}"
         for report in analysis.metrics
         for row in report.comparisons
         for remark in row.remarks
-        if remark.code == "stalls" and not row.aa
+        if remark.code == RemarkCode.STALLS and not row.aa
     ]
 
 
@@ -178,51 +180,6 @@ def exploratory_sentence(analysis: Analysis) -> str:
         few = "is too few" if blocks == "1 block" else "are too few"
         return f"Quick test: {blocks} {few} for a verdict. {FEW_BLOCKS} give a first one, {ENOUGH} a reliable one."
     return f"Only {blocks}: every verdict here is exploratory ({ENOUGH} are needed)"
-
-
-def imprecise(analysis: Analysis) -> bool:
-    """Whether the A/A arm holds, but the session has too few blocks, or too much noise for its margin."""
-    trust, wanted = analysis.trust, analysis.equivalence
-    noisy = trust.noise_floor is not None and wanted is not None and trust.noise_floor > wanted
-    return trust.trusted is True and (trust.blocks < ENOUGH or noisy)
-
-
-def trust_sentence(analysis: Analysis) -> str:
-    """Give noise floor and whether the session can be trusted; empty where there are too few blocks to ask."""
-    trust, wanted = analysis.trust, analysis.equivalence
-    floor = trust.noise_floor
-    largest = ""
-    if floor is not None and trust.largest_noise is not None and trust.largest_noise > floor:
-        largest = f", largest {share(trust.largest_noise)} in {trust.largest_noise_in}"
-    noise = f"noise floor {floor_text(floor)}{largest}"
-    if trust.trusted is False:
-        known = f" N{noise[1:]}." if floor is not None else ""
-        return f"UNTRUSTED: {trust.reason}. Do not rely on the costs of this session.{known}"
-    if trust.trusted is None:
-        return "" if analysis.few else f"Not checked: {trust.reason}."
-    if analysis.few:
-        return ""
-    control = f"the {analysis.baseline}-against-{analysis.baseline} control passed"
-    if not imprecise(analysis):
-        return f"Trusted: {control}; {noise}."
-    if floor is not None and floor >= LEAST and (wanted is None or floor > wanted):
-        beside = f"noise floor{largest}{'' if wanted is None else f'; the margin is {margin(wanted)}'}"
-        seen = f"differences below {unsigned(floor)} cannot be detected ({beside})"
-        return f"Not precise: {seen}. T{control[1:]}. {_advice(analysis)}"
-    limit = f"{count(trust.blocks)} are too few to be sure of that ({ENOUGH} are needed)"
-    return f"Not precise: {control}, but {limit}; {noise}."
-
-
-def _advice(analysis: Analysis) -> str:
-    """What would make a session more precise: where a hypervisor took CPU time in most trials, not blocks alone."""
-    stolen = sum(
-        any((flag.code, flag.where) == (FlagCode.STEAL, "") for flag in trial.flags) for trial in analysis.trials
-    )
-    if 2 * stolen <= len(analysis.trials):
-        return "More blocks would help."
-    polled = "" if analysis.polled else ", or idle CPUs that poll (cpu_idle),"
-    took = f"The hypervisor took CPU time in {stolen} of {len(analysis.trials)} trials"
-    return f"{took}: a quieter hour{polled} would help."
 
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
@@ -257,14 +214,15 @@ def remark_lines(
     """
     rows = [row for row in report.comparisons if not row.aa]
     without = {*without, *ABOUT_COSTS} if rows and all(row.few for row in rows) else without
-    about: dict[tuple[str, str], list[str]] = {}
+    about: dict[tuple[bool, str], list[str]] = {}
     for row in rows:
-        for remark in (each for each in without_kinds(row.remarks, kinds) if each.code not in without):
-            text = CODES["difference"] if remark.code == "difference" else remark.text
-            about.setdefault((remark.code, text), []).append(row.environment)
+        for remark in (each for each in without_flags(row.remarks, kinds) if each.code not in without):
+            own = isinstance(remark, AboutEnvironment)
+            text = CODES[remark.code] if remark.code == RemarkCode.DIFFERENCE else remark_text(remark)
+            about.setdefault((own, text), []).append(row.environment)
     lines = [
-        text if code in NAMES_ITS_ENVIRONMENT or len(names) == len(rows) else f"{', '.join(names)}: {text}"
-        for (code, text), names in about.items()
+        text if own or len(names) == len(rows) else f"{', '.join(names)}: {text}"
+        for (own, text), names in about.items()
     ]
     fresh = [line for line in lines if line not in seen]
     seen.update(fresh)

@@ -36,6 +36,13 @@ class Image(UserlandSource):
         with _image(options.image) as (_, image):
             return hashlib.sha256(f"image {image.id}".encode()).hexdigest()[:16]
 
+    def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
+        """Without an engine there is no image."""
+        if (client := client_from_environment()) is None:
+            return "no Docker engine answers that could have an image", "start it"
+        client.close()
+        return None
+
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 import re
 
 from weighbridge.analysis.resources import is_resource_use
+from weighbridge.analysis.results import MetricReport
 
 DERIVED = {"one_way_latency": "derived: half of 1/rate"}
 """Metrics that no clock measured, and what they are computed from."""
@@ -39,3 +40,18 @@ def titled(label: str, workload: str, metric: str, unit: str) -> str:
     """Return a metric's title, its workload and level once: ``redis-set · requests/s``, ``jitter`` of ``jitter``."""
     name = metric_label(workload, metric, unit)
     return label if name == workload else f"{label} · {name}"
+
+
+def metric_title(report: MetricReport) -> str:
+    """Return workload, level and metric: ``tcp · throughput``."""
+    return titled(report.label, report.workload, report.metric, report.unit)
+
+
+def metric_phrase(report: MetricReport) -> str:
+    """Return the same inside a sentence: ``tcp throughput``."""
+    return metric_title(report).replace(" · ", " ")
+
+
+def metric_name(report: MetricReport) -> str:
+    """Return the metric, where workload and level are said already."""
+    return metric_label(report.workload, report.metric, report.unit)

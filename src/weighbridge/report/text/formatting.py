@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from weighbridge.analysis.few import FEW_BLOCKS, TOO_FEW
+from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.results import FEW_BLOCKS
 from weighbridge.statistics import Cost, Interval
 
-if TYPE_CHECKING:
-    from weighbridge.analysis.results import Comparison
+TOO_FEW = "too few to say"
+"""What is said of fewer than `FEW_BLOCKS` instead of a cost."""
 
 SPACE = "\u00a0"
 """Between thousands and before a unit: a space at which no line is broken."""
@@ -136,12 +136,7 @@ def difference_interval(interval: Interval, unit: str) -> str:
 
 
 def _points(unit: str) -> str:
-    return points(unit) if unit == "%" else _after(unit)
-
-
-def points(unit: str) -> str:
-    """Give the unit of a difference of values in `unit`: percentages differ by points."""
-    return "points" if unit == "%" else unit
+    return difference_unit(unit) if unit == "%" else _after(unit)
 
 
 NO_INTERVAL = "(no interval)"
@@ -159,22 +154,6 @@ def cost_of(cost: Cost | None) -> str:
     """Give a ratio's cost with its interval, in percent; a dash where there is none."""
     percent = cost.percent if cost is not None else None
     return percent_text(percent, cost.blocks) if cost is not None and percent is not None else "–"
-
-
-def cost_text(comparison: "Comparison", unit: str) -> str:
-    """Give the cost of a comparison with its interval, in percent or (without a ratio) in the metric's unit.
-
-    Of few blocks it says only that they are. Where a side broke in every block that stands where the cost would.
-    """
-    cost = comparison.cost
-    if cost is None:
-        return comparison.instead or "–"
-    if comparison.few:
-        return TOO_FEW
-    percent = cost.percent
-    if percent is not None:
-        return percent_text(percent, cost.blocks)
-    return difference_interval(cost.interval, unit)
 
 
 def share(fraction: float | None) -> str:

@@ -1,17 +1,14 @@
-"""What trials were flagged with, in words: once for all environments where it is about nearly all of them.
+"""What trials were flagged with, in words: the only place where a flag's code becomes a sentence."""
 
-The only place where a flag's code becomes a sentence.
-"""
-
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from weighbridge.analysis.formatting import plain
-from weighbridge.analysis.results import Remark
+from weighbridge.analysis.flag_counts import common_flags, figure_ranges
+from weighbridge.analysis.remarks import FigureRange
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
+from weighbridge.model.flag import Flag, FlagCode, FlagKind
+from weighbridge.report.text.formatting import plain
 
 FOREIGN = 0.75
 """CPUs that may be busy outside of the sites: as `weighbridge.meters.host` has it, which a test compares."""
@@ -93,14 +90,6 @@ WORDS: dict[str, Words] = {
 }
 """Codes in words. A code of a plug-in's own is shown as it is, with its figures."""
 
-NEARLY_ALL = 0.75
-"""Share of the environments from which a flag is said once for all of them."""
-
-
-def kind(flag: Flag) -> FlagKind:
-    """What a flag is about, without its figures: flags of one kind are counted and said together."""
-    return FlagKind(flag.code, flag.where, flag.text if flag.code == FlagCode.OTHER else "")
-
 
 def flag_text(flag: Flag) -> str:
     """One flag beside its trial: ``server throttled 20 %``."""
@@ -113,7 +102,7 @@ def _flag_text(code: str, where: str, figures: tuple[tuple[str, float], ...], te
     if flag.code == FlagCode.OTHER:
         return flag.text
     known = WORDS.get(flag.code)
-    what = known.short.format(_figures([flag], known)) if known else stable_text([flag])
+    what = known.short.format(_figure(figure_ranges([flag]), known)) if known else stable_text([flag])
     where = f"{flag.where}: " if flag.where.startswith("host ") else f"{flag.where} " if flag.where else ""
     return f"{where if known else ''}{what}{f': {flag.text}' if known and flag.text else ''}"
 
@@ -137,70 +126,32 @@ def _parts(flag: Flag) -> Iterable[str]:
         yield f"text={flag.text}"
 
 
-def words(about: FlagKind, flags: Sequence[Flag]) -> str:
+def flag_kind_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
     """A kind of flag in words, with the range of its figures."""
-    known = WORDS.get(about.code)
+    known = WORDS.get(kind.code)
     if known is None:
-        return about.text or " ".join(filter(None, (about.code, about.where)))
-    text = known.long.format(_figures(flags, known), where=about.where)
-    if about.code == FlagCode.THROTTLED:
-        return f"the {about.where} {text}"
-    return f"on {about.where}, {text}" if about.where and "{where}" not in known.long else text
+        return kind.text or " ".join(filter(None, (kind.code, kind.where)))
+    text = known.long.format(_figure(figures, known), where=kind.where)
+    if kind.code == FlagCode.THROTTLED:
+        return f"the {kind.where} {text}"
+    return f"on {kind.where}, {text}" if kind.where and "{where}" not in known.long else text
 
 
-def _figures(flags: Iterable[Flag], known: Words) -> str:
-    """The range of the figures: ``0.81 to 1.4``."""
-    numbers = [known.factor * flag.figures[known.figure] for flag in flags if known.figure in flag.figures]
-    if not numbers:
+def _figure(figures: Iterable[FigureRange], known: Words) -> str:
+    """The range of the figure that is shown: ``0.81 to 1.4``."""
+    shown = next((each for each in figures if each.name == known.figure), None)
+    if shown is None:
         return "?"
-    low, high = (plain(pick(numbers), 2) for pick in (min, max))
+    low, high = (plain(known.factor * value, 2) for value in (shown.low, shown.high))
     return low if low == high else f"{low} to {high}"
-
-
-def about_flags(environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
-    """Give a remark for each kind of flag that an environment's trials have, the most frequent first."""
-    found, flags = [], _by_kind(trials)
-    for each, count in _kinds(trials).most_common():
-        code = "errors" if each.code == FlagCode.PROGRAM_ERRORS else "trial"
-        text = words(each, flags[each])
-        found.append(Remark(code, f"{environment}: {text} in {count} of {len(trials)} trials", each))
-    return found
 
 
 def said_once(trials: Sequence[TrialRow]) -> tuple[list[str], frozenset[FlagKind]]:
     """What is about nearly all environments: a sentence each, and the kinds, which need not be said again."""
-    environments = {trial.environment for trial in trials}
-    concerned = Counter(
-        each for name in environments for each in _kinds([trial for trial in trials if trial.environment == name])
-    )
-    counts, flags = _kinds(trials), _by_kind(trials)
-    kinds = [each for each in counts if len(environments) > 1 and _many(concerned[each], len(environments))]
-    kinds = [each for each in kinds if each.code != FlagCode.PROGRAM_ERRORS]
+    common = common_flags(trials)
     lines = [
-        f"in {counts[each]} of {len(trials)} trials{' ' if each.code in WORDS else ': '}{words(each, flags[each])}"
-        for each in kinds
+        f"in {each.count} of {each.trials} trials{' ' if each.flag.code in WORDS else ': '}"
+        f"{flag_kind_text(each.flag, each.figures)}"
+        for each in common
     ]
-    return lines, frozenset(kinds)
-
-
-def without(remarks: Iterable[Remark], kinds: Collection[FlagKind]) -> list[Remark]:
-    """The remarks but for those about these kinds of flags."""
-    return [remark for remark in remarks if remark.flag is None or remark.flag not in kinds]
-
-
-def _many(concerned: int, of: int) -> bool:
-    return concerned >= NEARLY_ALL * of
-
-
-def _kinds(trials: Sequence[TrialRow]) -> Counter[FlagKind]:
-    """How many trials have each kind. Of a bottleneck the verdicts tell, where it hides something."""
-    flags = ([flag for flag in trial.flags if flag.code not in BOTTLENECKS] for trial in trials)
-    return Counter(each for mine in flags for each in sorted({kind(flag) for flag in mine}))
-
-
-def _by_kind(trials: Sequence[TrialRow]) -> dict[FlagKind, list[Flag]]:
-    found: dict[FlagKind, list[Flag]] = {}
-    for trial in trials:
-        for flag in trial.flags:
-            found.setdefault(kind(flag), []).append(flag)
-    return found
+    return lines, frozenset(each.flag for each in common)

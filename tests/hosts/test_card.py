@@ -1,28 +1,10 @@
-"""What a cable has carried: tc's own words, and the files of network cards."""
+"""What a network card has carried, from its files."""
 
 import json
 
 import pytest
 
-from weighbridge.hosts._wire import card, carried_bits
-
-TOLD = (
-    '[{"kind":"tbf","handle":"1:","root":true,"refcnt":2,"options":{"rate":12500000},"bytes":1514000,"packets":1000,'
-    '"drops":3,"overlimits":9,"requeues":0,"backlog":0,"qlen":0},{"kind":"pfifo","handle":"8001:","parent":"1:1",'
-    '"options":{"limit":173},"bytes":9,"packets":9}]'
-)
-"""tc -s -j qdisc show dev eth0, iproute2 6.1, shortened."""
-
-
-def test_each_frame_has_what_an_ethernet_adds():
-    assert carried_bits(TOLD) == 8 * 1000 * 1538
-
-
-@pytest.mark.parametrize(
-    "told", ["", "[]", "{}", "null", "[1]", '[{"root": true}]', '[{"root": true, "bytes": "x"}]']
-)
-def test_what_tc_does_not_tell_is_not_known(told: str):
-    assert carried_bits(told) is None
+from weighbridge.hosts._card import card
 
 
 def files(**more: bytes):

@@ -17,7 +17,7 @@ _BUILDING = ".building-"
 Built = TypeVar("Built")
 
 
-def build_once(folder: Path, key: str, what: str, say: Callable[[str], None], build: Callable[[Path], None]) -> None:
+def _make(folder: Path, key: str, what: str, say: Callable[[str], None], build: Callable[[Path], None]) -> None:
     """Make ``folder/key`` by ``build``, which fills the new folder that it is given, unless it is there.
 
     Where ``build`` raises, or is killed, nothing is left but what `half_built` finds. Raises OSError.
@@ -59,7 +59,7 @@ def ensure(
         build(work)
 
     try:
-        build_once(folder, key, what, say, told)
+        _make(folder, key, what, say, told)
     except OSError as error:
         raise DiskFull(f"cannot build {what} in {folder}: {error}") from error
     if (built := cached()) is None:

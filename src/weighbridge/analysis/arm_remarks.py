@@ -1,0 +1,45 @@
+"""What is to be known of one environment's own values and trials."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from weighbridge.analysis.flag_counts import flagged_trials
+from weighbridge.analysis.remarks import (
+    Autocorrelation,
+    BrokeUnderLoad,
+    Drift,
+    FailedTrials,
+    Outliers,
+    Remark,
+    Selected,
+)
+from weighbridge.analysis.sweep import Broke
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.analysis.verdicts import failing
+from weighbridge.statistics import flags
+
+
+def about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
+    """Give what is remarkable about an environment's values of a metric, in the order in which they ran."""
+    series = [trial.values[metric] for trial in trials if metric in trial.values]
+    seen = flags(series)
+    found: list[Remark] = []
+    if seen.outliers:
+        found.append(Outliers(environment, len(seen.outliers), len(series)))
+    if seen.drift is not None and seen.drift.flagged:
+        found.append(Drift(environment, seen.drift.statistic))
+    if seen.autocorrelation is not None and seen.autocorrelation.flagged:
+        found.append(Autocorrelation(environment))
+    return found
+
+
+def about_trials(environment: str, trials: Sequence[TrialRow], broke: Broke | None) -> list[Remark]:
+    """Give how many of an environment's trials broke, failed, or were flagged."""
+    found: list[Remark] = [] if broke is None else [BrokeUnderLoad(environment, broke)]
+    others = [trial for trial in trials if not trial.broke]
+    failed = Counter(trial.outcome for trial in others if not trial.ok)
+    if failed:
+        found.append(FailedTrials(environment, len(trials), tuple(failed.most_common())))
+    if failing([trial.ok for trial in others]):
+        found.append(Selected(environment))
+    return [*found, *flagged_trials(environment, trials)]

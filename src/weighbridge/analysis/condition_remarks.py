@@ -1,0 +1,128 @@
+"""Remarks about what was measured under which conditions, and about what differs besides the isolation."""
+
+from dataclasses import dataclass
+
+from weighbridge.analysis.paths import ClientPlace, PathDifference
+from weighbridge.analysis.remarks import AboutEnvironment, Remark, RemarkCode
+
+
+@dataclass(frozen=True, slots=True)
+class FewReadings(Remark):
+    """The meters, at ``hz``, read so often in the median trial; ``wanted_hz`` would do, None where nothing would."""
+
+    code = RemarkCode.READINGS
+    hz: float
+    readings: int
+    wanted_hz: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptTimeApart(Remark):
+    """A site's CPU time leaves out interrupts: surely, or perhaps."""
+
+    code = RemarkCode.INTERRUPT_TIME
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoPath(Remark):
+    """The network path of one of the two is not known."""
+
+    code = RemarkCode.NO_PATH
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPath(Remark):
+    """The environments' network path is another one than the baseline's.
+
+    ``environments`` is empty beside a comparison, ``place`` None where all clients are in one.
+    """
+
+    code = RemarkCode.PATH
+    difference: PathDifference
+    environments: tuple[str, ...] = ()
+    place: ClientPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathsUnrecorded(Remark):
+    """The run is from before network paths were recorded."""
+
+    code = RemarkCode.PATH
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPacketSize(Remark):
+    """A comparison of two packet sizes: "1418 B"."""
+
+    code = RemarkCode.PACKET_SIZE
+    size: str
+    baseline_size: str
+
+
+@dataclass(frozen=True, slots=True)
+class PacketSizes(AboutEnvironment):
+    """An environment's packet sizes where they are not the baseline's, each with the workloads concerned."""
+
+    code = RemarkCode.PACKET_SIZE
+    baseline: str
+    sizes: tuple[tuple[OtherPacketSize, tuple[str, ...]], ...]
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Every workload concerned."""
+        return frozenset(label for _, labels in self.sizes for label in labels)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherDurability(Remark):
+    """The environment keeps otherwise what it acknowledged; empty where it is not known.
+
+    Beside a comparison without ``environment`` and ``labels``.
+    """
+
+    code = RemarkCode.DURABILITY
+    durability: str
+    baseline_durability: str
+    baseline: str
+    environment: str = ""
+    labels: tuple[str, ...] = ()
+
+
+# -- confounders -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HostDifference(Remark):
+    """The run's hosts differ: what its fact says."""
+
+    code = RemarkCode.CONFOUNDER
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotHonoured(AboutEnvironment):
+    """A limit that an environment could not honour: which, and what its fact says."""
+
+    code = RemarkCode.CONFOUNDER
+    limit: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherValue(AboutEnvironment):
+    """A fact of its site that is not the baseline's; both values are empty where they are digests, or too long."""
+
+    code = RemarkCode.CONFOUNDER
+    fact: str
+    baseline: str
+    value: str = ""
+    baseline_value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOptions(AboutEnvironment):
+    """Options that workloads have in this environment alone."""
+
+    code = RemarkCode.CONFOUNDER
+    workloads: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]

@@ -1,0 +1,114 @@
+"""The files of a control group, version 1 and 2: where they are, what a meter reads of them, what they say now."""
+
+import contextlib
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+from weighbridge.linux import counters
+
+MOUNT = Path("/sys/fs/cgroup")
+V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")
+NETWORK, PROCESSES = "net", "processes"
+"""Labels of a site's files, beside the names of its control group's."""
+
+
+def version(mount: Path = MOUNT) -> int:
+    """2 for the unified hierarchy, 1 for separate (or hybrid) ones, 0 where there are none."""
+    if (mount / "cgroup.controllers").exists():
+        return 2
+    return 1 if (mount / "cpu").is_dir() else 0
+
+
+def bases(mount: Path = MOUNT) -> dict[str, Path]:
+    """The hierarchies to use: controller -> its mount (version 1), or "" -> the one tree (version 2)."""
+    if version(mount) == 2:
+        return {"": mount}
+    return {name: mount / name for name in V1_CONTROLLERS if (mount / name).is_dir()}
+
+
+def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, float]:
+    """Counters from the files of a group; ``path_of`` gives the folder of a controller. What is unreadable is absent.
+
+    ``cpu_s`` and ``throttled_s`` are seconds since it was made.
+    """
+
+    def text(controller: str, name: str) -> str:
+        with contextlib.suppress(OSError, ValueError):
+            return (path_of(controller) / name).read_text()
+        return ""
+
+    one = cgroup_version == 1
+    cpu = counters.cpu_stat(text("cpu", "cpu.stat")).counters
+    if one:
+        cpu |= counters.cpuacct(text("cpuacct", "cpuacct.usage")).counters
+    memory = counters.memory_now(text("memory", "memory.usage_in_bytes" if one else "memory.current")).levels
+    events = counters.memory_events(text("memory", "memory.oom_control" if one else "memory.events")).counters
+    if not one and "cpu_share" in cpu:
+        cpu = {"throttled_share": 0.0, **cpu}  # without the controller there is no limit
+    seconds = {"cpu_s": "cpu_share", "throttled_s": "throttled_share"}
+    return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**memory, **events}
+
+
+SCOPE_V1 = {
+    "cpuacct.usage": "cpuacct",
+    "cpu.stat": "cpu",
+    "memory.usage_in_bytes": "memory",
+    "memory.stat": "memory",
+    "pids.current": "pids",
+    "cgroup.procs": "cpu",
+}
+SCOPE_V2 = ("cpu.stat", "memory.current", "memory.stat", "pids.current", "cgroup.procs")
+
+
+def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, str]:
+    """The files of a group that a meter reads, by label (which is the file's name); those that are not there too.
+
+    ``path_of`` gives the folder of a controller, as for `read_meters`.
+    """
+    files = SCOPE_V1.items() if cgroup_version == 1 else ((name, name.partition(".")[0]) for name in SCOPE_V2)
+    return {name: str(path_of(controller) / name) for name, controller in files}
+
+
+@functools.lru_cache
+def folders_of(proc_cgroup: str, mount: Path = MOUNT) -> Callable[[str], Path]:
+    """From the text of a process's /proc/PID/cgroup: the folder of its group for each controller.
+
+    A controller that it does not name (the process has ended) gives a folder that does not exist.
+    """
+    groups: dict[str, str] = {}
+    for line in proc_cgroup.splitlines():
+        _, names, path = line.split(":", 2)
+        groups.update(dict.fromkeys(names.split(","), path))
+    unified, base = version(mount) == 2, bases(mount)
+
+    def folder(controller: str) -> Path:
+        name = "" if unified else controller
+        return base[name] / groups[name].lstrip("/") if name in groups and name in base else Path("/nonexistent")
+
+    return folder
+
+
+def meters_of(read: Callable[[str], bytes], pid: int) -> dict[str, float]:
+    """The counters of the group that a process is in; ``read`` reads a host's file. Empty where it has ended."""
+    with contextlib.suppress(OSError):
+        return read_meters(version(), folders_of(read(f"/proc/{pid}/cgroup").decode()))
+    return {}
+
+
+def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
+    """The files of its group and of its network, by label, for `weighbridge.meters`. Empty where it has ended."""
+    with contextlib.suppress(OSError):
+        folder = folders_of(read(f"/proc/{pid}/cgroup").decode())
+        return {**scope_files(version(), folder), **network_of(pid)}
+    return {}
+
+
+def network_of(pid: int) -> dict[str, str]:
+    """The interfaces of the network namespace of a process, for a site that has one of its own."""
+    return {NETWORK: f"/proc/{pid}/net/dev"}
+
+
+def processes_of(pid: int) -> dict[str, str]:
+    """Every process in the mount namespace of ``pid``: for a native site without a control group."""
+    return {PROCESSES: f"/proc/{pid}/ns/mnt"}

@@ -1,0 +1,62 @@
+"""Rates of links: tc's token bucket (tc-tbf(8)), and what one has let through."""
+
+import json
+from collections.abc import Mapping
+
+AROUND = 24
+"""Bytes that an Ethernet adds to each frame as the kernel counts it: preamble, FCS and gap."""
+BURST = 32 * 1024
+"""Bytes that cover the latency of timers."""
+QUEUE = 256 * 1024
+"""Bytes that wait at the end of a link."""
+HEADER = 14
+"""Bytes before a packet in a frame."""
+
+
+def token_bucket(
+    rate: float, *, burst: int = BURST, limit: int = QUEUE, peakrate: str = "", mtu: int = 1500
+) -> list[str]:
+    """Words of a queueing discipline that behaves like an Ethernet of ``rate`` bit/s.
+
+    A ``peakrate`` above the rate and the MTU of the link make it split every large packet, so that each frame is
+    counted, VXLAN's too. ``burst`` and ``limit``, the length of its queue, are in bytes.
+    """
+    words = ["tbf", "rate", f"{round(rate)}bit", "overhead", str(AROUND), "burst", str(burst)]
+    splits = ["peakrate", peakrate, "mtu", str(mtu + HEADER + 100)] if peakrate else []
+    return [*words, *splits, "limit", str(limit)]
+
+
+def packet_queue(limit: int, mtu: int) -> list[str]:
+    """Words of a queue as long as a bucket's ``limit`` in bytes, but counted in packets, as an interface's is.
+
+    One that counts bytes has no room for a large packet where it has for a small one: of datagrams in two pieces it
+    dropped nearly every first one, and none arrived.
+    """
+    return ["pfifo", "limit", str(max(32, limit // (mtu + HEADER)))]
+
+
+def rate_words(rate: float) -> str:
+    """What a token bucket of this rate in bit/s is, as a fact of a run."""
+    return f"{rate / 1e6:g} Mbit/s of Ethernet, token bucket: caps the rate, adds no delay"
+
+
+def show(device: str) -> tuple[str, ...]:
+    """The command whose output `carried` reads."""
+    return "tc", "-s", "-j", "qdisc", "show", "dev", device
+
+
+def carried(told: Mapping[str, str]) -> dict[str, float]:
+    """Bits on the wire behind the first queue of each device, from tc's JSON; where it tells of none, none.
+
+    A token bucket counts what leaves it, after it has split large packets. An interface counts these as one.
+    """
+    counted = {name: _carried(text) for name, text in told.items()}
+    return {name: bits for name, bits in counted.items() if bits is not None}
+
+
+def _carried(told: str) -> float | None:
+    try:
+        root = next(each for each in json.loads(told) if each.get("root"))
+        return 8.0 * (int(root["bytes"]) + AROUND * int(root["packets"]))
+    except (ValueError, TypeError, AttributeError, KeyError, StopIteration):
+        return None

@@ -1,0 +1,23 @@
+"""Under what the machine measured, and what its last calibration says, in words."""
+
+from weighbridge.analysis.results import Analysis
+
+NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
+NOT_POLLED = "the calibration of this machine is for idle CPUs that halt, not for this run's"
+POLLED = (
+    "idle CPUs of this machine polled and did not halt, in every environment (cpu_idle): programs that "
+    "wait for each other are faster than on CPUs that halt, and what waking a CPU adds to a cost is not in it"
+)
+
+
+def condition_lines(analysis: Analysis) -> list[str]:
+    """Return a line for each condition, none where there is nothing to say."""
+    found = [POLLED] if analysis.polled else []
+    calibration = analysis.calibration
+    if calibration is None:
+        return found
+    if calibration.about == "another-path":
+        return [*found, NOT_THIS_PATH]
+    if calibration.about == "halting-cpus":
+        return [*found, NOT_POLLED]
+    return [*found, *(f"{key} {value}" for key, value in calibration.facts.items())]

@@ -1,0 +1,36 @@
+"""What became of limits on costs, in words."""
+
+from weighbridge.analysis.gate import FEWEST, Finding, Reason
+from weighbridge.report.text.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain
+from weighbridge.report.text.verdicts import broke_instead
+
+_WHY: dict[Reason, str] = {
+    "interval": "the limit is inside the interval",
+    "blocks": f"fewer than {FEWEST} blocks",
+    "no-cost": "no complete block",
+    "hidden": "a bottleneck hides the cost",
+    "no-ratio": "a value was zero, so there is no percentage",
+    "noise": "no larger than the noise floor",
+    "failed": "more than one trial in ten failed or broke",
+    "untrusted": "the A/A arm makes the session untrusted",
+}
+
+
+def finding_sentence(finding: Finding) -> str:
+    """Give a finding in words: the comparison, its cost, the limit, and why it cannot be told."""
+    target, limit = finding.target, f"{finding.limit.amount:g}{SPACE}{finding.limit.unit}".strip()
+    cost = f"{_cost_words(finding)}, " if finding.cost is not None else ""
+    text = f"{target.name}: {cost}limit {limit}"
+    if finding.outcome != "undecided":
+        return f"limit {finding.outcome}: {text}"
+    why = broke_instead(target.row) if finding.reason == "broke" and target.row else _WHY.get(finding.reason, "")
+    return f"cannot tell: {text}, {why}"
+
+
+def _cost_words(finding: Finding) -> str:
+    cost, row, report = finding.cost, finding.target.row, finding.target.report
+    if cost is None or report is None or row is None or row.cost is None:
+        return "no cost"
+    if row.cost.scale == "difference":
+        return difference_interval(cost, report.unit)
+    return percent_interval(cost) if finding.blocks > 1 else f"{plain(cost.estimate)} % {NO_INTERVAL}"
