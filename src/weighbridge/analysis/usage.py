@@ -169,12 +169,8 @@ def _points(trials: Sequence[Steps], step_s: float) -> tuple[Point, ...]:
     for row, each in zip(table, trials, strict=True):
         row[: each.size] = each
     kept = np.flatnonzero(2 * np.count_nonzero(~np.isnan(table), axis=0) >= len(trials))
-    table = table[:, kept]
-    rows = zip(
-        kept * step_s,
-        np.nanmedian(table, axis=0),
-        np.nanmin(table, axis=0, initial=np.inf),
-        np.nanmax(table, axis=0, initial=-np.inf),
-        strict=True,
-    )
-    return tuple(Point(*(float(value) for value in row)) for row in rows)
+    ordered = np.sort(table[:, kept], axis=0)  # nan comes last; numpy's own nanmedian takes ten times as long
+    counts, columns = np.count_nonzero(~np.isnan(ordered), axis=0), np.arange(kept.size)
+    middle = ordered[(counts - 1) // 2, columns] / 2 + ordered[counts // 2, columns] / 2
+    rows = np.column_stack((kept * step_s, middle, ordered[0], ordered[counts - 1, columns]))
+    return tuple(Point(*row) for row in rows.tolist())
