@@ -67,7 +67,7 @@ def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
     ``path_of`` gives the folder of a controller, as for `read_meters`.
     """
     files = SCOPE_V1.items() if cgroup_version == 1 else ((name, name.partition(".")[0]) for name in SCOPE_V2)
-    return {name: str(path_of(controller) / name) for name, controller in files}
+    return {name: f"{path_of(controller)}/{name}" for name, controller in files}
 
 
 @functools.lru_cache

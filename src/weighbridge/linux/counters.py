@@ -8,12 +8,15 @@ accounting/psi, admin-guide/iostats, admin-guide/cgroup-v1/memory and admin-guid
 
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
 """The fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
 SECTOR = 512
 """Bytes in a sector of /proc/diskstats, whatever the disk's own are."""
+_DIGITS = 20
+"""Of the largest number that the kernel counts to."""
 _MEMINFO = re.compile(r"^(Mem(?:Total|Free|Available)|Buffers|Cached|Slab|Committed_AS):\s+(\d+) kB\n", re.MULTILINE)
 _MEMORY_STAT = re.compile(r"^(anon|shmem|file|total_(?:rss|shmem|cache)) (\d{1,20})\n", re.MULTILINE | re.ASCII)
 _PARTITION = re.compile(r"(?:(?:nvme|mmcblk)\w*?\d+p\d+|(?:[shv]d|xvd)[a-z]+\d+)")
@@ -32,9 +35,9 @@ def cpu_ticks(text: str) -> dict[str, int]:
     """/proc/stat: ticks of the clock by kind over all CPUs, in the order of the file; empty where it is none."""
     first, end, _ = text.partition("\n")
     name, *fields = first.split() or [""]
-    if name != "cpu" or not end or not all(map(_is_number, fields)):
+    if name != "cpu" or not end or not _are_numbers(fields):
         return {}
-    return dict(zip(CPU_KINDS, map(int, fields), strict=False))
+    return dict(zip(CPU_KINDS, map(int, fields)))  # noqa: B905 - Python 3.9 of an agent has no "strict"
 
 
 def cpu(text: str, ticks: int) -> Numbers:
@@ -73,7 +76,7 @@ def interfaces(text: str) -> dict[str, list[int]]:
     for line in _whole_lines(text)[2:]:
         name, _, rest = line.rpartition(":")
         fields = rest.split()
-        if name.strip() and len(fields) == 16 and all(map(_is_number, fields)):
+        if name.strip() and len(fields) == 16 and _are_numbers(fields):
             found[name.strip()] = [int(each) for each in fields]
     return found
 
@@ -88,12 +91,20 @@ def network(text: str) -> Numbers:
     return Numbers(counters)
 
 
+def snmp(text: str, protocol: str) -> dict[str, int]:
+    """/proc/net/snmp: one protocol's counters by their names. Raises ValueError where it has no such lines."""
+    names, values = (line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:"))
+    if len(names) != len(values):
+        raise ValueError(f"damaged counters of {protocol}")
+    return dict(zip(names, map(int, values)))  # noqa: B905 - as above
+
+
 def disks(text: str) -> Numbers:
     """/proc/diskstats of whole disks."""
     counters: dict[str, float] = {}
     for line in _whole_lines(text):
         fields = line.split()
-        if len(fields) < 14 or not all(map(_is_number, fields[3:14])) or _PARTITION.fullmatch(fields[2]):
+        if len(fields) < 14 or not _are_numbers(fields[3:14]) or _PARTITION.fullmatch(fields[2]):
             continue
         reads, sectors_read, writes, sectors_written, busy_ms = (int(fields[at]) for at in (3, 5, 7, 9, 12))
         counters |= {
@@ -181,7 +192,13 @@ def pids(text: str) -> Numbers:
 
 
 def _is_number(text: str) -> bool:
-    return text.isdecimal() and text.isascii() and len(text) < 21
+    return text.isdecimal() and text.isascii() and len(text) <= _DIGITS
+
+
+def _are_numbers(fields: Sequence[str]) -> bool:
+    """Whether each of these words is one."""
+    together = "".join(fields)
+    return together.isdecimal() and together.isascii() and max(map(len, fields)) <= _DIGITS
 
 
 def _is_line(text: str) -> bool:
