@@ -1,5 +1,5 @@
 """The fixture that makes runs."""
 
-from report.conftest import _quick_pages, run, static_charts
+from report.conftest import run
 
-__all__ = ["_quick_pages", "run", "static_charts"]
+__all__ = ["run"]

@@ -8,18 +8,6 @@ from .made_up_runs import Recipe, make_run
 
 
 @pytest.fixture
-def static_charts():
-    """Ask for charts that are drawn without a script: a second for each page."""
-
-
-@pytest.fixture(autouse=True)
-def _quick_pages(monkeypatch, request):
-    """No chart is drawn without a script where a test does not ask for it."""
-    if "static_charts" not in request.fixturenames:
-        monkeypatch.setattr("weighbridge.report.page.static_svg", lambda *_: "")
-
-
-@pytest.fixture
 def run(tmp_path):
     """Make a run in a fresh directory; every store is closed at the end."""
     opened: list[RunStore] = []

@@ -6,12 +6,14 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
+import jinja2
 import pytest
 
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.html import write_html
+from weighbridge.report.rendering import templates
 from weighbridge.report.sections.outputs import ALL_EXCERPTS_BYTES
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
@@ -215,3 +217,23 @@ def test_the_chart_library_is_kept_unless_others_could_write_it(tmp_path, monkey
     assert [library(), len(bundled)] == ["let vega;", 3]
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", "/proc/nowhere")
     assert [library(), len(bundled)] == ["let vega;", 4]
+
+
+def test_templates_are_kept_compiled_unless_others_could_write_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
+    compiled = []
+    whole = jinja2.Environment.compile
+    monkeypatch.setattr(
+        jinja2.Environment, "compile", lambda self, *a, **k: compiled.append(1) or whole(self, *a, **k)
+    )
+
+    def page() -> str:
+        return templates.__wrapped__().get_template("trials.html.j2").render(trials=[], processes={})
+
+    assert page() == page() and len(compiled) == 1
+    (file,) = (tmp_path / "templates").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o666)
+    assert page() is not None and len(compiled) == 2
+    file.write_bytes(b"damaged")
+    assert page() is not None and len(compiled) == 3

@@ -1,6 +1,6 @@
 """What a report contains, as frozen data: every other module of the report only words or draws it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -203,6 +203,14 @@ class Analysis:
     """By label what a power cut leaves of what the workload's server has acknowledged."""
     paths: Paths = field(default_factory=Paths)
     """The network path of each environment, for the clients of each host."""
+    trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
+    """The trials of each label that has any, in the order in which they ran."""
+
+    def __post_init__(self) -> None:
+        by_label: dict[str, list[TrialRow]] = {}
+        for trial in self.trials:
+            by_label.setdefault(trial.label, []).append(trial)
+        object.__setattr__(self, "trials_of", by_label)
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:
@@ -237,7 +245,7 @@ class Analysis:
     def block_values(self, report: MetricReport, environment: str) -> tuple[float, ...]:
         """Return an environment's values of a metric, in its unit: in each block the first good attempt's."""
         found: dict[int, tuple[int, float]] = {}
-        for trial in self.trials:
+        for trial in self.trials_of.get(report.label, ()):
             here = (trial.workload, trial.level, trial.environment) == (report.workload, report.level, environment)
             if here and report.metric in trial.values:
                 given = (trial.attempt, trial.values[report.metric])

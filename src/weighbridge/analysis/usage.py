@@ -76,7 +76,7 @@ class Usage:
 def usage(store: RunStore, analysis: Analysis) -> dict[str, Usage]:
     """Give what can be drawn by workload label; empty where the run has no readings over time."""
     found = {}
-    labels = {label: [t for t in analysis.trials if t.label == label and t.ok] for label in analysis.labels}
+    labels = {label: [t for t in analysis.trials_of.get(label, ()) if t.ok] for label in analysis.labels}
     for label, trials in labels.items():
         made = _of_one(store, trials, analysis.environments, len(labels))
         if made.panels:
@@ -85,15 +85,18 @@ def usage(store: RunStore, analysis: Analysis) -> dict[str, Usage]:
 
 
 def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[str], cells: int) -> Usage:
+    import numpy as np
+
     longest = max((trial.duration_s for trial in trials), default=0.0)
     curves = max(1, cells * len(environments) * PANELS)
     steps = min(MOST_STEPS, max(FEWEST_STEPS, POINTS // curves))
     step_s = max(1.0, math.ceil(longest / steps))
     by_panel: dict[tuple[str, str, str], dict[str, list[Steps]]] = {}
     read_of = store.series_by_trial()
-    for trial in trials:
-        for panel, read in _of_a_trial(read_of.get(trial.id, ()), step_s).items():
-            by_panel.setdefault(panel, {}).setdefault(trial.environment, []).append(read)
+    with np.errstate(invalid="ignore"):  # a step without a reading is nan
+        for trial in trials:
+            for panel, read in _of_a_trial(read_of.get(trial.id, ()), step_s).items():
+                by_panel.setdefault(panel, {}).setdefault(trial.environment, []).append(read)
     panels = []
     for (place, what, unit), by_environment in by_panel.items():
         drawn = {name: _points(by_environment[name], step_s) for name in environments if name in by_environment}
@@ -144,8 +147,7 @@ def _steps(at_s: Sequence[float], step_s: float) -> tuple[NDArray[np.intp], NDAr
 def _averaged(steps: NDArray[np.intp], counts: NDArray[np.intp], values: Sequence[float]) -> Steps:
     import numpy as np
 
-    with np.errstate(invalid="ignore"):  # a step without a reading is nan
-        return np.asarray(np.bincount(steps, np.asarray(values, float)) / counts)
+    return np.asarray(np.bincount(steps, np.asarray(values, float)) / counts)
 
 
 def _busier(first: Steps, second: Steps) -> Steps:
@@ -167,12 +169,8 @@ def _points(trials: Sequence[Steps], step_s: float) -> tuple[Point, ...]:
     for row, each in zip(table, trials, strict=True):
         row[: each.size] = each
     kept = np.flatnonzero(2 * np.count_nonzero(~np.isnan(table), axis=0) >= len(trials))
-    table = table[:, kept]
-    rows = zip(
-        kept * step_s,
-        np.nanmedian(table, axis=0),
-        np.nanmin(table, axis=0, initial=np.inf),
-        np.nanmax(table, axis=0, initial=-np.inf),
-        strict=True,
-    )
-    return tuple(Point(*(float(value) for value in row)) for row in rows)
+    ordered = np.sort(table[:, kept], axis=0)  # nan comes last; numpy's own nanmedian takes ten times as long
+    counts, columns = np.count_nonzero(~np.isnan(ordered), axis=0), np.arange(kept.size)
+    middle = ordered[(counts - 1) // 2, columns] / 2 + ordered[counts // 2, columns] / 2
+    rows = np.column_stack((kept * step_s, middle, ordered[0], ordered[counts - 1, columns]))
+    return tuple(Point(*row) for row in rows.tolist())

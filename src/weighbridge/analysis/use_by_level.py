@@ -92,7 +92,7 @@ def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
     for group in groups_of(store):
         rows = []
         for level in group.levels:
-            mine = [trial for trial in analysis.trials if trial.label == level.label]
+            mine = analysis.trials_of.get(level.label, ())
             for environment in analysis.environments:
                 trials = [trial for trial in mine if trial.environment == environment]
                 if trials:

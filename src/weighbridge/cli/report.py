@@ -1,5 +1,6 @@
 """`weighbridge report`."""
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -55,6 +56,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.report.text.limits import finding_sentence
         from weighbridge.store.run import RunStore
 
+        gc.set_threshold(100_000)  # what a run has is needed to the end: looking for waste took a tenth of the time
         limits = _checked(lambda: [parse_limit(each) for each in fail_if])  # before a run is read
         run = run_directory(run)
         with RunStore(run) as store:

@@ -9,25 +9,15 @@ import base64
 import gzip
 import json
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.model.text import printable
 from weighbridge.report.charts.base import Chart
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.charts.static import static_svg
-from weighbridge.report.text.formatting import margin, plain, quantity, share
-from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.remarks import remark_text
-from weighbridge.report.text.steps import change_text
-from weighbridge.report.text.trial_flags import flag_text
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from markupsafe import Markup
-
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +40,13 @@ FULL_PX, HALF_PX, SMALL_PX = 1080, 470, 270
 def place(specs: dict[str, str], chart: Chart | None, *, static_px: int = 0) -> Drawn:
     """Add a chart's definition to `specs` and give its place; None is no chart.
 
-    With `static_px` it is drawn at that width too, so that it is seen without a script: about 30 ms each.
+    With `static_px` it is drawn at that width too, so that it is seen without a script.
     """
-    from markupsafe import Markup
-
     if chart is None:
         return Drawn("", 0)
     name = f"chart-{len(specs) + 1}"
     specs[name] = _json(chart.definition)
-    svg = Markup(static_svg(chart.definition, name, static_px)) if static_px else ""  # noqa: S704 - nothing but drawing
+    svg = static_svg(chart.definition, static_px) if static_px else ""
     return Drawn(name, chart.height + 60, svg)
 
 
@@ -78,16 +66,18 @@ def render(template: str, specs: dict[str, str], **values: Any) -> str:
     """The page of a template with its charts, style and script."""
     from markupsafe import Markup
 
+    from weighbridge.report.rendering import FOLDER, templates
+
     large = sum(map(len, specs.values())) > PLAIN_CHARACTERS
     definitions = {name: Markup(packed(spec) if large else spec) for name, spec in specs.items()}  # noqa: S704 - _json
     parts = {
         "packed_specs": large,
         "specs": definitions,
-        "style": Markup((TEMPLATES / "report.css").read_text()),  # noqa: S704 - our own file
-        "script": Markup((TEMPLATES / "report.js").read_text()),  # noqa: S704 - our own file
+        "style": Markup((FOLDER / "report.css").read_text()),  # noqa: S704 - our own file
+        "script": Markup((FOLDER / "report.js").read_text()),  # noqa: S704 - our own file
         "library": Markup(chart_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
     }
-    return _templates().get_template(template).render(**values, **parts)
+    return templates().get_template(template).render(**values, **parts)
 
 
 def packed(text: str) -> str:
@@ -99,29 +89,9 @@ def fragment(template: str, **values: Any) -> "Markup":
     """A part of a page, escaped."""
     from markupsafe import Markup
 
-    return Markup(_templates().get_template(template).render(**values))  # noqa: S704 - the template escapes
+    from weighbridge.report.rendering import templates
 
-
-@cache
-def _templates() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters.update(
-        quantity=quantity,
-        plain=plain,
-        share=share,
-        margin=margin,
-        clean=printable,
-        flag_text=flag_text,
-        metric_title=metric_title,
-        remark_text=remark_text,
-        change_text=change_text,
-    )
-    return environment
+    return Markup(templates().get_template(template).render(**values))  # noqa: S704 - the template escapes
 
 
 def _json(value: object) -> str:

@@ -15,8 +15,6 @@ Field = dict[str, Any]
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800")
 BASELINE, AA_ARM, BAND = "#6b7280", "#a3a9b3", "#009E73"
 ROW_PX = 26
-TWO_LINES = r"split(datum.label, '\n')"
-"""A Vega expression that breaks an axis label at its line feeds."""
 
 
 def colours(analysis: Analysis) -> dict[str, str]:

@@ -9,7 +9,6 @@ from weighbridge.report.charts.base import (
     BAND,
     BASELINE,
     ROW_PX,
-    TWO_LINES,
     Canvas,
     Chart,
     Field,
@@ -19,6 +18,7 @@ from weighbridge.report.charts.base import (
     quantitative,
     rule_at,
 )
+from weighbridge.report.charts.labels import TWO_LINES
 from weighbridge.report.text.formatting import margin, readable_unit
 from weighbridge.report.text.metric_names import metric_name, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text

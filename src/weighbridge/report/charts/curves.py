@@ -15,6 +15,7 @@ from weighbridge.report.charts.base import (
     nominal,
     quantitative,
 )
+from weighbridge.report.charts.labels import SPACED, THOUSANDS
 from weighbridge.report.text.curves import (
     broke_words,
     errors_words,
@@ -41,12 +42,6 @@ BEYOND = 1.5
 
 ENOUGH = 10
 """Blocks from which the interval is that of the signed ranks."""
-
-THOUSANDS = "replace(format(datum.value, ',.12~g'), /,/g, '\\u00a0')"
-"""A Vega expression that writes a level as everywhere: ``2 000``."""
-
-SPACED = "replace(datum.label, /,/g, '\u00a0')"
-"""The same for the label that an axis has anyway."""
 
 AA_DASHED = nominal("aa", scale={"domain": [False, True], "range": [[1, 0], [6, 4]]}, legend=None)
 """The A/A arm is dashed: its grey is next to the baseline's."""

@@ -11,7 +11,6 @@ from typing import Any
 from weighbridge.analysis.results import Analysis, Ladder, Step
 from weighbridge.report.charts.base import (
     BASELINE,
-    TWO_LINES,
     Canvas,
     Chart,
     colours,
@@ -20,6 +19,7 @@ from weighbridge.report.charts.base import (
     quantitative,
     rule_at,
 )
+from weighbridge.report.charts.labels import TWO_LINES
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text

@@ -3,12 +3,11 @@
 from weighbridge.analysis.merged_latency import LatencyReport
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.charts.base import Canvas, Chart, environment_colour, layer, nominal, quantitative
+from weighbridge.report.charts.labels import NINES
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.metric_names import metric_words
 
 CURVE_PX = 210
-NINES = "format(100 * (1 - 1 / datum.value), datum.value > 900 ? (datum.value > 9e4 ? '.3f' : '.2f') : '.1~f') + ' %'"
-"""A Vega expression that gives a place on the axis as a percent."""
 
 
 def percentile_curve(analysis: Analysis, report: LatencyReport) -> Chart | None:

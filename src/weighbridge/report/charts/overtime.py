@@ -4,7 +4,6 @@ The page's script sets the panels' width.
 """
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import generator_limited
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.report.charts.base import Chart, colours
+from weighbridge.report.charts.labels import SECONDS, listed
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.trial_flags import flags_text
 
@@ -89,7 +89,8 @@ def _span_row(span: Span) -> dict[str, Any]:
     trial = span.trial
     state = "no value" if not trial.ok else "generator" if generator_limited(trial) else ""
     return {
-        "a": span.start, "b": span.end, "e": trial.environment, "l": span.level, "i": trial.id, "s": state,
+        "a": span.start, "b": span.end, "m": round((span.start + span.end) / 2, 2),
+        "e": trial.environment, "l": span.level, "i": trial.id, "s": state,
         "o": trial.outcome, "f": flags_text(trial.flags) or "none", "w": round(span.wall_s), "h": f"#t{trial.id}",
     }  # fmt: skip
 
@@ -140,14 +141,13 @@ def _strip(picture: Picture, scale: Mapping[str, Any]) -> dict[str, Any]:
     """The trials alone, labelled with their levels; a cross for one without a value, a triangle for the generator."""
     levels = _levels(picture.spans)
     at = [middle for middle, _ in levels]
-    # The texts are looked up by their place: an axis of numbers has no labels of its own.
     x = _x(
         picture, orient="top", values=at, domain=False, ticks=False, labelOverlap="greedy", labelPadding=3,
-        labelExpr=f"{_list([text for _, text in levels])}[indexof({_list(at)}, datum.value)]",
+        labelExpr=listed(at, [text for _, text in levels]),
     )  # fmt: skip
     marked = {
         "data": {"name": "spans"},
-        "transform": [{"filter": "datum.s"}, {"calculate": "(datum.a + datum.b) / 2", "as": "m"}],
+        "transform": [{"filter": "datum.s"}],
         "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
         "encoding": {
             "x": {"field": "m", "type": "quantitative"},
@@ -159,11 +159,6 @@ def _strip(picture: Picture, scale: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     return {"width": WIDTH_PX, "height": STRIP_PX, "view": {"stroke": None},
             "layer": [_rectangles(scale, x, 0.9), marked]}  # fmt: skip
-
-
-def _list(values: Sequence[object]) -> str:
-    """As Vega's expressions write a list: JSON is what they take."""
-    return json.dumps(values)
 
 
 def _view(
@@ -183,7 +178,7 @@ def _view(
     fields = list(columns.values())
     name = panel.what if panel.place == PROMETHEUS else f"{panel.place}: {panel.what}"
     title = f"{name}{' by kind' if kinds else ''}, {unit}".rstrip(", ")
-    x = _x(picture, orient="bottom", labelExpr="datum.label + ' s'") if last else _x(picture)
+    x = _x(picture, orient="bottom", labelExpr=SECONDS) if last else _x(picture)
     by = {"field": "k", "scale": {"domain": fields, "range": [KIND_COLOURS[each] for each in kinds]}}
     axis = {
         "title": title, "titleAngle": 0, "titleAlign": "left", "titleBaseline": "bottom", "titleX": 0, "titleY": -2,

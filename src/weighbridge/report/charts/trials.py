@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weighbridge.analysis.results import Analysis, MetricReport
+from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.report.charts.base import (
     BASELINE,
     ROW_PX,
@@ -25,19 +26,17 @@ EVERY_TICK = 12
 BROKE = "broke"
 
 
-def _trial_rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[dict[str, Any]]]:
-    """The axis title, and each trial of the workload; a failed one has no value."""
+def _rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[tuple[TrialRow, dict[str, Any]]]]:
+    """The axis title, and each trial of the workload with what both charts show of it; a failed one has no value."""
     unit, factor = readable_unit(report.baseline_value or 0.0, report.unit)
     rows = []
-    for trial in analysis.trials:
-        if (trial.workload, trial.level) != (report.workload, report.level):
-            continue
+    for trial in analysis.trials_of.get(report.label, ()):
         value = trial.values.get(report.metric)
-        rows.append({
-            "environment": trial.environment, "order": trial.order, "block": trial.block, "trial": trial.id,
-            "value": None if value is None else value * factor, "shown": quantity(value, report.unit),
-            "outcome": trial.outcome, "flags": flags_text(trial.flags) or "none", "link": f"#t{trial.id}",
-        })  # fmt: skip
+        shown = {
+            "environment": trial.environment, "trial": trial.id, "shown": quantity(value, report.unit),
+            "value": None if value is None else value * factor,
+        }  # fmt: skip
+        rows.append((trial, shown))
     return f"{metric_name(report)}, {unit}", rows
 
 
@@ -47,7 +46,14 @@ def runs(analysis: Analysis, report: MetricReport) -> Chart:
     Failed ones are crosses, those that broke under their load triangles.
     """
     canvas = Canvas()
-    title, rows = _trial_rows(analysis, report)
+    title, found = _rows(analysis, report)
+    rows = [
+        {
+            **shown, "order": trial.order, "block": trial.block, "outcome": trial.outcome,
+            "flags": flags_text(trial.flags) or "none", "link": f"#t{trial.id}",
+        }
+        for trial, shown in found
+    ]  # fmt: skip
     names = {str(row["environment"]) for row in rows}
     x = quantitative(
         "order", title="trial, in the order of the session", scale={"zero": False, "nice": False, "padding": 8},
@@ -79,8 +85,8 @@ def _whole_ticks(orders: Sequence[int]) -> Field:
 def distribution(analysis: Analysis, report: MetricReport) -> Chart:
     """Give each environment's values as points on a box (quartiles; whiskers to the extremes)."""
     canvas = Canvas()
-    title, rows = _trial_rows(analysis, report)
-    good = [row for row in rows if row["value"] is not None]
+    title, found = _rows(analysis, report)
+    good = [shown for _, shown in found if shown["value"] is not None]
     order = [name for name in analysis.environments if name in {row["environment"] for row in good}]
     table = canvas.rows(good)
     shared = {

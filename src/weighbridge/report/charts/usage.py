@@ -3,6 +3,7 @@
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.usage import Panel
 from weighbridge.report.charts.base import Chart, colour_of, colours, quantitative, short
+from weighbridge.report.charts.labels import SECONDS
 from weighbridge.report.text.formatting import readable_unit
 
 SMALL_PX = 110
@@ -18,7 +19,7 @@ def small_multiple(analysis: Analysis, panel: Panel) -> Chart:
         for name, curve in panel.curves.items()
         for point in curve
     ]  # fmt: skip
-    seconds = {"grid": False, "labelExpr": "datum.label + ' s'"}
+    seconds = {"grid": False, "labelExpr": SECONDS}
     band = quantitative("l", title=unit, axis={"tickCount": 3})
     told = [
         {"field": "e", "title": "environment"}, quantitative("t", title="s"),

@@ -129,7 +129,7 @@ def _noted(text: str, broke: Broke | None, *, beside: bool) -> Cell:
 
 
 def _linked(analysis: Analysis, level: LoadLevel, name: str, cell: Cell) -> Cell:
-    tried = any(trial.label == level.label and trial.environment == name for trial in analysis.trials)
+    tried = any(trial.environment == name for trial in analysis.trials_of.get(level.label, ()))
     return {**cell, "link": analysis.group(level.label, name) if tried else ""}
 
 

@@ -76,7 +76,7 @@ def sections(
             "different_resources": [each for each in resources if _differs(each["report"])],
             "usage": _usage(analysis, specs, used.get(label)),
             "programs": program_table(programs.get(label, ())),
-            "broke": reason(t for t in analysis.trials if t.label == label and t.broke),
+            "broke": reason(trial for trial in analysis.trials_of.get(label, ()) if trial.broke),
         }
 
 
@@ -111,8 +111,7 @@ def _metric(
     static: bool,
 ) -> dict[str, Any]:
     """A metric with its charts: all of them drawn `static` for a headline of not too many trials, else the costs."""
-    trials = sum((each.workload, each.level) == (report.workload, report.level) for each in analysis.trials)
-    every = static and report.headline and trials <= MOST_STATIC
+    every = static and report.headline and len(analysis.trials_of.get(report.label, ())) <= MOST_STATIC
     return {
         **_plain_metric(analysis, cell, report, seen, without, kinds),
         "forest": place(specs, charts.forest(analysis, report), static_px=HALF_PX if static else 0),
@@ -241,7 +240,7 @@ def group_id(analysis: Analysis, cell: int, environment: str) -> str:
 
 
 def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -> dict[str, Any]:
-    tried = any(t.label == report.label and t.environment == row.environment for t in analysis.trials)
+    tried = any(t.environment == row.environment for t in analysis.trials_of.get(report.label, ()))
     values = quantities(analysis.block_values(report, row.environment), report.unit) if row.few else ""
     return {
         "row": row,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import FEW_BLOCKS
@@ -60,6 +61,7 @@ def _after(unit: str) -> str:
     return {"1/s": "/s", "count": ""}.get(unit, unit)
 
 
+@lru_cache(maxsize=2**17)  # each trial's value is in the table, in two charts and among the trials
 def quantity(value: float | None, unit: str) -> str:
     """Give a value with its unit: ``8 662 Mbit/s`` for 8.662e9 bit/s; a dash where there is none."""
     if value is None:
