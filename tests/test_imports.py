@@ -1,6 +1,7 @@
 """Who may use whom (docs/design.md, section 5), read from the imports; and the size of modules."""
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -132,6 +133,30 @@ def test_only_process_starts_processes():
     for path in MODULES:
         for call in ("os.system(", "os.fork(", "os.popen(", "os.posix_spawn", "os.exec", "os.spawn"):
             assert call not in path.read_text(), path
+
+
+def _strings(tree: ast.Module) -> Iterator[str]:
+    """What a module says: strings but for docstrings, and for what it raises, which is one sentence for the user."""
+    quiet: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            quiet.add(node.value)
+        elif isinstance(node, ast.Raise):
+            quiet.update(ast.walk(node))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in quiet:
+            yield node.value
+
+
+WORDS = {"charged to the interrupted task"}
+"""Values of facts that have so many words."""
+
+
+def test_analysis_makes_no_sentences():
+    for path in (SOURCE / "analysis").glob("*.py"):
+        if path.name != "limit.py":  # what is wrong with an expression on the command line
+            said = {text for text in _strings(parsed(path.read_text())) if len(text.split()) > 3}
+            assert said <= WORDS, f"{path}: prose is made in report/text"
 
 
 def test_only_the_cli_catches_every_failure():

@@ -6,7 +6,6 @@ import pytest
 from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.confounders import confounders
-from weighbridge.analysis.verdicts import adjusted, excludes_no_cost, family_p_value
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Repetitions
@@ -21,6 +20,7 @@ from weighbridge.report.text.summary import (
 from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.report.text.verdicts import comparison_verdict
 from weighbridge.statistics import compare
+from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value
 from weighbridge.store.extensions import Extension
 from weighbridge.store.run import RunStore
 

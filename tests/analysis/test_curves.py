@@ -4,8 +4,6 @@ import math
 
 import polars
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 
 from report.made_up_runs import LATENCY, P99, REQUESTS, TOO_MANY, Recipe, Workload, make_run, rising_load
@@ -13,7 +11,6 @@ from report.test_html import check_links, page_of
 from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.curve_points import interval
 from weighbridge.analysis.curves import numbers
 from weighbridge.analysis.overload import breakages, reason, standing
 from weighbridge.analysis.sweep import Broke, LoadLevel, Peak
@@ -222,15 +219,6 @@ def test_an_adaptive_run_widens_the_peaks_interval_too(analysis, run):
         analyse(run(**rising_load(repetitions=Repetitions(target="2%")))).sweeps[0].metrics[0].whole[0].peak_cost
     )
     assert adaptive.high - adaptive.low > fixed.high - fixed.low
-
-
-@settings(deadline=None, derandomize=True, max_examples=60)
-@given(st.lists(st.floats(0, 1e9, allow_subnormal=False), min_size=1, max_size=30))
-def test_the_interval_holds_its_median_and_is_no_number_only_for_one_block(values):
-    found = interval(values)
-    assert found.low <= found.estimate <= found.high
-    assert math.isinf(found.high) <= (len(values) < 3) or max(values) > 0
-    assert found.low >= 0 or len(values) == 1
 
 
 # -- which workloads have curves -------------------------------------------------------------------

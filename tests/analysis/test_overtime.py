@@ -4,7 +4,6 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from report import swept_runs
 from report.made_up_runs import TCP, Workload
@@ -29,7 +28,7 @@ from weighbridge.analysis.metered import (
     stretches,
 )
 from weighbridge.analysis.overtime import KEPT_GAP_S, MOST_QUERIES, BlockChoice, pictures
-from weighbridge.analysis.use_by_level import by_level, over_blocks
+from weighbridge.analysis.use_by_level import by_level
 from weighbridge.model.trial import PROMETHEUS, Series
 from weighbridge.report.charts.by_level import use_against_level
 from weighbridge.report.charts.overtime import of_prometheus, over_time
@@ -165,17 +164,6 @@ def test_what_disks_did_is_about_a_second_however_often_the_meters_read():
 
 
 # -- medians ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", range(1, 61))
-def test_the_interval_of_the_median_covers_at_least_what_it_says(n):
-    use = over_blocks([float(value) for value in range(n)])
-    k = int(use.low) + 1
-    assert use.high == n - k and use.interval == (n >= 6)
-    if use.interval:
-        assert binom.cdf(k - 1, n, 0.5) <= 0.025 < binom.cdf(k, n, 0.5)
-    else:
-        assert (use.low, use.high) == (0.0, n - 1)
 
 
 def test_each_trial_counts_as_one_and_the_generator_s_limit_is_told(swept):

@@ -13,13 +13,14 @@ from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.usage import usage
-from weighbridge.analysis.verdicts import adjusted
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.measurement import Metric
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.statistics import merge_histograms, percentile
+from weighbridge.statistics.verdicts import adjusted
 
 CPU = Metric("cpu_client_per_gbit", "s/Gbit", "lower")
 MEMORY = Metric("memory_server_beyond_baseline", "MiB", "lower")
@@ -159,6 +160,19 @@ def test_hosts_and_what_differs_between_them(run):
     assert "The hosts" in page.text and page.text.count("testbed: on this machine") == 2 and HOSTILE in page.text
     assert "host (this machine)" in page.text and "2 things differ besides" in page.text
     assert not [r for m in analysis.metrics for row in m.comparisons for r in row.remarks if r.code == "confounder"]
+
+
+def test_differences_of_hosts_have_words():
+    differences = [
+        HostDifference(kind="fact", fact="kernel", values=(("a", "6.1"), ("b", "6.5"))),
+        HostDifference(kind="clock", host="b", ahead_s=-1.5),
+        HostDifference(kind="shared-cpus"),
+    ]
+    facts = [("host differences", str(n), each.model_dump_json(), 1.0) for n, each in enumerate(differences)]
+    kernel, clock, shared = (remark_text(each) for each in confounders(facts, "native", ("native",)))
+    assert kernel == "hosts: kernel differs: a 6.1, b 6.5"
+    assert clock == "hosts: the clock of host b is -1.500 s off this machine's"
+    assert shared.startswith("hosts: those made on this machine share its CPUs: ")
 
 
 def test_the_latest_difference_counts():

@@ -1,27 +1,32 @@
 """What is asked of every plug-in, whoever wrote it: each check takes one and asserts."""
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, get_args
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
+from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Durability, Environment, Plugin, Readiness
+from weighbridge.model.plugin import Durability, Endpoint, Environment, Needs, Plugin, Readiness, Workload
 from weighbridge.model.site import RunContext
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions
+from weighbridge.model.study import Role
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
 
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201, client="192.0.2.8")
 
 
 def every_plugin() -> dict[str, Plugin]:
@@ -76,11 +81,69 @@ def answers(ready: Readiness) -> None:
     assert "\n" not in ready.detail + ready.remedy
 
 
-def environment_and_storage_fit(environment: Environment) -> None:
+def holds_as_environment(environment: Environment) -> None:
+    _fits_storage(environment)
+    options = environment.options()
+    assert environment.options.model_validate_json(options.model_dump_json()) == options
+    before = options.model_copy(deep=True)
+    assert environment.problems(options, needs=Needs(network=False)) == [], "its defaults have problems"
+    assert not [problem for problem in environment.problems(options, needs=Needs(network=True)) if "\n" in problem]
+    assert options == before, "asking has changed something"
+    ready = environment.readiness()
+    answers(ready)
+    assert ready == environment.readiness()
+    nothing: Any = None
+    assert isinstance(environment.open(options, nothing), AbstractContextManager), "it needs a request to be asked"
+
+
+def _fits_storage(environment: Environment) -> None:
     assert environment.mounts <= {*get_args(Way)}
     assert issubclass(environment.options, EnvironmentOptions) == bool(environment.mounts)
     if environment.storage:
         assert registry.storage()[environment.storage].way in environment.mounts
+
+
+def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
+    """Under these options; what depends on an option is held under others too."""
+    options = workload.options.model_validate(given)
+    transports, roles = workload.transports(options), workload.roles(options)
+    assert roles == (("server", "client") if transports else ("solo",))
+    if load := workload.load(options):
+        assert load in workload.options.model_fields and "server" in roles
+    assert all(PACKAGE.fullmatch(package) for package in workload.packages)
+    _gives_commands(workload, options, roles, transports)
+    for role in roles:
+        assert all(path.startswith(("/tmp/", "/run/")) for path in workload.files(role, options, AT))
+    metrics = workload.metrics(options)
+    assert metrics and len({metric.name for metric in metrics}) == len(metrics)
+    for metric in metrics:
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", metric.name) and metric.unit
+        assert metric.better in ("higher", "lower")
+    asked = workload.asked_rate(options)
+    assert asked is None or asked.metric in metrics
+    assert workload.generator_threads(options) >= 1
+    try:
+        workload.parse(options, {role: Completed(("x",), 0, b"", b"", 1.0) for role in roles})
+    except TrialFailure:
+        return
+    raise AssertionError("something was measured where nothing was printed")
+
+
+def _gives_commands(workload: Workload, options: Any, roles: Sequence[Role], transports: Sequence[Transport]) -> None:
+    """Argument lists under deadlines: only a server listens, and it outlasts its clients."""
+    by_role = {role: workload.command(role, options, AT) for role in roles}
+    warm_up = workload.warm_up(options, AT)
+    for command in (*by_role.values(), *((warm_up,) if warm_up else ())):
+        assert type(command.argv) is tuple and all(type(argument) is str for argument in command.argv)
+        assert "/" not in command.argv[0], "programs are found through PATH"
+        assert math.isfinite(command.deadline_s)
+    assert 0 < workload.expected_s(options) < by_role[roles[-1]].deadline_s
+    for role, command in by_role.items():
+        assert bool(command.listens) == (role == "server")
+        assert all(transport in transports and port == AT.port for transport, port in command.listens)
+    if "server" in by_role:
+        clients = by_role["client"].deadline_s + (warm_up.deadline_s if warm_up else 0.0)
+        assert by_role["server"].deadline_s > clients
 
 
 def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -> None:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from weighbridge import registry
+from weighbridge.errors import Unavailable
+from weighbridge.linux import process
 from weighbridge.model.host_kind import HostKind
-from weighbridge.model.plugin import Environment, Plugin
+from weighbridge.model.plugin import Environment, Needs, Plugin, Workload
 from weighbridge.model.storage import Storage, weaker
 from weighbridge.model.userland_source import UserlandSource
 
@@ -25,7 +27,11 @@ EVERY = held.every_plugin()
 
 
 @pytest.fixture(autouse=True)
-def _no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("no program can be started here")
+
+    monkeypatch.setattr(process, "Process", refuse)
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
 
 
@@ -39,7 +45,13 @@ def test_a_plug_in(name: str) -> None:
 
 @pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())
 def test_an_environment(environment: Environment) -> None:
-    held.environment_and_storage_fit(environment)
+    held.holds_as_environment(environment)
+    assert environment.problems(environment.options(), needs=Needs(network=True)) == []
+
+
+@pytest.mark.parametrize("workload", registry.workloads().values(), ids=registry.workloads())
+def test_a_workload(workload: Workload) -> None:
+    held.holds_as_workload(workload, NEEDED.get(f"workload {workload.kind}", {}))
 
 
 @pytest.mark.parametrize("storage", registry.storage().values(), ids=registry.storage())

@@ -11,16 +11,22 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+from runner.world import Act, FakeSite, World
 from weighbridge import registry
 from weighbridge.cli import plan
 from weighbridge.cli.doctor import examine
-from weighbridge.errors import Unavailable
+from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux import process
+from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study
+from weighbridge.model.trial import Trial
 from weighbridge.runner.hosts import open_hosts
+from weighbridge.runner.run import loads_of
+from weighbridge.runner.stage import Stage
 from weighbridge.runner.storage import site_storage
 from weighbridge.runner.study_facts import durabilities
+from weighbridge.runner.trial import run_trial
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
 from weighbridge.study.source import parse
@@ -33,6 +39,7 @@ PACKAGES = {
     "hosts": "weighbridge.hosts.kinds",
     "storage": "weighbridge.storage",
     "userland": "weighbridge.userland.sources",
+    "workloads": "weighbridge.workloads",
 }
 STUDY = """\
 study: of-samples
@@ -47,6 +54,8 @@ environments:
 inside: [server, client]
 workloads:
   redis: {kind: redis-benchmark, appendonly: always}
+  alone: {kind: script, script: "print 7"}
+  served: {kind: script, server: "own-server --listen HOST:PORT", users: [1, 10]}
 repetitions: {blocks: 1}
 """
 
@@ -54,7 +63,8 @@ repetitions: {blocks: 1}
 @pytest.fixture(autouse=True)
 def _samples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Their folders are searched too, as if each sample were in its package."""
-    known: list[Any] = [registry.environments, registry.hosts, registry.storage, registry.userlands]
+    known: list[Any] = [registry.environments, registry.hosts, registry.storage, registry.userlands,
+                        registry.workloads]  # fmt: skip
     before = {*sys.modules}
     for folder, name in PACKAGES.items():
         package = import_module(name)
@@ -81,14 +91,16 @@ def study() -> Study:
 
 def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
     every = held.every_plugin()
-    for name in ("environment unshare", "host nice", "storage tmpfs"):
+    for name in ("environment unshare", "host nice", "storage tmpfs", "workload script"):
         held.describes_itself(every[name])
         held.names_its_programs(every[name])
         held.has_strict_options(every[name], {})
-    held.environment_and_storage_fit(registry.environments()["unshare"])
+    held.holds_as_environment(registry.environments()["unshare"])
     held.holds_as_storage(registry.storage()["tmpfs"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
     held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
+    for options in ({}, {"server": "own-server --listen HOST:PORT"}):
+        held.holds_as_workload(registry.workloads()["script"], options)
 
 
 def test_a_study_and_its_schema_know_them() -> None:
@@ -135,3 +147,27 @@ def test_the_host_is_opened(tmp_path: Path) -> None:
     with ExitStack() as stack:
         (host,) = open_hosts(study(), RunContext("0123456789ab", tmp_path, tmp_path, stack)).values()
         assert (host.name, host.secluded, host.engine_url()) == ("here", None, None)
+
+
+def test_a_workload_has_the_roles_that_its_options_ask_for() -> None:
+    cells = {cell.label: cell for cell in study().cells}
+    assert cells["alone"].client == ""
+    assert [cells[f"served (users={users})"].client for users in (1, 10)] == ["here", "here"]
+    assert loads_of(study()) == {"redis": "clients", "served": "users"}
+    own = STUDY.replace("disk: {kind: native}", "disk: {kind: native, workloads: {served: {server: null}}}")
+    with pytest.raises(StudyError, match="disk: served has the roles solo here and server, client elsewhere"):
+        check(parse(own, "of-samples.yaml"))
+
+
+def test_each_role_gets_its_files_before_anything_starts() -> None:
+    world = World(act=lambda _, command: Act(stdout=b"7", hangs=bool(command.listens)))
+    for cell in study().cells:
+        if cell.kind == "script":
+            workload = registry.workloads()["script"]
+            sites = {role: FakeSite(world, role, "one", role) for role in workload.roles(cell.options)}
+            stage = Stage(sites, held.AT, {})
+            record = run_trial(Trial(1, 0, cell.workload, cell.level, "one"), workload, cell.options, stage)
+            assert (record.outcome, record.measurements[0].value) == (Outcome.OK, 7.0)
+    assert {site for site, _ in world.files} == {"solo", "client"}
+    assert [argv[0] for _, argv, _ in world.started] == ["perl", "own-server", "perl", "own-server", "perl"]
+    assert world.started[-2][1] == ("own-server", "--listen", f"{held.AT.listen}:{held.AT.port}")

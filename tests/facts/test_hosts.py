@@ -1,4 +1,4 @@
-"""In what the hosts of a run differ is told in a sentence each."""
+"""In what the hosts of a run differ is kept as data."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.facts.hosts import COMPARED, about_hosts, found_differences
+from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.site import ClockOffset
 
 
@@ -29,7 +30,9 @@ def test_facts_are_under_the_host_and_what_is_alike_is_no_difference():
 
 def test_what_differs_is_told():
     found = about_hosts({"a": host(kernel="6.1"), "b": host(kernel="6.5")})
-    assert found["host differences"] == {"kernel": "kernel differs: a 6.1, b 6.5"}
+    assert found["host differences"] == {
+        "kernel": '{"kind":"fact","fact":"kernel","values":[["a","6.1"],["b","6.5"]]}'
+    }
 
 
 def test_a_host_that_does_not_say_is_not_different():
@@ -38,12 +41,12 @@ def test_a_host_that_does_not_say_is_not_different():
 
 def test_clocks_that_are_far_apart_are_told():
     found = about_hosts({"a": host(), "b": host(ClockOffset(-1.5, 0.01)), "c": host(ClockOffset(0.0009, 0.0))})
-    assert found["host differences"] == {"clock of b": "the clock of host b is -1.500 s off this machine's"}
+    assert found["host differences"] == {"clock of b": '{"kind":"clock","host":"b","ahead_s":-1.5}'}
     assert set(found["host b"]) == set(found["host c"]) == {"clock"}
     assert "host differences" not in about_hosts({"b": host(ClockOffset(0.010, 0.0095))})  # less than is known
 
 
 @given(st.dictionaries(st.sampled_from([*COMPARED, "other"]), st.text(max_size=20)))
 def test_any_text_is_taken(facts: dict[str, str]):
-    for sentence in found_differences({"a": facts, "b": {}}, {}).values():
-        assert sentence
+    for difference in found_differences({"a": facts, "b": {}}, {}).values():
+        assert HostDifference.model_validate_json(difference.model_dump_json()) == difference

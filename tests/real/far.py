@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.testbed import TestbedHost, testbed_host
-from weighbridge.linux import process
+from weighbridge.linux import network, process
 from weighbridge.model.command import Command
 
 from .conftest import open_run
@@ -118,7 +118,7 @@ def _furnish(host: TestbedHost, folder: Path) -> Far:
     (folder / "config").write_text(config)
     sshd = host.start(Command(("/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config"))))
     for _ in range(500):
-        if host.listening((("tcp", PORT),)):
+        if network.listening((("tcp", PORT),), host.pid):
             assert isinstance(sshd, process.Process)
             return Far(host, folder, sshd)
         assert not sshd.wait(0.02), sshd.stop()

@@ -16,6 +16,7 @@ from weighbridge import registry
 from weighbridge.engines import kernel_support
 from weighbridge.errors import EnvironmentLost, TrialsFailed, Unavailable
 from weighbridge.hosts.testbed import TestbedHost
+from weighbridge.linux import network
 from weighbridge.model.command import Command
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import run as runner
@@ -173,7 +174,7 @@ def taking(monkeypatch: pytest.MonkeyPatch) -> None:
         port = free(self, ports)
         ports_taken.append(port)
         self.start(Command(("perl", "-e", _TALK, "0.0.0.0", str(port))))
-        while not self.listening((("tcp", port),)):
+        while not network.listening((("tcp", port),), self.pid):
             time.sleep(0.01)
         return port
 

@@ -14,11 +14,13 @@ from weighbridge.facts import _probing
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import probe
 from weighbridge.hosts.local import LocalHost
+from weighbridge.launcher import build
 from weighbridge.linux import network
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Limits, Site, SiteRequest
 from weighbridge.model.userland import Userland
+from weighbridge.userland.build import cache_folder
 
 from .conftest import open_run
 
@@ -41,6 +43,9 @@ class Namespace:
         subprocess.run(("nsenter", f"--net=/proc/{self.holder.pid}/ns/net", "ip", *arguments), check=True)
 
     def _inside(self, command: Command) -> Command:
+        if command.argv[0] == _probing.LAUNCHER:  # which a site of a launcher would start
+            launcher = str(build.ensure(cache_folder(), print))
+            command = replace(command, argv=(launcher, *command.argv[1:]))
         return command.wrapped("nsenter", "--target", str(self.holder.pid), "--net", "--")
 
     def run(self, command: Command) -> Any:

@@ -16,6 +16,7 @@ KEYS = {
     "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "cost", "cost_low", "cost_high",
     "cost_unit", "typical", "low", "high",
     "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "hidden", "flags",
+    "remarks",
 }  # fmt: skip
 
 

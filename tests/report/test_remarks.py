@@ -1,9 +1,15 @@
 """Remarks in words: each has some, and each code a meaning."""
 
+import json
+import math
+from dataclasses import fields
+
 import pytest
 
 from weighbridge.analysis import condition_remarks, remarks
 from weighbridge.analysis.remarks import AboutEnvironment, ProgramErrors, Remark, RemarkCode
+from weighbridge.model.flag import FlagKind
+from weighbridge.report.export.remarks import remark_json
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.remarks import remark_text
 
@@ -24,6 +30,21 @@ def test_every_remark_has_a_code_and_words(kind: type[Remark]):
 def test_every_code_has_a_meaning_and_a_remark():
     assert set(CODES) == set(RemarkCode) == {kind.code for kind in KINDS}
     assert ProgramErrors.code == "errors"
+
+
+def test_a_remark_for_machines_has_its_figures():
+    kind = FlagKind("steal", "", "")
+    flagged = remarks.FlaggedTrials("bridge", kind, 3, 10, (remarks.FigureRange("share", 0.02, 0.05),))
+    found = json.loads(json.dumps(remark_json(flagged), allow_nan=False))
+    assert (found["code"], found["environment"], found["count"], found["trials"]) == ("trial", "bridge", 3, 10)
+    assert found["flag"] == {"code": "steal", "where": "", "text": ""}
+    assert found["figures"] == [{"name": "share", "low": 0.02, "high": 0.05}]
+    assert found["text"] == remark_text(flagged)
+    assert remark_json(remarks.TargetMissed(0.02, math.inf, 3, None))["half_width"] is None
+
+
+def test_no_field_hides_the_code_or_the_words():
+    assert not [kind for kind in KINDS if {each.name for each in fields(kind)} & {"code", "text"}]
 
 
 def test_a_remark_without_words_is_an_error():

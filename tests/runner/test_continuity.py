@@ -37,9 +37,9 @@ def test_another_kernel_is_refused_by_name(store: RunStore):
 
 
 def test_idle_cpus_do_the_same_in_every_session(store: RunStore):
-    store.add_facts("host", HOST | {IDLE_CPUS: POLL})
+    store.add_facts("host", HOST | {IDLE_CPUS: "poll (as an older version said it)"})
     require_same(store, HOST | {IDLE_CPUS: POLL}, {})
-    with pytest.raises(RunDirectoryError, match=r"idle CPUs was poll .* and is halt"):
+    with pytest.raises(RunDirectoryError, match="idle CPUs was poll and is halt"):
         require_same(store, HOST | {IDLE_CPUS: HALT}, {})
 
 

@@ -568,6 +568,9 @@ def test_a_fault_of_a_plugin_fails_its_trial(world: World, monkeypatch: pytest.M
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (Measurement(SPEED, 42.0),))
     failed(measure(world), Outcome.UNPARSEABLE, "parse gave a tuple, not a TrialResult")
     monkeypatch.undo()
+    monkeypatch.setattr(FakeWorkload, "generator_threads", lambda *_: 1 / 0)
+    failed(measure(world), Outcome.PROGRAM_FAILED, "fake failed with ZeroDivisionError")
+    monkeypatch.undo()
     monkeypatch.setattr(FakeWorkload, "asked_rate", lambda *_: 1 / 0)
     failed(measure(world), Outcome.UNPARSEABLE, "fake failed with ZeroDivisionError")
 
@@ -579,7 +582,7 @@ def test_an_output_is_read_once(world: World, monkeypatch: pytest.MonkeyPatch):
     assert reads == ["once"]
 
 
-@pytest.mark.parametrize("place", ["prepare", "_measure", "resource_costs", "limit"])
+@pytest.mark.parametrize("place", ["prepare", "_measure", "measure_costs", "find_limit"])
 def test_a_fault_of_the_runner_is_not_saved_as_the_parsers(world: World, monkeypatch: pytest.MonkeyPatch, place: str):
     monkeypatch.setattr(trials, place, lambda *_: {}["nothing"])
     with pytest.raises(KeyError):

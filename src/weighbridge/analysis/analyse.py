@@ -5,7 +5,6 @@ from dataclasses import replace
 from statistics import median
 from typing import cast
 
-from weighbridge.analysis import verdicts
 from weighbridge.analysis.bottleneck import counts, limit_of
 from weighbridge.analysis.comparison_remarks import extended, remarks_about
 from weighbridge.analysis.comparisons import Key, comparison, grouped, paired, per_block
@@ -23,8 +22,9 @@ from weighbridge.analysis.readings import readings
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.analysis.trust import session_trust
 from weighbridge.model.flag import Flag
-from weighbridge.statistics import Better, Cost, compare
+from weighbridge.statistics import Better, Cost, compare, verdicts
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
@@ -32,8 +32,8 @@ from weighbridge.store.run import RunStore, Value
 def analyse(store: RunStore) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
-    `weighbridge.analysis.verdicts` says how the noise floor, `trusted` and the verdicts come about. Raises
-    RunDirectoryError where the store cannot be read or is damaged.
+    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.trust` how `trusted` does.
+    Raises RunDirectoryError where the store cannot be read or is damaged.
     """
     require_consistent(store)
     info, plan, facts = store.info(), plan_of(store), store.facts()
@@ -67,7 +67,7 @@ def analyse(store: RunStore) -> Analysis:
         target=plan.target,
         labels=tuple(labels.values()),
         metrics=tuple(reports),
-        trust=verdicts.trust(reports, checks, plan.aa_arm),
+        trust=session_trust(reports, checks, plan.aa_arm),
         confounders=found,
         trials=trials,
         polled=polled(facts),

@@ -15,8 +15,8 @@ from weighbridge.analysis.remarks import (
 )
 from weighbridge.analysis.sweep import Broke
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.analysis.verdicts import failing
 from weighbridge.statistics import flags
+from weighbridge.statistics.verdicts import failing
 
 
 def about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> list[Remark]:

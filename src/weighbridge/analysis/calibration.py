@@ -1,16 +1,13 @@
 """Known weights read back: the true cost of each, the cost that was read, and what this machine can see."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.statistics import smallest_visible_cost
 from weighbridge.store.run import RunStore
 
-DETECTABLE = (1.96 + 0.84) / 1.96
-"""A cost this many times the half-width of a 95 % interval is told from none in four runs of five
-(two-sided 5 %, power 80 %: Cohen 1988, section 2.4)."""
 SPANS_S = (60.0, 600.0, 3600.0)
 """The times for which the smallest visible cost is given, in seconds."""
 
@@ -68,7 +65,7 @@ def smallest_visible(found: Sequence[Reading], spent_s: float, weights: int) -> 
     if not widths or spent_s <= 0:
         return {}
     width, each_s = widths[len(widths) // 2], 2 * spent_s / (weights + 1)  # a comparison alone has two arms
-    return {span: DETECTABLE * width * math.sqrt(each_s / span) for span in SPANS_S}
+    return {span: smallest_visible_cost(width, each_s, span) for span in SPANS_S}
 
 
 def summary(stores: Sequence[RunStore]) -> dict[str, Any]:

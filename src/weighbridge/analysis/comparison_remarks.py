@@ -33,9 +33,9 @@ from weighbridge.analysis.remarks import (
 from weighbridge.analysis.resources import SITES_CPU, by_difference
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.analysis.verdicts import ALPHA, excludes_no_cost, proves_nothing, within_noise
 from weighbridge.model.interrupts import InterruptTime
 from weighbridge.statistics import cost_percent, next_look
+from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, proves_nothing, within_noise
 from weighbridge.store.extensions import Extension
 
 

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import cast
 
-from weighbridge.analysis import verdicts
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.resources import by_difference
 from weighbridge.analysis.results import Comparison
-from weighbridge.statistics import Better, Scale, compare, scale_of, slow_run_rate
+from weighbridge.statistics import Better, Scale, compare, scale_of, slow_run_rate, verdicts
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import Value
 

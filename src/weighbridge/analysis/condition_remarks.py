@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.paths import ClientPlace, PathDifference
 from weighbridge.analysis.remarks import AboutEnvironment, Remark, RemarkCode
+from weighbridge.model.host_difference import HostDifference
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +94,12 @@ class OtherDurability(Remark):
 
 
 @dataclass(frozen=True, slots=True)
-class HostDifference(Remark):
-    """The run's hosts differ: what its fact says."""
+class HostsDiffer(Remark):
+    """The run's hosts differ; of a run of before this was data, ``sentence`` says how."""
 
     code = RemarkCode.CONFOUNDER
-    text: str
+    difference: HostDifference | None
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class NotHonoured(AboutEnvironment):
 
     code = RemarkCode.CONFOUNDER
     limit: str
-    text: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.analysis.confounders import Fact
-from weighbridge.model.idle import IDLE_CPUS, POLL
+from weighbridge.model.idle import IDLE_CPUS, POLL, idle_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Calibration:
 
 def polled(facts: Iterable[Fact]) -> bool:
     """Whether the run's idle CPUs polled: then nobody waited for one to wake up, in any environment."""
-    return any((scope, key, value) == ("host", IDLE_CPUS, POLL) for scope, key, value, _ in facts)
+    return any((scope, key, idle_code(value)) == ("host", IDLE_CPUS, POLL) for scope, key, value, _ in facts)
 
 
 def calibration_of(facts: Iterable[Fact]) -> Calibration | None:

@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from pydantic import ValidationError
+
 from weighbridge.analysis.condition_remarks import (
-    HostDifference,
+    HostsDiffer,
     NotHonoured,
     OtherPacketSize,
     OtherPath,
@@ -16,6 +18,8 @@ from weighbridge.analysis.condition_remarks import (
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Plan, study_file
 from weighbridge.analysis.remarks import Remark
+from weighbridge.model import host_difference
+from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.interrupts import FACT
 
 Fact = tuple[str, str, str, float]
@@ -27,8 +31,6 @@ COMPARED = ("userland", "packages", "user")
 OUTSIDE = "outside"
 """Scope of the roles that are in no environment: what is said of them is about every environment."""
 
-HOST_DIFFERENCES = "host differences"
-"""Scope of what differs between the hosts of a run: clock, kernel, packages, CPU."""
 
 PACKET_SIZES = "packet sizes"
 """Scope of the size of what each workload sends in each environment: "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B"."""
@@ -51,11 +53,11 @@ def confounders(
     by_site: dict[tuple[str, str], dict[str, str]] = {}
     hosts: dict[str, str] = {}
     for scope, key, value, _ in facts:
-        if scope == HOST_DIFFERENCES:
+        if scope == host_difference.SCOPE:
             hosts[key] = value
         name, _, role = scope.partition("/")
         by_site.setdefault((name, role), {})[key] = value
-    found: list[Remark] = [HostDifference(text) for text in hosts.values()]
+    found: list[Remark] = [_hosts_differ(value) for value in hosts.values()]
     for (name, role), site in by_site.items():
         if name in (*environments, OUTSIDE):
             reference = {**by_site.get(("userland", ""), {}), **by_site.get((baseline, role), {})}
@@ -66,6 +68,13 @@ def confounders(
     told = {each.environment: each.labels for each in sizes}
     found += [each for name in environments for each in _own_options(study_text, name, told.get(name, frozenset()))]
     return (*dict.fromkeys(found), *sizes)
+
+
+def _hosts_differ(value: str) -> HostsDiffer:
+    try:
+        return HostsDiffer(HostDifference.model_validate_json(value))
+    except ValidationError:
+        return HostsDiffer(None, value)
 
 
 def _not_honoured(name: str, site: Mapping[str, str]) -> list[NotHonoured]:

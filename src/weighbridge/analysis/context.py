@@ -12,8 +12,8 @@ from weighbridge.analysis.remarks import Extended, Remark
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.sweep import Broke
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.analysis.verdicts import failing
 from weighbridge.model.flag import Flag
+from weighbridge.statistics.verdicts import failing
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import Literal
 
-import numpy as np
-
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.sweep import (
     Broke,
@@ -20,12 +18,7 @@ from weighbridge.analysis.sweep import (
     is_throughput,
 )
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.statistics import Better, Cost, Interval, compare, scale_of
-from weighbridge.statistics.comparison import EXPLORATORY_BELOW
-from weighbridge.statistics.parametric import t_interval
-from weighbridge.statistics.signed_rank import signed_rank_interval
-
-CONFIDENCE = 0.95
+from weighbridge.statistics import Better, Cost, compare, scale_of, typical_interval
 
 
 @dataclass(slots=True)
@@ -81,30 +74,12 @@ def curves_of(
         points = []
         for level in results.levels:
             values = results.measured(level, name, metric)
-            band = interval(values) if values else None
+            band = typical_interval(values) if values else None
             points.append(Point(level, len(values), band, broken.get((level.level, name))))
         curve = Curve(name, tuple(points), None)
         peak = _peak(results, metric, curve) if throughput else _moved(others.get(name), curve)
         found.append(replace(curve, peak=peak))
     return tuple(found)
-
-
-def interval(values: Sequence[float]) -> Interval:
-    """Give the median of a level's blocks with the 95 % interval of their typical value.
-
-    The exact signed-rank interval from ten blocks on, Student's t below, of the logarithms where all are positive; it
-    never excludes the median. Infinite limits for a single block.
-    """
-    middle = median(values)
-    logs = min(values) > 0
-    numbers = np.log(values) if logs else np.asarray(values, dtype=np.float64)
-    of = signed_rank_interval if len(values) >= EXPLORATORY_BELOW else t_interval
-    found = of(numbers, CONFIDENCE)
-    with np.errstate(over="ignore"):
-        low, high = (float(np.exp(each)) if logs else each for each in (found.low, found.high))
-    if min(values) >= 0:
-        low = max(low, 0.0) if math.isfinite(low) else low
-    return Interval(middle, min(low, middle), max(high, middle))
 
 
 def _peak(results: Results, metric: str, curve: Curve) -> Peak | None:

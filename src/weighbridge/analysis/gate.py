@@ -12,8 +12,8 @@ from typing import Literal
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.limit import Limit, Target, amount, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.verdicts import within_noise
 from weighbridge.statistics import Interval
+from weighbridge.statistics.verdicts import within_noise
 
 FEWEST = 5
 """Blocks below which an interval says too little to pass or fail anything."""

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from weighbridge.analysis import verdicts
 from weighbridge.analysis.comparison_remarks import remarks_about
 from weighbridge.analysis.comparisons import Key, comparison
 from weighbridge.analysis.confounders import confounders
@@ -23,7 +22,7 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.results import Ladder, MetricReport, Step
 from weighbridge.model.ladder import Rung, nearest_base
-from weighbridge.statistics import Scale
+from weighbridge.statistics import Scale, verdicts
 from weighbridge.store.run import RunStore, Value
 
 

@@ -93,7 +93,7 @@ class MetricReport:
     baseline_value: float | None
     """The baseline's median over all blocks' first good attempts, in `unit`."""
     noise_floor: float | None
-    """The smallest cost that stands out of the noise, as a fraction; see `weighbridge.analysis.verdicts`."""
+    """The smallest cost that stands out of the noise, as a fraction; see `weighbridge.statistics.verdicts`."""
     comparisons: tuple[Comparison, ...]
     """In the study's order; the A/A arm is last."""
 

@@ -6,7 +6,6 @@ CPU, disks and network are means over the time in which the measured program ran
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from weighbridge.analysis.levels import Group, Level, every_s, groups_of, hosts_of
 from weighbridge.analysis.metered import (
@@ -26,9 +25,9 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import FlagCode
 from weighbridge.model.trial import PROMETHEUS
+from weighbridge.statistics import has_median_interval, median_interval
 from weighbridge.store.run import RunStore
 
-CONFIDENCE = 0.95
 GENERATOR = {FlagCode.GENERATOR_SATURATED, FlagCode.GENERATOR_LATE, FlagCode.GENERATOR_TOOK}
 """Flags that say that the generator was the limit."""
 
@@ -45,7 +44,13 @@ class Use:
     @property
     def interval(self) -> bool:
         """Whether the limits are the 95 % interval of the median: below six blocks they are the extremes."""
-        return _rank(self.blocks) > 0
+        return has_median_interval(self.blocks)
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Use":
+        """Take the median of one value a block."""
+        found = median_interval(values)
+        return cls(found.estimate, found.low, found.high, len(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ def _row(
     results = [trial for trial in trials if trial.ok or trial.outcome == "broke"]
     throttled = {shown: sum(_throttled(trial, role) for trial in results) for role, shown in PLACES.items()}
     return Row(
-        level, trials[0].environment, {key: over_blocks(mine) for key, mine in values.items()}, len(results),
+        level, trials[0].environment, {key: Use.of(mine) for key, mine in values.items()}, len(results),
         sum(not trial.ok for trial in results), sum(generator_limited(trial) for trial in results),
         {place: count for place, count in throttled.items() if count and place != PLACES["client"]},
     )  # fmt: skip
@@ -143,29 +148,6 @@ def _one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
 def _windows(store: RunStore) -> dict[int, tuple[float, float]]:
     """The time in which the measured program of each trial ran, in seconds of the trial."""
     return {trial.id: trial.window for trial in store.trials() if trial.window is not None}
-
-
-def over_blocks(values: Sequence[float]) -> Use:
-    """Give the median with its 95 % interval from order statistics, which asks nothing of the distribution.
-
-    It is exact and conservative: the k-th smallest and largest values, with P(Binomial(n, 1/2) < k) <= 2.5 %
-    (Conover, Practical Nonparametric Statistics, section 3.2). Below six values there is none, and the extremes are
-    given.
-    """
-    ordered = sorted(values)
-    k = max(1, _rank(len(ordered)))
-    return Use(median(ordered), ordered[k - 1], ordered[-k], len(ordered))
-
-
-def _rank(n: int) -> int:
-    """The largest k of that interval; 0 where there is none."""
-    below, k = 0.0, 0
-    while k < n // 2 + 1:
-        below += math.comb(n, k) / 2**n
-        if below > (1 - CONFIDENCE) / 2:
-            return k
-        k += 1
-    return k
 
 
 def _order(key: Key) -> tuple[int, str, int]:

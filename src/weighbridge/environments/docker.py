@@ -271,8 +271,7 @@ def _notes(options: DockerOptions, request: SiteRequest) -> dict[str, str]:
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
-        what = "limits of docker-proxy"
-        notes[f"not honoured: {what}"] = f"{what}: it carries this environment's traffic outside of all limits"
+        notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside of all limits"
     if request.storage is not None:
         notes["storage"] = f"{DATA} on {request.storage.kind}"
     return notes

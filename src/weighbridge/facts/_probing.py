@@ -1,7 +1,6 @@
-"""What the probes share: a Perl program beside these modules, run in a site."""
+"""What the probes share: the launcher of a site is what runs in it, so that they need nothing of its root folder."""
 
 import time
-from importlib import resources
 
 from weighbridge.model.command import Command, Running, Transport
 from weighbridge.model.site import Site
@@ -9,12 +8,13 @@ from weighbridge.model.site import Site
 READY_S = 5.0
 """How long the listening end of a probe may take, in seconds."""
 _LOOK_S = 0.25
+LAUNCHER = "/proc/self/exe"
+"""Who starts a site's programs is the launcher, wherever its file is, until the child has become the program."""
 
 
-def perl(file: str, seconds: float, *arguments: str) -> Command:
-    """A program of this folder, which ends by itself after ``seconds``. It needs perl-base alone."""
-    program = resources.files(__package__).joinpath(file).read_text()
-    return Command(("perl", "-e", program, *arguments), seconds + 5)
+def probe_of(what: str, seconds: int, *arguments: str) -> Command:
+    """A probe of the launcher's (launcher/source/probe.h), which ends by itself after ``seconds``."""
+    return Command((LAUNCHER, f"probe-{what}", *arguments), seconds + 5)
 
 
 def listens(listener: Running, server: Site, transport: Transport, port: int) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from weighbridge.errors import Unavailable
-from weighbridge.facts._probing import listens, perl
+from weighbridge.facts._probing import listens, probe_of
 from weighbridge.linux import counters
-from weighbridge.model.command import Command, Transport
+from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.path import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, Site
@@ -48,7 +48,7 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
     site has gone.
     """
     if server.listening(((transport, at.port),)):
-        raise Unavailable(f"{transport} port {at.port} is in use by another program")
+        raise Unavailable(port_in_use(transport, at.port))
     hosts = list({host.name: host for host in (client.host, server.host)}.values())
     before = [_Seen.of(host) for host in hosts]
     listener = server.start(_end("listen", transport, at.listen, at.port))
@@ -80,7 +80,7 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
 
 
 def _end(role: str, transport: Transport, address: str, port: int) -> Command:
-    return perl("connection.pl", SECONDS, role, transport, address, str(port), str(SECONDS), str(BYTES))
+    return probe_of("connection", SECONDS, role, transport, address, str(port), str(SECONDS), str(BYTES))
 
 
 def parse(text: str) -> End | None:

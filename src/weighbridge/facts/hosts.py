@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 
+from weighbridge.model.host_difference import SCOPE, HostDifference
 from weighbridge.model.site import HERE, ClockOffset, Host
 
 COMPARED = ("kernel", "architecture", "CPU", "operating system", "version of dockerd", "clock source", "mitigations")
 """Facts that two hosts should have in common."""
-SHARED_CPUS = "those made on this machine share its CPUs: a packet's arrival is partly worked off on its sender's CPU"
-"""Said where clients on another host are one of the things compared: there is no second machine behind them."""
 LARGE_OFFSET_S = 0.001
 """By which two clocks may differ, beyond what is known of it, before it is told."""
 
 
 def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
-    """By scope: "host NAME" with its facts, and "host differences" with a sentence for each."""
+    """By scope: "host NAME" with its facts, and "host differences" with each of them as JSON.
+
+    Hosts made on this machine beside others: they share its CPUs, and there is no second machine behind them.
+    """
     clocks = {name: offset for name, host in hosts.items() if (offset := host.clock()) is not None}
     facts = {name: dict(host.facts()) for name, host in hosts.items()}
     for name, offset in clocks.items():
@@ -21,18 +23,21 @@ def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     scopes = {f"host {name}": found for name, found in facts.items() if found}
     differences = found_differences(facts, clocks)
     if {host.this_machine for host in hosts.values() if host.machine == HERE} == {True, False}:
-        differences["CPUs"] = SHARED_CPUS
-    return scopes | ({"host differences": differences} if differences else {})
+        differences["CPUs"] = HostDifference(kind="shared-cpus")
+    told = {what: each.model_dump_json(exclude_defaults=True) for what, each in differences.items()}
+    return scopes | ({SCOPE: told} if told else {})
 
 
-def found_differences(facts: Mapping[str, Mapping[str, str]], clocks: Mapping[str, ClockOffset]) -> dict[str, str]:
-    """A sentence for each fact in which hosts differ, and for clocks that are far apart."""
+def found_differences(
+    facts: Mapping[str, Mapping[str, str]], clocks: Mapping[str, ClockOffset]
+) -> dict[str, HostDifference]:
+    """Each fact in which hosts differ, and each clock that is far off."""
     found = {}
     for key in COMPARED:
         values = {name: each[key] for name, each in facts.items() if key in each}
         if len(set(values.values())) > 1:
-            found[key] = f"{key} differs: " + ", ".join(f"{name} {value}" for name, value in values.items())
+            found[key] = HostDifference(kind="fact", fact=key, values=tuple(values.items()))
     for name, offset in clocks.items():
         if abs(offset.ahead_s) - offset.within_s > LARGE_OFFSET_S:
-            found[f"clock of {name}"] = f"the clock of host {name} is {offset.ahead_s:+.3f} s off this machine's"
+            found[f"clock of {name}"] = HostDifference(kind="clock", host=name, ahead_s=offset.ahead_s)
     return found

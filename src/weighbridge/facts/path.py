@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from weighbridge.facts._probing import listens, perl
+from weighbridge.facts._probing import listens, probe_of
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Site
@@ -46,7 +46,7 @@ def probe(server: Site, client: Site, at: Endpoint) -> DatagramPath | None:
 
 def probe_command(role: str, address: str, port: int) -> Command:
     """One end of the probe: ``answer`` in the server's site, ``ask`` in the client's. It ends by itself."""
-    return perl("path.pl", PROBE_S, role, address, str(port), str(PROBE_S))
+    return probe_of("datagrams", PROBE_S, role, address, str(port), str(PROBE_S))
 
 
 def parse(text: str) -> DatagramPath | None:

@@ -117,10 +117,10 @@ class RemoteGroup:
     def _do(self, verb: str) -> object:
         return self._channel.call("group_do", name=self._name, verb=verb).fields["value"]
 
-    def limit(self, limits: Limits) -> list[str]:
-        """Set the limits; gives one sentence for each that could not be honoured."""
+    def limit(self, limits: Limits) -> dict[str, str]:
+        """Set the limits; gives those that could not be honoured, each with why."""
         reply = self._channel.call("group_do", name=self._name, verb="limit", limits=asdict(limits))
-        return [str(sentence) for sentence in reply.fields["value"]]
+        return {str(limit): str(why) for limit, why in dict(reply.fields["value"]).items()}
 
     def freeze(self) -> None:
         """Stop every process in it; returns when they are stopped."""

@@ -24,7 +24,7 @@ class ChrootSite(LaunchedSite):
         request: SiteRequest,
         launcher: Launcher,
         cgroup: Group | None,
-        refused: list[str],
+        refused: Mapping[str, str],
         *,
         own_network: bool,
     ) -> None:
@@ -66,9 +66,7 @@ class ChrootSite(LaunchedSite):
             "userland": self._request.userland.digest,
             "user": "root" if self.host.root else "unprivileged",
         }
-        return (
-            found | self.notes | {f"not honoured: {sentence.split(':')[0]}": sentence for sentence in self._refused}
-        )
+        return found | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}
 
 
 @contextmanager
@@ -96,13 +94,13 @@ def _data(request: SiteRequest) -> AbstractContextManager[Mount]:
     return request.storage.open(MountRequest(request.run, request.host, request.name))
 
 
-def _group(request: SiteRequest) -> tuple[Group | None, list[str]]:
+def _group(request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
     limits = request.limits
     try:
         group = request.host.group(request.name)
     except Unavailable as error:
         asked = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
-        return None, [f"{what}: {error}" for what, value in asked.items() if value is not None]
+        return None, {what: str(error) for what, value in asked.items() if value is not None}
     return group, group.limit(limits)
 
 

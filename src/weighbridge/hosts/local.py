@@ -11,7 +11,7 @@ from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._data import data_folder_here
 from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.site import HERE, Group, Host, Link, RunContext
 from weighbridge.model.userland import Userland
 
@@ -50,10 +50,6 @@ class LocalHost:
     def program(self, program: Path) -> str:
         """Where it was built."""
         return str(program)
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
-        """True when every port has a listener in the network namespace of the process ``pid``."""
-        return network.listening(ports, pid)
 
     def read(self, path: str) -> bytes:
         """A file of this machine. Raises OSError."""

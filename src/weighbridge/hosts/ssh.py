@@ -21,7 +21,7 @@ from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.hosts.kinds.ssh import SshOptions
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.site import ClockOffset, Group, Host, Link, RunContext
 from weighbridge.model.userland import Userland
 
@@ -93,10 +93,6 @@ class SshHost:
                 "program", zlib.compress(content), name=program.name, digest=digest
             ).fields["path"]
         return self._programs[program]
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
-        """True when every port has a listener in the network namespace of the process ``pid`` there."""
-        return bool(self._channel.call("listening", ports=ports, pid=pid).fields["value"])
 
     def read(self, path: str) -> bytes:
         """A file of the host. Raises OSError."""

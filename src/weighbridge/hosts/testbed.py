@@ -20,7 +20,7 @@ from weighbridge.hosts.switch import NOWHERE, OFF, SUBNET, Switch
 from weighbridge.linux import cgroup_files, cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
-from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
+from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.host import SecludedHost
 from weighbridge.model.site import HERE, Group, Limits, Link, RunContext
@@ -134,10 +134,6 @@ class TestbedHost:
     def program(self, program: Path) -> str:
         """As on this machine, whose files the host sees."""
         return str(program)
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
-        """True when every port has a listener in the network namespace of ``pid``, a number of the host's own."""
-        return network.listening(ports, 1 if pid == "self" else pid, self.folder / "proc")
 
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
@@ -269,8 +265,8 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
 
 
 def _pin(group: Cgroup, cpus: str | None) -> None:
-    for refusal in group.limit(Limits(cpuset=cpus)):
-        raise Unavailable(f"a testbed host cannot be pinned to CPUs {cpus}: {refusal}")
+    for why in group.limit(Limits(cpuset=cpus)).values():
+        raise Unavailable(f"a testbed host cannot be pinned to CPUs {cpus}: {why}")
 
 
 def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:

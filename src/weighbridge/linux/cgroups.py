@@ -79,15 +79,15 @@ class Cgroup:
             if not (path / name).read_text().strip():
                 _write(path / name, (path.parent / name).read_text().strip())
 
-    def limit(self, limits: Limits) -> list[str]:
-        """Set the limits; gives one sentence for each that could not be honoured."""
-        refused = []
+    def limit(self, limits: Limits) -> dict[str, str]:
+        """Set the limits; gives those that could not be honoured, each with why."""
+        refused = {}
         for what, files in self._limit_files(limits).items():
             for path, value in files:
                 try:
                     _write(path, value)
                 except OSError as error:
-                    refused.append(f"{what}: {error.strerror} ({path.name}={value})")
+                    refused[what] = f"{error.strerror} ({path.name}={value})"
                     break
         return refused
 

@@ -22,7 +22,7 @@ from weighbridge.model.site import SITE_ENV
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
 """In the environment of everything that a run starts, so that ``weighbridge clean`` finds it."""
 GRACE_S = 2.0
-LISTENS_S = 30
+LISTENS_S = 20
 """Seconds for which a program that is talked to may not read."""
 _PIECE = 2**16
 _MOUNTED_BY = re.compile(rb"^.* - tmpfs weighbridge-([0-9a-f]{12}) ", re.MULTILINE)
@@ -210,10 +210,15 @@ class SocketStream:
             self._connection.shutdown(socket.SHUT_WR)
 
 
+def limit_sending(connection: socket.socket) -> None:
+    """Have sending fail, with BlockingIOError, once the other end has not read for `LISTENS_S` (socket(7))."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", LISTENS_S, 0))
+
+
 def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Process, SocketStream]:
     """Start a program that is talked to over its standard input and output. Raises Unavailable."""
     ours, theirs = socket.socketpair()
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", LISTENS_S, 0))
+    limit_sending(ours)
     with theirs:
         return Process(command, env=env, talk=theirs.fileno()), SocketStream(ours)
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from weighbridge.linux import counters
 from weighbridge.linux.counters import Numbers
-from weighbridge.meters.processes import disk_use, trees
+from weighbridge.linux.process_files import disk_use, trees
 from weighbridge.meters.readings import Readings
 from weighbridge.model.trial import Series
 

@@ -8,6 +8,11 @@ from typing import Literal, Protocol
 Transport = Literal["tcp", "udp"]
 
 
+def port_in_use(transport: Transport, port: int) -> str:
+    """Say that somebody else's program has a port that one of ours is to listen on."""
+    return f"{transport} port {port} is in use by another program"
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One process to run: an argument list, never a shell string.

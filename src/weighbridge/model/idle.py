@@ -6,5 +6,10 @@ CpuIdle = Literal["halt", "poll", "auto"]
 """``auto``: they poll where they are those of a virtual machine."""
 IDLE_CPUS = "idle CPUs"
 """The key of the fact."""
-HALT, POLL = "halt, as the kernel lets them", "poll (programs of the scheduling class SCHED_IDLE)"
-"""Its values."""
+HALT, POLL = "halt", "poll"
+"""Its values; in older runs words follow."""
+
+
+def idle_code(value: str) -> str:
+    """Return the code that the fact begins with."""
+    return next((code for code in (HALT, POLL) if value.startswith(code)), value)

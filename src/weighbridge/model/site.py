@@ -101,8 +101,8 @@ class Group(Protocol):
     def procs(self) -> list[Path]:
         """The files into which a process writes 0 to join."""
 
-    def limit(self, limits: Limits) -> list[str]:
-        """Set the limits; gives one sentence for each that could not be honoured."""
+    def limit(self, limits: Limits) -> dict[str, str]:
+        """Set the limits; gives those that could not be honoured, each with why."""
 
     def freeze(self) -> None:
         """Stop every process in it; returns when they are stopped."""
@@ -159,9 +159,6 @@ class Host(Protocol):
 
     def program(self, program: Path) -> str:
         """The place there of a program of ours (static, of this machine's architecture), brought at first use."""
-
-    def listening(self, ports: tuple[tuple[Transport, int], ...], pid: int | str = "self") -> bool:
-        """True when every port has a listener in the network namespace of ``pid``, as the host numbers it."""
 
     def read(self, path: str) -> bytes:
         """A file of the host, as its processes see it (/proc too). Raises OSError."""

@@ -17,18 +17,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.replication.published import TEST, Compared, Figure, Published
-from weighbridge.statistics import Interval
+from weighbridge.statistics import Interval, Sample, welch_interval
 
 Proof = Literal["different", "equivalent", "inconclusive", "sign only"]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Mean, deviation and number of runs, on the scale on which they are compared."""
-
-    mean: float
-    deviation: float
-    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +44,6 @@ class PublishedRow:
         """1 where the value is larger than the baseline's, -1 where it is smaller, 0 where they are the same."""
         none = 1.0 if self.compared.scale == "ratio" else 0.0
         return (self.effect > none) - (self.effect < none)
-
-
-def welch(first: Sample, second: Sample, confidence: float) -> Interval | None:
-    """Second - first with Welch's t interval (Welch 1947, degrees of freedom after Satterthwaite).
-
-    None without any spread or with a single run.
-    """
-    parts = [sample.deviation**2 / sample.runs for sample in (first, second)]
-    if sum(parts) == 0 or min(first.runs, second.runs) < 2:
-        return None
-    from scipy import stats
-
-    runs = (first.runs, second.runs)
-    degrees = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, runs, strict=True))
-    half = float(stats.t.ppf((1 + confidence) / 2, degrees)) * math.sqrt(sum(parts))
-    difference = second.mean - first.mean
-    return Interval(difference, difference - half, difference + half)
 
 
 def rows(study: Published, compared: Compared, margin: float | None) -> Iterator[PublishedRow]:
@@ -129,8 +103,8 @@ def _row(
     interval: Interval | None = None
     proof: Proof = "sign only"
     first, second = samples
-    if first is not None and second is not None and (interval := welch(first, second, 0.95)) is not None:
-        narrow = welch(first, second, 0.90)
+    if first is not None and second is not None and (interval := welch_interval(first, second, 0.95)) is not None:
+        narrow = welch_interval(first, second, 0.90)
         limit = math.log1p(margin) if ratio and margin else 0.0
         within = narrow is not None and -limit < narrow.low and narrow.high < limit
         proof = "equivalent" if within else "inconclusive" if interval.low <= 0 <= interval.high else "different"

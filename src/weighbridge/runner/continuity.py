@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.idle import IDLE_CPUS
+from weighbridge.model.idle import IDLE_CPUS, idle_code
 from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"
@@ -16,7 +16,7 @@ def require_same(store: RunStore, host: Mapping[str, str], packages: Mapping[str
     """Raise RunDirectoryError that names what has changed since the run began; a new run passes."""
     first: dict[tuple[str, str], str] = {}
     for scope, key, value, _ in store.facts():
-        first.setdefault((scope, key), value)
+        first.setdefault((scope, key), idle_code(value) if key == IDLE_CPUS else value)
     changed = [
         f"{key} was {first['host', key]} and is {host.get(key, 'unknown')}"
         for key in SAME

@@ -59,13 +59,20 @@ def lacking(release: str = "", mount: Path = cgroup_files.MOUNT) -> str:
     return ""
 
 
+class CannotPoll(Unavailable):
+    """Idle CPUs cannot poll here: ``why``."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"idle CPUs cannot poll here: {why}")
+
+
 class Pollers:
     """One poller for each of some CPUs, in a control group that has only what CPU time nobody else wants."""
 
     def __init__(self, folder: Path, run_id: str, cpus: Iterable[int]) -> None:
         """Start them, and wait until each polls; ``folder`` is the run's own. Unavailable says why one does not."""
         if why := lacking():
-            raise Unavailable(f"idle CPUs cannot poll here: {why}")
+            raise CannotPoll(why)
         self._programs: dict[Path, Process] = {}
         self._group = Cgroup(run_id, top=IDLE)
         try:
@@ -87,9 +94,9 @@ class Pollers:
         for path, program in self._programs.items():
             while not _count(path):
                 if program.poll() is not None:
-                    raise Unavailable(f"idle CPUs cannot poll here: {program.stop().last_words}")
+                    raise CannotPoll(program.stop().last_words)
                 if time.monotonic() > deadline:  # a CPU that is never idle needs nobody who keeps it awake
-                    raise Unavailable(f"idle CPUs cannot poll here: a CPU was not idle for {_STARTED_S:g} s")
+                    raise CannotPoll(f"a CPU was not idle for {_STARTED_S:g} s")
                 time.sleep(0.005)
 
     def require(self) -> None:

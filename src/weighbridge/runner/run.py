@@ -25,7 +25,7 @@ from weighbridge.model.study import Study, StudyFile
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean, state
 from weighbridge.runner.continuity import LAUNCHER, require_same
-from weighbridge.runner.pollers import Pollers, lacking, wanted
+from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.readiness import ready
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
@@ -83,7 +83,7 @@ def require_ready(study: Study) -> list[str]:
     should know of it.
     """
     if study.file.cpu_idle == "poll" and (why := lacking()):
-        raise Unavailable(f"cpu_idle: idle CPUs cannot poll here: {why}")
+        raise CannotPoll(why)
     missing: dict[str, list[str]] = {}
     for name, found in readiness_of(study).items():
         if not found.ready:

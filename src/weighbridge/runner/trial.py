@@ -14,8 +14,8 @@ from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Watch
 from weighbridge.runner.breaking import why_broke
+from weighbridge.runner.evaluation import find_limit, flag_use, measure_costs, plugin_faults, read_result
 from weighbridge.runner.metering import Metering
-from weighbridge.runner.result import limit, plugin_faults, read_result, resource_costs, use_flags
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_programs import prepare, serve, stop_server, watch
 from weighbridge.runner.trial_state import TrialState
@@ -37,19 +37,21 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         stop_server(state)
         result = read_result(workload, options, state.completed)
         state.times = result.times(options, state.measured_s)
-        costs = resource_costs(result, state, stage)
-        told = (*result.flags, limit(workload, options, result, state, stage))
+        with plugin_faults(workload, Unparseable):
+            asked = workload.asked_rate(options)
+        costs = measure_costs(result, state, stage)
+        told = (*result.flags, find_limit(result, asked, state, stage))
         measurements, histograms = (*result.measurements, *costs), result.histograms  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
-        if workload.load(options) and (why := _why_broke(failure, state, stage, before)):
+        if state.load and (why := _why_broke(failure, state, stage, before)):
             outcome, message = Outcome.BROKE, why.format(message)
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
     finally:
         stop_server(state, quietly=True)
     state.metering.end()  # of a trial that failed
-    wall, threads = time.monotonic() - start, workload.generator_threads(options)
+    wall = time.monotonic() - start
     after = dict(_meters(stage))
     used = {name: host.used(readings, after[name]) for name, readings in before}
     return TrialRecord(
@@ -67,7 +69,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
             *state.metering.samples,
             *programs.samples(state.completed),
         ),
-        flags=(*use_flags(used, wall, state, stage, threads), *state.metering.flags, *told),
+        flags=(*flag_use(used, wall, state, stage), *state.metering.flags, *told),
         series=tuple(state.metering.series),
         histograms=histograms,
     )
@@ -76,7 +78,8 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
 def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) -> None:
     at = stage.endpoint
     with plugin_faults(workload, ProgramFailed):
-        roles = workload.roles(options)
+        roles, state.load = workload.roles(options), workload.load(options)
+        state.threads = workload.generator_threads(options)
         measured, served = roles[-1], workload.command("server", options, at) if "server" in roles else None
         warm_up, command = workload.warm_up(options, at), workload.command(measured, options, at)
     if served is not None:
@@ -103,7 +106,7 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
 def _warm_up_failure(workload: Workload, options: Any, state: TrialState, measured: str) -> TrialFailure:
     """Why a warm-up failed: where a load may break the server, the workload reads that from its output."""
     completed = state.completed["warm-up"]
-    if workload.load(options):
+    if state.load:
         stop_server(state)
         try:
             read_result(workload, options, {**state.completed, measured: completed})

@@ -6,12 +6,12 @@ from typing import Any
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.linux.process import OUTPUT_LIMIT
-from weighbridge.model.command import Command, Completed, Running
+from weighbridge.model.command import Command, Completed, Running, port_in_use
 from weighbridge.model.measurement import DeadlineExceeded, ProgramFailed, ServerDied, ServerNotReady
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import Site
+from weighbridge.runner.evaluation import plugin_faults
 from weighbridge.runner.missing import missing
-from weighbridge.runner.result import plugin_faults
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
 
@@ -51,7 +51,7 @@ def serve(command: Command, site: Site, state: TrialState) -> None:
     """Start the server and wait until it listens; ServerNotReady says why there is none."""
     for transport, port in command.listens:
         if site.listening(((transport, port),)):
-            raise ServerNotReady(f"{transport} port {port} is in use by another program")
+            raise ServerNotReady(port_in_use(transport, port))
     server = site.start(command)
     state.server = server
     deadline = time.monotonic() + READY_S

@@ -19,6 +19,10 @@ class TrialState:
     server: Running | None = None
     measured_s: float = 0.0
     """How long the measured process ran."""
+    load: str = ""
+    """The option that is the workload's load; "" where it has none."""
+    threads: int = 1
+    """Threads of the measured process that can be busy at once."""
     times: Times = field(default_factory=lambda: Times(0.0, 0.0, 0.0))
     """For how long it did what: as long as it ran, until its output was read."""
     watch: Watch = field(default_factory=Watch)

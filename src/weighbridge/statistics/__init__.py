@@ -18,7 +18,9 @@ from weighbridge.statistics.cost import (
 from weighbridge.statistics.diagnostics import Flags, Trend, flags
 from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.multiplicity import holm
-from weighbridge.statistics.parametric import t_test_p_value
+from weighbridge.statistics.one_sample import has_median_interval, median_interval, typical_interval
+from weighbridge.statistics.parametric import Sample, t_test_p_value, welch_interval
+from weighbridge.statistics.power import smallest_visible_cost
 from weighbridge.statistics.precision import LOOKS, Decision, next_look, planned_looks
 from weighbridge.statistics.slow_runs import SLOW, SlowRuns, slow_run_rate
 
@@ -31,6 +33,7 @@ __all__ = [
     "Decision",
     "Flags",
     "Interval",
+    "Sample",
     "Scale",
     "SlowRuns",
     "Trend",
@@ -40,7 +43,9 @@ __all__ = [
     "cost_difference",
     "cost_percent",
     "flags",
+    "has_median_interval",
     "holm",
+    "median_interval",
     "merge_histograms",
     "next_look",
     "percentile",
@@ -48,5 +53,8 @@ __all__ = [
     "planned_looks",
     "scale_of",
     "slow_run_rate",
+    "smallest_visible_cost",
     "t_test_p_value",
+    "typical_interval",
+    "welch_interval",
 ]

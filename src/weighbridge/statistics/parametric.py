@@ -1,6 +1,8 @@
-"""Student's t and Fieller's intervals: what is used below ten blocks and for the means."""
+"""Student's t, Welch's and Fieller's intervals: what is used below ten blocks, for means and published figures."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -9,8 +11,17 @@ from weighbridge.statistics.cost import Interval
 from weighbridge.statistics.signed_rank import Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Mean, deviation and number of runs, on the scale on which they are compared."""
+
+    mean: float
+    deviation: float
+    runs: int
+
+
 @lru_cache(maxsize=1024)
-def t_quantile(degrees: int, confidence: float) -> float:
+def t_quantile(degrees: float, confidence: float) -> float:
     """Give the two-sided critical value of Student's t."""
     from scipy.special import stdtrit
 
@@ -66,3 +77,18 @@ def fieller_interval(baseline: Floats, other: Floats, confidence: float) -> Inte
     root = float(np.sqrt(max(0.0, b * b - a * c)))
     low, high = max(0.0, float(b - root) / float(a)) * back, float(b + root) / float(a) * back
     return Interval(estimate, min(low, estimate), max(high, estimate))
+
+
+def welch_interval(first: Sample, second: Sample, confidence: float) -> Interval | None:
+    """Second - first with Welch's t interval (Welch 1947, degrees of freedom after Satterthwaite).
+
+    None without any spread or with a single run.
+    """
+    parts = [sample.deviation**2 / sample.runs for sample in (first, second)]
+    if sum(parts) == 0 or min(first.runs, second.runs) < 2:
+        return None
+    runs = (first.runs, second.runs)
+    degrees = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, runs, strict=True))
+    half = t_quantile(degrees, confidence) * math.sqrt(sum(parts))
+    difference = second.mean - first.mean
+    return Interval(difference, difference - half, difference + half)

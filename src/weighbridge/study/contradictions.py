@@ -26,7 +26,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _unplaced(file)
     yield from _unreachable(file)
     yield from _mixed(arms, cells)
-    yield from _recast(arms, cells)
+    yield from _other_roles(arms, cells)
     yield from _missteps(file.ladder, names)
     if set(file.placement.named) <= set(file.hosts):
         for arm in arms:
@@ -149,7 +149,7 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
                 yield (*list(values.values())[-1], option), f"{text}: write a study for each"
 
 
-def _recast(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
     """Options of an environment's own that make other roles of a workload: there is nothing to compare it with."""
     for arm in arms:
         for cell in cells:

@@ -125,10 +125,6 @@ class Operations:
             done.stdout + done.stderr
         )
 
-    def listening(self, data: bytes, *, ports: list[Any], pid: Any) -> Answer:
-        """Whether every port has a listener."""
-        return {"value": network.listening([(transport, int(port)) for transport, port in ports], pid)}, b""
-
     def read(self, data: bytes, *, path: str) -> Answer:
         """A file."""
         return {}, Path(path).read_bytes()

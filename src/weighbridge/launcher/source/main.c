@@ -20,6 +20,7 @@
 
 #include "files.h"
 #include "listeners.h"
+#include "probe.h"
 #include "processes.h"
 #include "site.h"
 #include "wire.h"
@@ -99,6 +100,9 @@ int main(int count, char **words)
 {
 	struct site site = {.source = "none"};
 	sigset_t ours;
+	int probed = probe(count, words);
+	if (probed >= 0)
+		return probed;
 	for (int number = 1; number < SIGRTMAX; number++)
 		signal(number, SIG_DFL);  /* what our user's shell is set to does not reach the programs */
 	signal(SIGPIPE, SIG_IGN);

@@ -14,6 +14,7 @@ from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.export.curves import curves_json
 from weighbridge.report.export.provenance import provenance
+from weighbridge.report.export.remarks import remark_json
 from weighbridge.report.text.remarks import coded_text
 from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
@@ -65,6 +66,8 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> dict[str, 
         "generator"), ``share`` (median share of it that was used), ``rate`` and ``unit`` (where it is a rate, else
         null), ``trials`` and ``of`` (trials of both sides); else null.
       - ``flags``: strings ``code: words``; `weighbridge.report.text.remark_codes.CODES` lists the codes.
+      - ``remarks``: the same as objects: ``code``, ``text`` (the words) and, by code, figures and names:
+        ``environment``, ``blocks``, ``noise_floor``, ``count`` of ``trials``, ... (`weighbridge.analysis.remarks`).
     - ``ladder``: one object per step and metric where the study has a ladder, else empty: the keys of ``costs`` with
       every number against the environment that it adds to, which ``against`` names. ``baseline_value`` is that
       environment's median, ``verdict`` is after Holm across the steps. ``change``: what the step changes, in words.
@@ -207,4 +210,5 @@ def cost_json(report: MetricReport, row: Comparison) -> dict[str, Any]:
         "verdict": row.verdict,
         "hidden": hidden_json(row.hidden),
         "flags": [coded_text(remark) for remark in row.remarks],
+        "remarks": [remark_json(remark) for remark in row.remarks],
     }

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from weighbridge.model.host_difference import SCOPE as HOST_DIFFERENCES
 from weighbridge.store.run import RunStore
 
 PATH = "path"
@@ -34,7 +35,7 @@ def provenance(store: RunStore) -> dict[str, Any]:
         },
         "hosts": {
             scope.removeprefix(_HOST): facts for scope, facts in by_scope.items() if scope.startswith(_HOST)
-            if scope != "host differences"
+            if scope != HOST_DIFFERENCES
         },
         "paths": {key: _parsed(value) for key, value in by_scope.get(PATH, {}).items()},
     }  # fmt: skip

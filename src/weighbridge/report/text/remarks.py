@@ -6,7 +6,7 @@ from functools import singledispatch
 
 from weighbridge.analysis.condition_remarks import (
     FewReadings,
-    HostDifference,
+    HostsDiffer,
     InterruptTimeApart,
     NoPath,
     NotHonoured,
@@ -40,6 +40,7 @@ from weighbridge.analysis.remarks import (
     TargetMissed,
     WithinNoise,
 )
+from weighbridge.model.host_difference import HostDifference
 from weighbridge.report.text.formatting import difference_interval, floor_text, percent_interval, plain, share
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
@@ -240,14 +241,23 @@ def _(remark: OtherDurability) -> str:
 
 
 @remark_text.register
-def _(remark: HostDifference) -> str:
-    return f"hosts: {remark.text}"
+def _(remark: HostsDiffer) -> str:
+    return f"hosts: {_host_difference(remark.difference) if remark.difference else remark.sentence}"
+
+
+def _host_difference(difference: HostDifference) -> str:
+    if difference.kind == "clock":
+        return f"the clock of host {difference.host} is {difference.ahead_s:+.3f} s off this machine's"
+    if difference.kind == "fact":
+        values = ", ".join(f"{host} {value}" for host, value in difference.values)
+        return f"{difference.fact} differs: {values}"
+    return "those made on this machine share its CPUs: a packet's arrival is partly worked off on its sender's CPU"
 
 
 @remark_text.register
 def _(remark: NotHonoured) -> str:
-    named = remark.text.startswith(remark.limit)
-    return f"{remark.environment}: not honoured: {remark.text if named else f'{remark.limit}: {remark.text}'}"
+    named = remark.why.startswith(remark.limit)  # as older runs have it
+    return f"{remark.environment}: not honoured: {remark.why if named else f'{remark.limit}: {remark.why}'}"
 
 
 @remark_text.register

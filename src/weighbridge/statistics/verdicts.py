@@ -1,4 +1,4 @@
-"""Many numbers in one report: Holm's correction, the noise floor, and whether the session can be trusted.
+"""What may be claimed of many comparisons in one report: p-values for Holm's correction, noise floor, verdict.
 
 **Which p-value Holm gets.** The exact p-value of a `Cost` cannot be below 2 / 2^n (0.002 with ten blocks, 0.25 with
 three), so across more than 25 comparisons of ten blocks Holm could reject nothing, however large the cost. The family
@@ -21,31 +21,23 @@ says, because the A/A arm showed as much in this session where there is nothing.
 that succeeded are a selection, and nothing is ``equivalent`` on their word; nor are two that do not keep alike what
 they have acknowledged.
 
-**Hidden** (`weighbridge.analysis.bottleneck`): where most trials of both sides met the same limit, and this limit
+**Hidden** (which the caller knows): where most trials of both sides met the same limit, and this limit
 gives both the same result whatever they cost, what would be ``equivalent`` or ``inconclusive`` is ``hidden``.
 
 **Noise floor** of a metric: the A/A arm is the baseline itself, so whatever cost it shows is noise. The floor is the
-limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. The session's floor is
-the median over the headline metrics (the first of each workload) in which the A/A arm is not hidden: behind a limit
-there is no noise to see. The largest one is named beside it.
-
-**Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
-session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
-after Holm across the metrics: at most one false alarm in a hundred sessions, however many metrics there are.
+limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1.
 """
 
 import math
 from collections.abc import Sequence
-from statistics import median
 
-from weighbridge.analysis.results import MetricReport, Trust, TrustReason
-from weighbridge.statistics import LOOKS_SHARE, Cost, Verdict, holm, t_test_p_value
+from weighbridge.statistics.comparison import LOOKS_SHARE
+from weighbridge.statistics.cost import Cost, Verdict
+from weighbridge.statistics.multiplicity import holm
+from weighbridge.statistics.parametric import t_test_p_value
 
 ALPHA = 0.05
 """Chance of any false "different" in a report."""
-
-DISTRUST = 0.01
-"""Chance of calling a good session untrusted."""
 
 FAILING = 0.1
 """Share of failed trials of a cell above which an environment's costs are those of a selection of its runs."""
@@ -141,28 +133,3 @@ def noise_floor(aa: Cost | None) -> float | None:
     if aa is None or aa.scale == "difference" or aa.low <= 0 or math.isinf(aa.high):
         return None
     return math.expm1(max(abs(math.log(aa.low)), abs(math.log(aa.high))))
-
-
-def trust(
-    metrics: Sequence[MetricReport], at_99: Sequence[tuple[MetricReport, Cost, float]], aa_arm: str | None
-) -> Trust:
-    """Judge the session. ``at_99``: per metric the A/A arm's cost at 99 % confidence and its p-value."""
-    seen = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
-    floors = [(each.noise_floor, each) for each in seen if each.noise_floor is not None]
-    middle = median(floor for floor, _ in floors) if floors else None
-    largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
-    blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
-    usable = [each for each in at_99 if each[1].blocks >= 2]
-    after_holm = holm([p for _, _, p in usable])
-    shifted = tuple(
-        report
-        for (report, cost, _), p in zip(usable, after_holm, strict=True)
-        if excludes_no_cost(cost) and p <= DISTRUST
-    )
-    if aa_arm is None:
-        trusted, reason = None, TrustReason.NO_AA_ARM
-    elif not usable:
-        trusted, reason = None, TrustReason.FEW_BLOCKS
-    else:
-        trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
-    return Trust(trusted, reason, middle, largest, largest_in, blocks, shifted)

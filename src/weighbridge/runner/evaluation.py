@@ -30,7 +30,7 @@ def plugin_faults(workload: Workload, outcome: type[TrialFailure]) -> Iterator[N
 
 
 def read_result(workload: Workload, options: Any, completed: Mapping[str, Completed]) -> TrialResult:
-    """Ask the plug-in what the outputs say, once. Raises TrialFailure."""
+    """What the outputs say, as the plug-in reads them. Raises TrialFailure."""
     with plugin_faults(workload, Unparseable):
         result = workload.parse(options, completed)
         if not isinstance(result, TrialResult):
@@ -38,7 +38,7 @@ def read_result(workload: Workload, options: Any, completed: Mapping[str, Comple
     return result
 
 
-def resource_costs(result: TrialResult, state: TrialState, stage: Stage) -> tuple[Measurement, ...]:
+def measure_costs(result: TrialResult, state: TrialState, stage: Stage) -> tuple[Measurement, ...]:
     """What the trial cost in resources."""
     metering = state.metering
     work = result.work or work_of(result.measurements, state.times.work_s)
@@ -49,21 +49,19 @@ def resource_costs(result: TrialResult, state: TrialState, stage: Stage) -> tupl
     return (*everybody, *derived(state.measured_use, metering.series, work), *whole)
 
 
-def limit(workload: Workload, options: Any, result: TrialResult, state: TrialState, stage: Stage) -> Flag:
-    """What limited the trial."""
-    with plugin_faults(workload, Unparseable):
-        threads, asked = workload.generator_threads(options), workload.asked_rate(options)
+def find_limit(result: TrialResult, asked: Measurement | None, state: TrialState, stage: Stage) -> Flag:
+    """What limited the trial; ``asked``: the rate that the program was told to keep."""
     machines, watch = state.metering.machines, state.watch
     stolen = machines.stolen if machines and not stage.polled else 0.0
     had_s = state.times.active_s * (1 - min(0.9, stolen))
     seen = Seen(state.measured_use, had_s, watch.cables(state.times.sending_s), watch.waited_s)
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
-    setting = Setting(stage.inside, stage.cpus, shared, threads, apart=len(stage.machines) > 1)
+    setting = Setting(stage.inside, stage.cpus, shared, state.threads, apart=len(stage.machines) > 1)
     return bottleneck(seen, setting, asked, result.measurements)
 
 
-def use_flags(
-    used: Mapping[str, Mapping[str, float]], wall_s: float, state: TrialState, stage: Stage, threads: int
+def flag_use(
+    used: Mapping[str, Mapping[str, float]], wall_s: float, state: TrialState, stage: Stage
 ) -> tuple[Flag, ...]:
     """What a reader has to know of how machines and sites were used; ``used``: in the whole trial, by place."""
     found: list[Flag] = []
@@ -74,5 +72,5 @@ def use_flags(
         found += flags if name == HERE else [replace(flag, where=name) for flag in flags]
     for role, use in state.measured_use.items():
         active_s = state.times.active_s if role == "client" else state.measured_s
-        found += host.site_flags(role, use, active_s, min(threads, stage.cpus.get(role, threads)))
+        found += host.site_flags(role, use, active_s, min(state.threads, stage.cpus.get(role, state.threads)))
     return tuple(found)
