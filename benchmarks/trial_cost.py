@@ -13,7 +13,7 @@ What it consists of, natively on two idle CPUs of a virtual machine, in millisec
 five ways to the launcher and back is 0.3 instead of 0.1, and more network interfaces are read):
 
     program alone, 7 in all: 0.8 sites frozen and thawed, counters; 0.6 first reading of the meters; 0.3 to start the
-    program and to hear of its end; 0.4 counters; 0.2 its output; 0.9 last reading; 1.8 readings become series; 0.4
+    program and to hear of its end; 0.4 counters; 0.2 its output; 1.2 last reading; 1.5 readings become series; 0.4
     counters; 1.3 the store (two files for each program, one fsync; several times that where the disk is busy)
 
     with a server, 5 more: 2 to 3 until it listens, nearly all of it its own; 0.6 its end; 1 for the readings of two

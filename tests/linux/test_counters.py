@@ -65,6 +65,20 @@ def test_network():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("wrong", ["x", "-1", "1.0", "٣", "9" * 21, ""])
+def test_a_line_with_a_field_that_is_no_number_tells_nothing(wrong: str):
+    rows = f"lo: {'1 ' * 16}\neth0: {'1 ' * 7}{wrong} {'1 ' * 8}\n"
+    found = counters.network(f"a\nb\n{rows}").counters
+    assert found["lo_receive_bytes_per_s"] == 1.0
+    assert not [name for name in found if name.startswith("eth0")]
+    assert counters.cpu(f"cpu 1 2 {wrong or 'x'} 4 5 6 7 8 0 0\n", 100).counters == {}
+    assert counters.memory_stat(f"anon {wrong}\nfile 3\nshmem 1\n").levels == {}
+
+
+def test_the_largest_number_of_the_kernel():
+    assert counters.network(f"a\nb\nlo: {2**64 - 1} {'0 ' * 15}\n").counters["lo_receive_bytes_per_s"] == 2.0**64
+
+
 def test_disks():
     found = counters.disks(read("diskstats.txt")).counters
     fields = next(line.split() for line in read("diskstats.txt").splitlines() if " vda " in line)

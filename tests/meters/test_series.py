@@ -59,6 +59,17 @@ def test_an_interface_that_was_never_used_has_no_series():
     assert not [name for _, name in found if name.startswith("x_")]
 
 
+def test_an_interface_that_comes_later_and_one_that_goes():
+    row = "{}: {} 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+    texts = ["a\nb\n" + row.format(*one) + row.format(*other) for one, other in (
+        (("a", 0), ("b", 0)), (("a", 8), ("c", 4)), (("a", 8), ("c", 8)), (("a", 8), ("c", 8)),
+    )]  # fmt: skip
+    found = made({"host x/net": texts}, (0.0, 1.0, 2.0, 3.0))
+    assert found["host x", "a_receive_bytes_per_s"] == ((1.0, 2.0, 3.0), (8.0, 0.0, 0.0))
+    assert found["host x", "c_receive_bytes_per_s"] == ((2.0, 3.0), (4.0, 0.0))
+    assert ("host x", "b_receive_bytes_per_s") not in found, "it was read once"
+
+
 def test_captured_files_of_a_host():
     names = {"stat": "stat", "meminfo": "meminfo", "net": "net_dev", "diskstats": "diskstats", "loadavg": "loadavg",
              **{f"pressure.{what}": f"pressure_{what}" for what in ("cpu", "memory", "io")}}  # fmt: skip
