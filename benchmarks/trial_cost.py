@@ -9,14 +9,15 @@ do the minima. Needs root. Exits with 1 where a limit is missed.
 
     .venv/bin/python benchmarks/trial_cost.py --blocks 10
 
-What it consists of, natively on two idle CPUs of a virtual machine (ms; in Docker each of the four or five ways to
-the launcher and back is 0.3 instead of 0.1, and there are more network interfaces to be read):
+What it consists of, natively on two idle CPUs of a virtual machine, in milliseconds (in Docker each of the four or
+five ways to the launcher and back is 0.3 instead of 0.1, and more network interfaces are read):
 
-    program alone: 0.8 sites frozen and thawed, counters; 0.6 first reading of the meters; 0.3 starting the program and
-    hearing of its end; 0.4 counters; 0.2 its output; 0.9 last reading; 1.8 readings become series; 0.4 counters;
-    1.3 the store (two files for each program, one fsync; much more where the disk is busy): 7 in all
-    with a server: 2 to 3 until it listens, of which nearly all is the server's own; 0.6 its end; 1 more for the
-    readings of two sites; 0.5 for its outputs and for TCP's counters: 5 more
+    program alone, 7 in all: 0.8 sites frozen and thawed, counters; 0.6 first reading of the meters; 0.3 to start the
+    program and to hear of its end; 0.4 counters; 0.2 its output; 0.9 last reading; 1.8 readings become series; 0.4
+    counters; 1.3 the store (two files for each program, one fsync; several times that where the disk is busy)
+
+    with a server, 5 more: 2 to 3 until it listens, nearly all of it its own; 0.6 its end; 1 for the readings of two
+    sites; 0.5 for its output and for TCP's counters
 
 What is done at times is in the worst trial: a look at the idle machine (0.5 s in every 50 s).
 """
@@ -138,11 +139,11 @@ def main() -> int:
     missed = False
     for (environment, workload), durations in sorted(clock.trials.items()):
         bare, beside = statistics.median(clock.bare[workload]), clock.beside[environment, workload]
-        cost = statistics.median(durations) - bare
+        cost, least, most = (find(durations) - bare for find in (statistics.median, min, max))
         missed |= cost > LIMITS_S[workload]
         print(
             f"{environment:8} {workload:4} trial {statistics.median(durations) * 1e3:7.1f}  bare {bare * 1e3:7.1f}  "
-            f"fixed cost {cost * 1e3:5.1f} [{(min(durations) - bare) * 1e3:5.1f}, {(max(durations) - bare) * 1e3:6.1f}]  "
+            f"fixed cost {cost * 1e3:5.1f} [{least * 1e3:5.1f}, {most * 1e3:6.1f}]  "
             f"limit {LIMITS_S[workload] * 1e3:.0f}  "
             f"beside {statistics.median(beside) * 1e3:5.1f} [{min(beside) * 1e3:5.1f}, {max(beside) * 1e3:6.1f}]"
         )

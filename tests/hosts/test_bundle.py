@@ -38,7 +38,10 @@ def test_it_needs_only_the_standard_library(name: str):
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_python_3_9_can_read_it(name: str):
-    ast.parse(SOURCES[name], feature_version=(3, 9))
+    read = ast.parse(SOURCES[name], feature_version=(3, 9))
+    assert "strict" not in {node.arg for node in ast.walk(read) if isinstance(node, ast.keyword)}, (
+        "zip has none there"
+    )
 
 
 def test_the_program_is_one_text_that_starts_the_agent():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weighbridge.linux import counters
 from weighbridge.linux.counters import Numbers
-from weighbridge.meters.processes import disk_use, trees
+from weighbridge.linux.process_files import disk_use, trees
 
 DATA = Path(__file__).parents[1] / "meters/data"
 CPU = partial(counters.cpu, ticks=100)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weighbridge.linux.process_files import disk_use
 from weighbridge.meters import sampler
 from weighbridge.meters.meter import MeterFailed
-from weighbridge.meters.processes import disk_use
 from weighbridge.meters.readings import Readings, unpack
 from weighbridge.meters.sampler import Disks, File, Members, Session
 

@@ -6,6 +6,7 @@ import socket
 from typing import Any
 
 from weighbridge.engines.client import engine_errors
+from weighbridge.linux.process import limit_sending
 
 _HEADER = 8
 """Bytes before each piece: 1 for standard output, 2 for standard error; three zeros; the size, big-endian."""
@@ -25,9 +26,10 @@ class Attached:
             self._socket = client.api.attach_socket(container, params=wanted)
         self._raw = getattr(self._socket, "_sock", self._socket)
         self._raw.settimeout(None)
+        limit_sending(self._raw)
 
     def send(self, data: bytes) -> None:
-        """Send all of it. Raises OSError once the other end is closed."""
+        """Send all of it. Raises OSError once the other end is closed, or no longer reads."""
         self._raw.sendall(data)
 
     def receive(self, timeout_s: float | None = None) -> bytes:

@@ -37,7 +37,7 @@ def cpu_ticks(text: str) -> dict[str, int]:
     name, *fields = first.split() or [""]
     if name != "cpu" or not end or not _are_numbers(fields):
         return {}
-    return dict(zip(CPU_KINDS, map(int, fields), strict=False))
+    return dict(zip(CPU_KINDS, map(int, fields)))  # noqa: B905 - Python 3.9 of an agent has no "strict"
 
 
 def cpu(text: str, ticks: int) -> Numbers:
@@ -89,6 +89,14 @@ def network(text: str) -> Numbers:
             for what, at in (("bytes", 0), ("packets", 1), ("dropped", 3)):
                 counters[f"{name}_{way}_{what}_per_s"] = float(numbers[first + at])
     return Numbers(counters)
+
+
+def snmp(text: str, protocol: str) -> dict[str, int]:
+    """/proc/net/snmp: one protocol's counters by their names. Raises ValueError where it has no such lines."""
+    names, values = (line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:"))
+    if len(names) != len(values):
+        raise ValueError(f"damaged counters of {protocol}")
+    return dict(zip(names, map(int, values)))  # noqa: B905 - as above
 
 
 def disks(text: str) -> Numbers:

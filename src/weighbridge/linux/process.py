@@ -210,10 +210,15 @@ class SocketStream:
             self._connection.shutdown(socket.SHUT_WR)
 
 
+def limit_sending(connection: socket.socket) -> None:
+    """Have sending fail, with BlockingIOError, once the other end has not read for `LISTENS_S` (socket(7))."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", LISTENS_S, 0))
+
+
 def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Process, SocketStream]:
     """Start a program that is talked to over its standard input and output. Raises Unavailable."""
     ours, theirs = socket.socketpair()
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", LISTENS_S, 0))
+    limit_sending(ours)
     with theirs:
         return Process(command, env=env, talk=theirs.fileno()), SocketStream(ours)
 

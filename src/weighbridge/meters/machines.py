@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from weighbridge.linux.counters import snmp
 from weighbridge.meters.host import stat
 
 RESOLUTION_S = 3 / os.sysconf("SC_CLK_TCK")
@@ -95,8 +96,7 @@ def idle(found: Use) -> Idle:
 
 def tcp(text: str) -> Tcp:
     """TCP's counters in the text of a /proc/PID/net/snmp. Raises ValueError where it is something else."""
-    names, values = (line.split()[1:] for line in text.splitlines() if line.startswith("Tcp:"))
-    counters = dict(zip(names, values, strict=True))
+    counters = snmp(text, "Tcp")
     try:
         return Tcp(float(counters["OutSegs"]), float(counters["RetransSegs"]))
     except KeyError as missing:

@@ -1,11 +1,12 @@
 """Readings as series: counters become rates, levels stay. Pure."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from weighbridge.linux import counters
 from weighbridge.linux.counters import Numbers
-from weighbridge.meters.processes import disk_use, trees
+from weighbridge.linux.process_files import disk_use, trees
 from weighbridge.meters.readings import Readings
 from weighbridge.model.trial import Series
 
@@ -64,25 +65,28 @@ def _levels(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) 
 
 
 def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -> list[Series]:
-    points: dict[str, list[tuple[float, float]]] = {}
-    last: dict[str, tuple[float, float]] = {}
-    grown: set[str] = set()
-    for moment, each in zip(at, numbers, strict=False):
-        for name, value in each.counters.items() if each else ():
-            if value:
-                grown.add(name)
-            before, was = last.setdefault(name, (moment, value))
-            if moment - before < APART_S:
-                continue
-            last[name] = moment, value
-            if value >= was:
-                points.setdefault(name, []).append((moment, (value - was) / (moment - before)))
-    used = {"", *map(counters.device, grown)}
-    return [_series(place, name, values) for name, values in points.items() if counters.device(name) in used]
+    read = [(moment, each.counters) for moment, each in zip(at, numbers, strict=False) if each and each.counters]
+    distinct = {id(each): each for _, each in read}.values()
+    used = {"", *(counters.device(name) for each in distinct for name, value in each.items() if value)}
+    names = dict.fromkeys(name for each in distinct for name in each)
+    found = ((name, _growth(name, read)) for name in names if counters.device(name) in used)
+    return [_series(place, name, points) for name, points in found if points]
+
+
+def _growth(name: str, read: Sequence[tuple[float, Mapping[str, float]]]) -> list[tuple[float, float]]:
+    """How fast a counter grew, in each interval by its end."""
+    points: list[tuple[float, float]] = []
+    before = was = math.nan
+    for moment, each in read:
+        if (value := each.get(name)) is None or moment - before < APART_S:
+            continue
+        if value >= was:
+            points.append((moment, (value - was) / (moment - before)))
+        before, was = moment, value
+    return points
 
 
 def _series(place: str, name: str, points: Sequence[tuple[float, float]]) -> Series:
     """Times to a tenth of a millisecond, values to eight digits: more would be kept for nothing."""
-    return Series(
-        place, name, tuple(round(moment, 4) for moment, _ in points), tuple(float(f"{v:.8g}") for _, v in points)
-    )
+    times = tuple([round(moment, 4) for moment, _ in points])
+    return Series(place, name, times, tuple([float(f"{value:.8g}") if value else 0.0 for _, value in points]))
