@@ -250,6 +250,15 @@ def test_the_measured_window_of_version_3_was_two_samples(run: Path, writable: b
             assert [trial.window for trial in store.trials()[1:]] == [(0.25, 1.25), None]
 
 
+def test_a_run_of_version_4_has_no_checked_study(run: Path):
+    connection = sqlite3.connect(run / DATABASE)
+    connection.executescript("DROP TABLE study; PRAGMA user_version=4;")
+    connection.close()
+    with RunStore(run) as store:
+        assert store.study() is None
+        assert list(store.study_file().environments) == ["native", "host"]
+
+
 def test_a_damaged_file_is_told_when_it_is_read(run: Path):
     data = bytearray((run / DATABASE).read_bytes())
     data[4096:] = b"\xa5" * (len(data) - 4096)

@@ -97,7 +97,7 @@ def require_ready(study: Study) -> list[str]:
 
 
 def study_of(store: RunStore) -> Study:
-    """The study that is frozen in a run. Of a run from before version 4 of the store its text is checked again."""
+    """The study that is frozen in a run. Of a run from before version 5 of the store its text is checked again."""
     text, stored = store.info().get("study_text"), store.study()
     if text is None:
         raise RunDirectoryError(f"{store.directory} is damaged: it has no study")

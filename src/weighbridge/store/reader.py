@@ -41,7 +41,7 @@ class RunReader:
         return found
 
     def study(self) -> StoredStudy | None:
-        """The study as it was checked when the run began; None of a run from before version 4."""
+        """The study as it was checked when the run began; None of a run from before version 5."""
         return next(iter(self._once("study", self._study)), None)
 
     def _study(self) -> list[StoredStudy]:
@@ -50,7 +50,7 @@ class RunReader:
             return [StoredStudy.model_validate_json(text) for (text,) in rows]
 
     def study_file(self) -> StoredFile:
-        """What the study file says, checked; of a run from before version 4 as far as its text can be read."""
+        """What the study file says, checked; of a run from before version 5 as far as its text can be read."""
         stored = self.study()
         if stored is not None:
             return stored.file

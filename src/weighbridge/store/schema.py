@@ -4,7 +4,7 @@ import sqlite3
 
 from weighbridge.errors import RunDirectoryError
 
-VERSION = 4
+VERSION = 5
 
 SERIES = """
 CREATE TABLE series (
@@ -62,9 +62,9 @@ DELETE FROM sample WHERE site = 'trial' AND name IN ('measured_from_s', 'measure
 """New in version 4: when the measured program began was a sample, and so was its end, ``measured_s`` later."""
 
 STUDY = "CREATE TABLE study (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), document TEXT NOT NULL) STRICT;"
-"""New in version 4: the checked study (`weighbridge.model.stored_study`); empty in older runs until they go on."""
+"""New in version 5: the checked study (`weighbridge.model.stored_study`); empty in older runs until they go on."""
 
-UPGRADES: dict[int, str] = {1: SERIES, 2: "", 3: WINDOW + STUDY}
+UPGRADES: dict[int, str] = {1: SERIES, 2: "", 3: WINDOW, 4: STUDY}
 """SQL that brings a file from the version that is the key to the next one.
 
 New in version 3: flags are objects. Older runs keep their sentences, which `weighbridge.store.flags` reads.

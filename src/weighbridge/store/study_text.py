@@ -1,4 +1,4 @@
-"""What the study of a run from before version 4 of the store says, which kept its YAML alone."""
+"""What the study of a run from before version 5 of the store says, which kept its YAML alone."""
 
 from typing import Any
 
