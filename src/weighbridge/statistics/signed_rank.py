@@ -21,16 +21,14 @@ EXACT_UP_TO = 500
 
 def _null(ranks: NDArray[np.int64], most: int) -> Floats:
     """Give P(sum of the ranks that a fair coin picks = k) for k = 0 .. `most`, by convolution."""
-    ways, further = np.zeros(most + 1), np.zeros(most + 1)  # two in turn: adding in place would copy first
+    ways = np.zeros(most + 1)
     ways[0] = 1.0
     top = 0
-    for rank in map(int, np.sort(ranks)):
+    for rank in np.sort(ranks):
         if rank > most:
             break
-        high = min(top + rank, most)
-        further[:rank] = ways[:rank]
-        np.add(ways[rank : high + 1], ways[: high + 1 - rank], out=further[rank : high + 1])
-        ways, further = further, ways
+        low, high = int(rank), min(top + int(rank), most)
+        ways[low : high + 1] += ways[: high + 1 - low].copy()
         top = max(top, high)
     return np.ldexp(ways, -ranks.size)  # exact: EXACT_UP_TO keeps 2^n finite
 
@@ -74,13 +72,12 @@ def signed_rank_interval(differences: Floats, confidence: float) -> Interval:
     """
     n = differences.size
     first, second = _pairs(n)
-    halves, k = differences / 2, critical_rank(n, confidence)
+    halves = differences / 2
     walsh = halves[first] + halves[second]
+    walsh.sort()  # faster than picking the three places that are needed
     middle = walsh.size // 2
-    walsh.partition(
-        sorted({max(middle - 1, 0), middle, max(k - 1, 0), walsh.size - max(k, 1)})
-    )  # a sort takes longer
     estimate = float(walsh[middle] if walsh.size % 2 else walsh[middle - 1] / 2 + walsh[middle] / 2)
+    k = critical_rank(n, confidence)
     if k < 1:
         return Interval(estimate, -np.inf, np.inf)
     return Interval(estimate, float(walsh[k - 1]), float(walsh[-k]))

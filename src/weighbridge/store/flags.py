@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import LARGEST
@@ -59,6 +60,7 @@ def flags_json(flags: Iterable[Flag]) -> str:
     return json.dumps([{key: value for key, value in each.items() if value} for each in parts])
 
 
+@lru_cache(maxsize=4096)  # many trials have the same, most of them none
 def flags_of(stored: str) -> tuple[Flag, ...]:
     """The flags in a stored list, objects or an older run's sentences. ValueError where it is no such list."""
     try:
