@@ -81,7 +81,7 @@ class Clock:
         self._close()
         print(text, file=sys.stderr)
 
-    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """A trial ends where the next one begins."""
         block = self._current.block if self._current else 0
         self._close()
@@ -90,13 +90,13 @@ class Clock:
             self._run_bare()
         self._current, self._measured_s, self._since = trial, None, time.perf_counter()
 
-    def ended(self, record: TrialRecord) -> None:
+    def trial_finished(self, record: TrialRecord) -> None:
         """A failed trial would make the figures meaningless."""
         if record.message:
             raise SystemExit(f"a trial failed: {record.message}")
         self._measured_s = record.measured_s
 
-    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """The blocks are fixed: there is nothing to look at."""
 
     def _close(self) -> None:

@@ -9,7 +9,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Calibration, calibration_of
 from weighbridge.analysis.confounders import confounders
 from weighbridge.analysis.flag_counts import figure_ranges, kind_of
-from weighbridge.analysis.readings import Readings
+from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.meters import host
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
@@ -133,10 +133,10 @@ def test_a_flag_beside_its_trial_and_for_machines():
 
 def test_too_few_readings_say_what_to_change():
     def advice(hz, seconds):
-        return remark_text(Readings(hz, {1: seconds}).too_few([1]))
+        return remark_text(ReadingRate(hz, {1: seconds}).too_few([1]))
 
     assert advice(1.0, 2.0).endswith("1 Hz (about 2 readings in each): raise meters: {hz: 3}")
-    assert Readings(1.0, {1: 5.0}).too_few([1]) is None and Readings(1.0, {}).too_few([]) is None
+    assert ReadingRate(1.0, {1: 5.0}).too_few([1]) is None and ReadingRate(1.0, {}).too_few([]) is None
     assert advice(10.0, 0.2).endswith(": make the trials longer") and "hardly one reading" in advice(1.0, 0.0)
 
 

@@ -12,7 +12,7 @@ from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.curves import numbers
-from weighbridge.analysis.overload import breakages, reason, standing
+from weighbridge.analysis.overload import breakages, reason, without_retries
 from weighbridge.analysis.sweep import Broke, LoadLevel, Peak
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.cli import progress
@@ -370,7 +370,7 @@ def made(block, attempt, outcome, message="", environment="b"):
 def test_standing_results_and_reasons():
     trials = [made(1, 0, "broke", "12 of 90 refused"), made(1, 1, "ok"), made(2, 0, "deadline"), made(2, 1, "ok"),
               made(3, 0, "broke", "11 of 80 refused"), made(4, 0, "broke", "out of memory.")]  # fmt: skip
-    assert [t.id for t in standing(trials)] == [100, 200, 201, 300, 400]
+    assert [t.id for t in without_retries(trials)] == [100, 200, 201, 300, 400]
     broke = breakages(trials)["w", "{}", "b"]
     assert (broke.trials, broke.of, broke.lost, broke.measured, broke.always) == (3, 5, 3, 1, False)
     assert broke.reason == "12 of 90 refused" and reason([trials[-1]]) == "out of memory" and reason([]) == ""
@@ -493,5 +493,5 @@ def test_the_progress_says_broke(monkeypatch):
     monkeypatch.setattr(progress, "err", lambda: Console(file=out, width=200))
     trial = Trial(3, 0, "web", (("connections", "5000"),), "bridge")
     record = TrialRecord(trial, Outcome.BROKE, 0.0, 1.0, 1.0, TOO_MANY)
-    progress.Shown(None).ended(record)
+    progress.Shown(None).trial_finished(record)
     assert out.getvalue() == "block 3, web (connections=5000) in bridge: broke under its load: too many connections\n"

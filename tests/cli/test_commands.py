@@ -27,7 +27,7 @@ from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import clean as cleaning
-from weighbridge.runner import machine
+from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
 from weighbridge.runner.clean import Found, Leftover
 from weighbridge.runner.trust import Fault, Foreign
@@ -535,10 +535,10 @@ def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, mon
     with progress.show() as shown:
         for done in range(4):
             trial = Trial(1, done // 2, "redis", (), "bridge")
-            shown.begins(trial, done, 2, 60.0)
+            shown.trial_started(trial, done, 2, 60.0)
             if shown._bar is not None:
                 assert shown._bar.tasks[0].fields["count"] == f"{done}/{max(2, done + 1)}"
-            shown.ended(TrialRecord(trial, Outcome.OK, 0, 1, 1))
+            shown.trial_finished(TrialRecord(trial, Outcome.OK, 0, 1, 1))
         shown.done()
     if not terminal:
         told = [line.split(" trials")[0] for line in screen.file.getvalue().splitlines()]
@@ -552,9 +552,9 @@ def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
     with progress.show() as shown:
         assert shown._bar is not None
         for done in range(3):
-            shown.begins(trial, done, 3, 60.0)
+            shown.trial_started(trial, done, 3, 60.0)
             assert shown._bar.tasks[0].fields["left"] == "60 s left"
-            shown.ended(TrialRecord(trial, Outcome.OK if done else Outcome.PROGRAM_FAILED, 0, 1, 1, message="why"))
+            shown.trial_finished(TrialRecord(trial, Outcome.OK if done else Outcome.PROGRAM_FAILED, 0, 1, 1, message="why"))
         (task,) = shown._bar.tasks
         assert (task.completed, task.total, task.fields["count"]) == (3, 3, "3/3")
         assert task.description == "block 1: redis (clients=50) in bridge"

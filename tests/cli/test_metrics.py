@@ -8,7 +8,7 @@ import pytest
 from weighbridge.cli.metrics import watched
 from weighbridge.errors import Unavailable
 from weighbridge.live import server
-from weighbridge.live.together import Together
+from weighbridge.live.fanout import ProgressFanout
 from weighbridge.runner import run as running
 from weighbridge.study.loader import load
 
@@ -19,9 +19,9 @@ class Heard:
     """Progress that is not looked at."""
 
     def say(self, text): ...
-    def begins(self, trial, done, total, left_s): ...
-    def ended(self, record): ...
-    def looked(self, blocks, standings): ...
+    def trial_started(self, trial, done, total, left_s): ...
+    def trial_finished(self, record): ...
+    def precision_checked(self, blocks, standings): ...
 
 
 @pytest.mark.parametrize("command", [("run", "first-look"), ("replicate", "docker-networks")])
@@ -67,6 +67,6 @@ def test_the_address_is_told_and_the_study_named(run, monkeypatch, capsys, conti
     monkeypatch.setattr(server, "serving", serving)
     study = None if continued else load("first-look")
     with watched(("127.0.0.1", 0), Heard(), study, run) as told:
-        assert isinstance(told, Together)
+        assert isinstance(told, ProgressFanout)
     assert named == ["first-look"]
     assert capsys.readouterr().err.endswith("metrics: http://127.0.0.1:4711/metrics\n")

@@ -36,7 +36,7 @@ def _table() -> Table:
 
 def _ended_badly() -> None:
     trial = Trial(1, 0, "tcp", (), "native")
-    Shown(None).ended(TrialRecord(trial, Outcome.SERVER_DIED, 1.0, 1.0, 1.0, message=HOSTILE))
+    Shown(None).trial_finished(TrialRecord(trial, Outcome.SERVER_DIED, 1.0, 1.0, 1.0, message=HOSTILE))
 
 
 def _in_a_bar() -> None:

@@ -21,7 +21,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
-from weighbridge.runner.hosts import open_hosts
+from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.run import loads_of
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.storage import site_storage

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
-from weighbridge.facts.hosts import about_hosts
+from weighbridge.facts.differences import about_hosts
 from weighbridge.hosts import _channel, ssh
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts._connect import clock_offset
 from weighbridge.hosts.agent import addresses, data, engine, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
-from weighbridge.hosts.agent.sweep import Whose, marked
+from weighbridge.hosts.agent.sweep import Owner, marked
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.linux.process import mounted_by
 
-WHOSE = Whose("0123456789ab", "far", False)
+WHOSE = Owner("0123456789ab", "far", False)
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_what_a_run_started_is_told_by_its_environment(tmp_path: Path):
     (tmp_path / "6" / "environ").write_text("nginx: master process")
     (tmp_path / "6" / "mountinfo").write_text(f"1 1 0:1 / /tmp rw - tmpfs {mounted_by(WHOSE.run)} rw\n")
     assert sorted(marked(WHOSE, tmp_path)) == [2, 4, 6]
-    assert marked(Whose(WHOSE.run, "far", True), tmp_path) == [4]
+    assert marked(Owner(WHOSE.run, "far", True), tmp_path) == [4]
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from weighbridge.errors import Unavailable
 from weighbridge.live import server
 from weighbridge.live.families import Families
+from weighbridge.live.fanout import ProgressFanout
 from weighbridge.live.server import address_of, serving
-from weighbridge.live.state import Live
-from weighbridge.live.together import Together
+from weighbridge.live.snapshot import Live
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.runner.precision import Standing
@@ -62,25 +62,25 @@ def test_before_the_first_trial_there_is_only_what_is_known():
 
 def test_the_trial_that_runs():
     live = Live()
-    live.begins(NATIVE, 7, 24, 60.0)
+    live.trial_started(NATIVE, 7, 24, 60.0)
     found = scraped(live)
     assert (found["trials_done"], found["trials_planned"], found["block"]) == ([({}, 7)], [({}, 24)], [({}, 3)])
     assert found["trial_info"] == [({**AT, "block": "3", "attempt": "1"}, 1.0)]
     ((labels, began),) = found["trial_start_time_seconds"]
     assert labels == {**AT, "block": "3"}
     assert began >= found["run_start_time_seconds"][0][1] > 1.7e9
-    live.ended(ended())
+    live.trial_finished(ended())
     assert "trial_info" not in scraped(live) and "trial_start_time_seconds" not in scraped(live)
 
 
 def test_what_a_trial_measured_and_how_it_ended():
     live = Live()
-    live.begins(NATIVE, 0, 2, 60.0)
-    live.ended(ended(speed=41.0))
-    live.begins(ONE, 1, 2, 60.0)
-    live.ended(ended(ONE, Outcome.BROKE))
-    live.begins(NATIVE, 2, 2, 60.0)
-    live.ended(ended())
+    live.trial_started(NATIVE, 0, 2, 60.0)
+    live.trial_finished(ended(speed=41.0))
+    live.trial_started(ONE, 1, 2, 60.0)
+    live.trial_finished(ended(ONE, Outcome.BROKE))
+    live.trial_started(NATIVE, 2, 2, 60.0)
+    live.trial_finished(ended())
     found = scraped(live)
     assert found["trials_done"] == found["trials_planned"] == [({}, 3)], "a repeated block: more than was planned"
     counts = {labels["outcome"]: value for labels, value in found["trials_total"]}
@@ -95,20 +95,22 @@ def test_what_a_trial_measured_and_how_it_ended():
 def test_readings_are_those_of_the_last_trial_alone():
     live = Live()
     series = (Series("host local", "cpu_user_share", (1.0, 2.0), (0.5, 0.7)), Series("server", "pids_count", (), ()))
-    live.ended(ended(samples=(("server", "cpu_s", 1.5), ("host", "busy_s", 2.0)), series=series))
+    live.trial_finished(ended(samples=(("server", "cpu_s", 1.5), ("host", "busy_s", 2.0)), series=series))
     found = scraped(live)
     assert found["meter_mean"] == [({**AT, "place": "host local", "name": "cpu_user_share"}, pytest.approx(0.6))]
     assert {(labels["place"], labels["name"]): value for labels, value in found["sample"]} == {
         ("server", "cpu_s"): 1.5, ("host", "busy_s"): 2.0,
     }  # fmt: skip
-    live.ended(ended(ONE, samples=(("solo", "cpu_s", 0.5),)))
+    live.trial_finished(ended(ONE, samples=(("solo", "cpu_s", 0.5),)))
     assert [labels["workload"] for labels, _ in scraped(live)["sample"]] == ["cpu"]
 
 
 def test_looks_at_the_precision():
     live = Live()
-    live.looked(10, [Standing("net", "one", 0.031, False, 22), Standing("net", "two", float("inf"), True, None)])
-    live.looked(13, [Standing("net", "one", 0.019, True, None)])
+    live.precision_checked(
+        10, [Standing("net", "one", 0.031, False, 22), Standing("net", "two", float("inf"), True, None)]
+    )
+    live.precision_checked(13, [Standing("net", "one", 0.019, True, None)])
     found = scraped(live)
     assert found["precision_blocks"] == [({}, 13)]
     assert found["precision_ratio"] == [({"cell": "net", "environment": "one"}, 0.019)], "infinite is no width"
@@ -118,16 +120,16 @@ def test_looks_at_the_precision():
 
 def test_outputs_are_not_kept():
     live = Live()
-    live.ended(ended())
+    live.trial_finished(ended())
     last = live.now().last
     assert last is not None and last.roles == ()
 
 
 def test_a_moment_does_not_change_afterwards():
     live = Live()
-    live.ended(ended())
+    live.trial_finished(ended())
     before = live.now()
-    live.ended(ended(ONE))
+    live.trial_finished(ended(ONE))
     assert (before.done, len(before.measurements)) == (1, 2)
 
 
@@ -135,7 +137,7 @@ def test_a_moment_does_not_change_afterwards():
 def test_any_text_in_a_label_is_read_back(level: str, unit: str):
     live = Live()
     trial = Trial(1, 0, "net", (("n", level),), "native")
-    live.ended(
+    live.trial_finished(
         TrialRecord(trial, Outcome.OK, 1e9, 1, 1, measurements=(Measurement(Metric("m", unit, "lower"), 1.0),))
     )
     registry = CollectorRegistry()
@@ -149,11 +151,11 @@ def test_any_text_in_a_label_is_read_back(level: str, unit: str):
 
 def test_several_are_told_the_same():
     first, second = Live(), Live()
-    both = Together(first, second)
+    both = ProgressFanout(first, second)
     both.say("hello")
-    both.begins(NATIVE, 0, 1, 60.0)
-    both.ended(ended())
-    both.looked(10, [Standing("net", "one", 0.1, False, None)])
+    both.trial_started(NATIVE, 0, 1, 60.0)
+    both.trial_finished(ended())
+    both.precision_checked(10, [Standing("net", "one", 0.1, False, None)])
     for live in (first, second):
         moment = live.now()
         assert (moment.done, moment.planned, moment.looked_after, len(moment.standings)) == (1, 1, 10, 1)
@@ -230,7 +232,7 @@ def test_it_is_served_and_ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         assert (port, host) == (0, "::1")
         body = generate_latest(registry)
         assert b"weighbridge_block 0.0" in body and b"python_info" not in body, "a registry of its own"
-        live.begins(NATIVE, 0, 1, 60.0)
+        live.trial_started(NATIVE, 0, 1, 60.0)
         assert b"weighbridge_block 3.0" in generate_latest(registry)
         served.handle_error(None, ("::1", 1))  # somebody hung up
         raise KeyError
@@ -258,11 +260,11 @@ def test_an_address_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch, number: 
 def test_a_second_scrape_in_one_trial_computes_nothing():
     live = Live()
     families = Families(live.now)
-    live.begins(NATIVE, 0, 1, 60.0)
+    live.trial_started(NATIVE, 0, 1, 60.0)
     first = families.collect()
     assert families.collect() is first
-    live.ended(ended())
+    live.trial_finished(ended())
     second = families.collect()
     assert second is not first and {"weighbridge_measurement"} <= {family.name for family in second}
-    live.looked(10, [])
+    live.precision_checked(10, [])
     assert families.collect() is not second

@@ -14,7 +14,8 @@ from weighbridge import registry
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import RunContext
 from weighbridge.model.userland import Userland, UserlandSpec
-from weighbridge.runner import clean, state
+from weighbridge.runner import clean
+from weighbridge.runner import run_lock as state
 from weighbridge.userland.build import cache_folder, ensure, key_of
 
 from .machine import Machine

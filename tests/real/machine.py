@@ -11,7 +11,8 @@ from pathlib import Path
 
 from weighbridge.linux import cgroups
 from weighbridge.linux.process import run_of
-from weighbridge.runner import living, state
+from weighbridge.runner import living
+from weighbridge.runner import run_lock as state
 from weighbridge.userland.build import cache_folder
 
 PROGRAMS = {

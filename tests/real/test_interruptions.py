@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.runner import state
+from weighbridge.runner import run_lock as state
 
 from .machine import Machine, processes
 from .weighing import DOCKER, NATIVE, REDIS, Going, Row, going, run_id, trials, weighbridge, write_study

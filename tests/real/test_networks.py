@@ -52,7 +52,7 @@ class Watching:
     run: str = ""
     seen: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def ended(self, record: TrialRecord) -> None:
+    def trial_finished(self, record: TrialRecord) -> None:
         name = record.trial.environment
         if name in self.seen:
             return

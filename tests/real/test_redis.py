@@ -56,7 +56,7 @@ class Looks(Quiet):
     def of(self, workload: str) -> list[TrialRecord]:
         return [record for record in self.records if record.trial.workload == workload]
 
-    def ended(self, record: TrialRecord) -> None:
+    def trial_finished(self, record: TrialRecord) -> None:
         self.records.append(record)
         if record.trial.workload != "logs":
             return

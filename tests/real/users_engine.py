@@ -15,7 +15,7 @@ from weighbridge.engines import firewall
 from weighbridge.engines.private import HOST_FOLDERS, _alone, secluded
 from weighbridge.linux.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.model.userland import Userland
-from weighbridge.runner import state
+from weighbridge.runner import run_lock as state
 
 from .machine import Machine
 

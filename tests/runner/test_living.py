@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.runner import living, state
+from weighbridge.runner import living
+from weighbridge.runner import run_lock as state
 from weighbridge.runner.trust import Fault, Foreign
 
 RUN = "0123456789ab"

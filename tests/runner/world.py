@@ -341,16 +341,16 @@ class Told:
     def say(self, text: str) -> None:
         self.lines.append(text)
 
-    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         self.begun.append(trial)
         self.counts.append((done, total))
         self.left.append(left_s)
         self.at_begin(trial)
 
-    def ended(self, record: TrialRecord) -> None:
+    def trial_finished(self, record: TrialRecord) -> None:
         self.records.append(record)
 
-    def looked(self, blocks: int, standings: Sequence[object]) -> None:
+    def precision_checked(self, blocks: int, standings: Sequence[object]) -> None:
         self.lines.append(f"looked after {blocks}")
 
 

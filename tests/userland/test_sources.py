@@ -10,7 +10,7 @@ import pytest
 
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.runner.machine import userland_problem
+from weighbridge.runner.preflight import userland_problem
 from weighbridge.study.brings import brought_by
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse

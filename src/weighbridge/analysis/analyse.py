@@ -13,12 +13,12 @@ from weighbridge.analysis.confounders import confounders, different_paths, inter
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
 from weighbridge.analysis.durability import by_label, differences, durabilities
-from weighbridge.analysis.ladder import climb
+from weighbridge.analysis.ladder import analyse_ladder
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Plan, plan_of
-from weighbridge.analysis.readings import readings
+from weighbridge.analysis.reading_rate import readings
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
 from weighbridge.analysis.trial_row import TrialRow
@@ -72,7 +72,7 @@ def analyse(store: RunStore) -> Analysis:
         trials=trials,
         polled=polled(facts),
         calibration=calibration_of(facts),
-        ladder=climb(store, values, reports, plan, context),
+        ladder=analyse_ladder(store, values, reports, plan, context),
         latencies=latencies(store, plan, labels, trials),
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,

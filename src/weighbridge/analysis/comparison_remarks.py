@@ -12,7 +12,7 @@ from weighbridge.analysis.condition_remarks import (
 from weighbridge.analysis.confounders import OUTSIDE, bare
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.durability import other_durability
-from weighbridge.analysis.readings import Readings
+from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.analysis.remarks import (
     AAArm,
     AboutEnvironment,
@@ -139,7 +139,9 @@ def _about_paths(report: MetricReport, row: Comparison, context: Context) -> lis
     return [OtherPath(unlike)] if unlike else []
 
 
-def _about_readings(report: MetricReport, trials: Sequence[TrialRow], readings: Readings | None) -> list[FewReadings]:
+def _about_readings(
+    report: MetricReport, trials: Sequence[TrialRow], readings: ReadingRate | None
+) -> list[FewReadings]:
     """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
     if readings is None or not by_difference(report.metric):
         return []

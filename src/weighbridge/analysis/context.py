@@ -7,7 +7,7 @@ from weighbridge.analysis.arm_remarks import about_series, about_trials
 from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
 from weighbridge.analysis.durability import other_durability
 from weighbridge.analysis.paths import Paths
-from weighbridge.analysis.readings import Readings
+from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.analysis.remarks import Extended, Remark
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.sweep import Broke
@@ -30,7 +30,7 @@ class Context:
     """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.confounders.packet_sizes`."""
     durability: Mapping[str, str] = field(default_factory=dict)
     """By "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.durability.durabilities`."""
-    readings: Readings | None = None
+    readings: ReadingRate | None = None
     """How often the meters read; None where no trial has readings."""
     interrupts: Collection[str] = ()
     """`InterruptTime` of each of the run's hosts, as far as the run has it."""

@@ -9,7 +9,7 @@ from typing import Literal
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.sweep import (
     Broke,
-    Curve,
+    EnvironmentCurve,
     ErrorsFrom,
     LoadLevel,
     Peak,
@@ -60,8 +60,8 @@ def curves_of(
     broken: Mapping[tuple[str, str], Broke],
     *,
     throughput: bool,
-    of: Sequence[Curve] = (),
-) -> tuple[Curve, ...]:
+    of: Sequence[EnvironmentCurve] = (),
+) -> tuple[EnvironmentCurve, ...]:
     """Give the curve of every environment that has a result. ``of``: the curves of which the peaks are taken.
 
     ``broken`` is by level and environment. A throughput has peaks of its own.
@@ -76,13 +76,13 @@ def curves_of(
             values = results.measured(level, name, metric)
             band = typical_interval(values) if values else None
             points.append(Point(level, len(values), band, broken.get((level.level, name))))
-        curve = Curve(name, tuple(points), None)
+        curve = EnvironmentCurve(name, tuple(points), None)
         peak = _peak(results, metric, curve) if throughput else _moved(others.get(name), curve)
         found.append(replace(curve, peak=peak))
     return tuple(found)
 
 
-def _peak(results: Results, metric: str, curve: Curve) -> Peak | None:
+def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> Peak | None:
     """The level with the highest median, of those at which it broke in less than half of the trials."""
     bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.of]
     known = [(each.value.estimate, each.level) for each in bearing if each.value is not None]
@@ -99,7 +99,7 @@ def _peak(results: Results, metric: str, curve: Curve) -> Peak | None:
     return Peak(level, value, tops.count(level), len(tops), tuple(others), edge)
 
 
-def _top(results: Results, metric: str, curve: Curve, block: int) -> LoadLevel | None:
+def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> LoadLevel | None:
     """The level that was the highest in a block; None unless every level has a result there, and one a value."""
     values: list[tuple[float, LoadLevel]] = []
     for point in curve.points:
@@ -113,7 +113,7 @@ def _top(results: Results, metric: str, curve: Curve, block: int) -> LoadLevel |
     return max(values, key=lambda each: each[0])[1] if values else None
 
 
-def _moved(peak: Peak | None, curve: Curve) -> Peak | None:
+def _moved(peak: Peak | None, curve: EnvironmentCurve) -> Peak | None:
     """Another metric's peak on this curve: its level with the value here."""
     point = next((each for each in curve.points if peak is not None and each.level == peak.level), None)
     return replace(peak, value=point.value.estimate) if peak and point and point.value else None

@@ -23,10 +23,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from weighbridge.analysis.curve_points import Results, curves_of, errors_from, whole_costs
-from weighbridge.analysis.overload import Place, standing
+from weighbridge.analysis.overload import Place, without_retries
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.results import MetricReport
-from weighbridge.analysis.sweep import Broke, Curve, ErrorsFrom, LoadLevel, LoadSweep, MetricCurve, is_throughput
+from weighbridge.analysis.sweep import (
+    Broke,
+    EnvironmentCurve,
+    ErrorsFrom,
+    LoadLevel,
+    LoadSweep,
+    MetricCurve,
+    is_throughput,
+)
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.level import level_label
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
@@ -52,7 +60,7 @@ def load_sweeps(
     """Give every workload that names its load, apart for each level of its other factors, in the study's order."""
     loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
     cells = [(workload, level, label) for workload, level, _, label, _ in store.cells()]
-    rows = standing(trials)
+    rows = without_retries(trials)
     found = []
     for workload, fixed, levels in _swept(cells, loads):
         keys = {level.level for level in levels}
@@ -111,7 +119,7 @@ def _metrics(
         if is_throughput(*of)
     }
     found: list[MetricCurve] = []
-    peaks: tuple[Curve, ...] = next(iter(rates.values()), ())
+    peaks: tuple[EnvironmentCurve, ...] = next(iter(rates.values()), ())
     for metric, (unit, better) in units.items():
         peaks = rates.get(metric, peaks)
         of = () if scale_of(unit) == "difference" else peaks  # a count has no peak

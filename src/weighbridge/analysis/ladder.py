@@ -26,7 +26,7 @@ from weighbridge.statistics import Scale, verdicts
 from weighbridge.store.run import RunStore, Value
 
 
-def climb(
+def analyse_ladder(
     store: RunStore,
     values: Mapping[Key, Sequence[Value]],
     reports: Sequence[MetricReport],

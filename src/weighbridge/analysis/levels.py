@@ -10,7 +10,7 @@ from weighbridge.store.run import RunStore
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LoadLevel:
     """One level of a workload: as it is written at a span, its cell's key and its label in the report."""
 
     text: str
@@ -26,7 +26,7 @@ class Group:
     title: str
     load: str
     """The name of the factor that its levels are of; empty where nothing is swept."""
-    levels: tuple[Level, ...]
+    levels: tuple[LoadLevel, ...]
     """Rising where they are numbers, in the study's order otherwise."""
 
 
@@ -36,7 +36,7 @@ def groups_of(store: RunStore) -> list[Group]:
     workloads: dict[str, list[_Cell]] = {}
     for workload, key, _, label, options in store.cells():
         workloads.setdefault(workload, []).append(_Cell(key, json.loads(key), label, options))
-    found: dict[tuple[str, str], tuple[Group, list[Level]]] = {}
+    found: dict[tuple[str, str], tuple[Group, list[LoadLevel]]] = {}
     for workload, cells in workloads.items():
         load = _load(cells, loads.get(workload, ""))
         for cell in sorted(cells, key=lambda each: each.number(load) or 0.0):
@@ -44,7 +44,7 @@ def groups_of(store: RunStore) -> list[Group]:
             title = cell_label(workload, others) if load else workload
             text = str(cell.level[load]) if load else level_label(cell.level)
             _, levels = found.setdefault((workload, title), (Group(workload, title, load, ()), []))
-            levels.append(Level(text, cell.key, cell.label))
+            levels.append(LoadLevel(text, cell.key, cell.label))
     return [replace(group, levels=tuple(levels)) for group, levels in found.values()]
 
 

@@ -25,7 +25,7 @@ def _broke(trials: Sequence[TrialRow]) -> Broke | None:
     broken = [trial for trial in trials if trial.broke]
     if not broken:
         return None
-    measured = {trial.block for trial in standing(trials) if trial.ok}
+    measured = {trial.block for trial in without_retries(trials) if trial.ok}
     lost = {trial.block for trial in broken} - measured
     return Broke(broken[0].environment, len(broken), len(trials), reason(broken), len(lost), len(measured))
 
@@ -44,7 +44,7 @@ def without_figures(text: str) -> str:
     return re.sub(r"[\d\s.,]+", " ", text)
 
 
-def standing(trials: Iterable[TrialRow]) -> list[TrialRow]:
+def without_retries(trials: Iterable[TrialRow]) -> list[TrialRow]:
     """Give the trials without the repetitions of those that broke: a break is a result, which is not tried away.
 
     A block is run again where another environment failed in it; what broke in it before stays its result.
@@ -63,6 +63,6 @@ def _in_block(trial: TrialRow) -> tuple[Place, int]:
 
 
 def standing_values(values: Iterable[Value], trials: Iterable[TrialRow]) -> list[Value]:
-    """Give the values of the trials that `standing` gives."""
-    kept = {trial.id for trial in standing(trials)}
+    """Give the values of the trials that `without_retries` gives."""
+    kept = {trial.id for trial in without_retries(trials)}
     return [value for value in values if value.trial_id in kept]

@@ -60,18 +60,18 @@ class Span:
     """Whether time was cut out before it."""
 
 
-Curve = tuple[tuple[float, ...], tuple[float, ...]]
+StepCurve = tuple[tuple[float, ...], tuple[float, ...]]
 """Where each step begins, in the picture's seconds, and its value; the last step's value stands twice, at its end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class TimelinePanel:
     """One quantity of one place over the picture's time. ``curves``: by kind (of a host's CPU time) and span."""
 
     place: str
     what: str
     unit: str
-    curves: Mapping[str, Mapping[int, Curve]]
+    curves: Mapping[str, Mapping[int, StepCurve]]
 
     @property
     def most(self) -> float:
@@ -98,8 +98,8 @@ class Picture:
     block: int
     choice: BlockChoice
     spans: tuple[Span, ...]
-    panels: tuple[Panel, ...]
-    queries: tuple[Panel, ...]
+    panels: tuple[TimelinePanel, ...]
+    queries: tuple[TimelinePanel, ...]
     """What a Prometheus server had; ``what`` is the query's name with its labels."""
     further: int
     """How many more series of that server are kept with the run."""
@@ -186,7 +186,7 @@ def _picture(
     step_s = lasted / steps
     fastest = min((_every(mine) for each in read for mine in each.values()), default=0.0)
     step_s = 0.0 if step_s <= fastest else _round_up(step_s)
-    curves: dict[Key, dict[int, Curve]] = {}
+    curves: dict[Key, dict[int, StepCurve]] = {}
     for number, (span, mine) in enumerate(zip(spans, read, strict=True)):
         for key, values in mine.items():
             if key != Key(key.place, CPU) or not key.place.startswith(HOST):  # of a host the kinds are drawn
@@ -216,7 +216,7 @@ def _spans(group: Group, trials: Sequence[TrialRow]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def _curve(span: Span, read: Readings, step_s: float, apart_s: float) -> Curve:
+def _curve(span: Span, read: Readings, step_s: float, apart_s: float) -> StepCurve:
     steps = stretches(read, step_s, apart_s)
     at = tuple(round(span.start + each.start, 2) for each in steps)
     values = tuple(float(f"{each.value:.3g}") for each in steps)
@@ -235,25 +235,25 @@ def _round_up(seconds: float) -> float:
     return float(f"{math.ceil(seconds / size) * size:.3g}")
 
 
-def _panels(curves: Mapping[Key, Mapping[int, Curve]]) -> list[Panel]:
+def _panels(curves: Mapping[Key, Mapping[int, StepCurve]]) -> list[TimelinePanel]:
     """By quantity, and in each the server before the generator and the hosts; without those that were never used."""
-    by_panel: dict[tuple[str, str], dict[str, Mapping[int, Curve]]] = {}
+    by_panel: dict[tuple[str, str], dict[str, Mapping[int, StepCurve]]] = {}
     for key, mine in curves.items():
         by_panel.setdefault((key.place, key.what), {})[key.kind] = mine
     panels = []
     for (place, what), kinds in by_panel.items():
         if place == PROMETHEUS:
             name, _, unit = what.rpartition(" ")
-            panels.append(Panel(place, name or what, unit if name else "", kinds))
+            panels.append(TimelinePanel(place, name or what, unit if name else "", kinds))
         elif what in QUANTITIES:
             order = {kind: kinds[kind] for kind in dict.fromkeys(("", *KINDS.values())) if kind in kinds}
-            panel = Panel(place, what, UNITS[what], order)
+            panel = TimelinePanel(place, what, UNITS[what], order)
             if panel.most > (IDLE_CPUS if what == CPU else IDLE_BYTES):
                 panels.append(panel)
     return sorted(panels, key=_rank)
 
 
-def _rank(panel: Panel) -> tuple[int, int, str, str]:
+def _rank(panel: TimelinePanel) -> tuple[int, int, str, str]:
     places = list(PLACES.values())
     what = QUANTITIES.index(panel.what) if panel.what in QUANTITIES else len(QUANTITIES)
     place = places.index(panel.place) if panel.place in places else len(places)

@@ -68,7 +68,7 @@ class Peak:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class EnvironmentCurve:
     """One environment's values of one metric over the levels."""
 
     environment: str
@@ -98,7 +98,7 @@ class MetricCurve:
     metric: str
     unit: str
     better: Better
-    curves: tuple[Curve, ...]
+    curves: tuple[EnvironmentCurve, ...]
     """In the study's order."""
     whole: tuple[WholeCost, ...]
     """Every environment but the baseline, the A/A arm last."""

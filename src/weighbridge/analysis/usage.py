@@ -51,7 +51,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class UsagePanel:
     """One quantity of one place over time. ``curves`` are by environment."""
 
     place: str
@@ -69,7 +69,7 @@ class Panel:
 class Usage:
     """The panels of one workload and level; ``idle`` names the kinds of CPU time that were next to none anywhere."""
 
-    panels: tuple[Panel, ...]
+    panels: tuple[UsagePanel, ...]
     idle: tuple[str, ...]
 
 
@@ -100,13 +100,13 @@ def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[
     panels = []
     for (place, what, unit), by_environment in by_panel.items():
         drawn = {name: _points(by_environment[name], step_s) for name in environments if name in by_environment}
-        panels.append(Panel(place, what, unit, drawn))
+        panels.append(UsagePanel(place, what, unit, drawn))
     idle = [panel for panel in panels if panel.unit == "CPUs" and panel.most < IDLE]
     busy = sorted((panel for panel in panels if panel not in idle), key=lambda panel: (panel.place, _rank(panel)))
     return Usage(tuple(busy), tuple(f"{panel.place} {panel.what}" for panel in idle))
 
 
-def _rank(panel: Panel) -> int:
+def _rank(panel: UsagePanel) -> int:
     return ["CPUs", "B", "B/s"].index(panel.unit)
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.levels import Group, Level, every_s, groups_of, hosts_of
+from weighbridge.analysis.levels import Group, LoadLevel, every_s, groups_of, hosts_of
 from weighbridge.analysis.metered import (
     CPU,
     HOST,
@@ -54,10 +54,10 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class UseRow:
     """One environment at one level: its use, and in how many of its trials what was flagged."""
 
-    level: Level
+    level: LoadLevel
     environment: str
     use: Mapping[Key, Use]
     trials: int
@@ -80,8 +80,8 @@ class ByLevel:
 
     group: Group
     quantities: tuple[Key, ...]
-    rows: tuple[Row, ...]
-    """Level by level, the environments in the study's order."""
+    rows: tuple[UseRow, ...]
+    """LoadLevel by level, the environments in the study's order."""
 
 
 def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
@@ -107,9 +107,9 @@ def _row(
     store: RunStore,
     meters: tuple[Sequence[str], float],
     windows: Mapping[int, tuple[float, float]],
-    level: Level,
+    level: LoadLevel,
     trials: Sequence[TrialRow],
-) -> Row:
+) -> UseRow:
     hosts, apart_s = meters
     read_of = store.series_by_trial()
     values: dict[Key, list[float]] = {}
@@ -124,7 +124,7 @@ def _row(
                 values.setdefault(key, []).append(value)
     results = [trial for trial in trials if trial.ok or trial.outcome == "broke"]
     throttled = {shown: sum(_throttled(trial, role) for trial in results) for role, shown in PLACES.items()}
-    return Row(
+    return UseRow(
         level, trials[0].environment, {key: Use.of(mine) for key, mine in values.items()}, len(results),
         sum(not trial.ok for trial in results), sum(generator_limited(trial) for trial in results),
         {place: count for place, count in throttled.items() if count and place != PLACES["client"]},

@@ -21,7 +21,7 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
     from weighbridge.runner.estimate import clock, seconds
-    from weighbridge.runner.machine import require_userland, warnings
+    from weighbridge.runner.preflight import require_userland, warnings
     from weighbridge.runner.run import require_ready, userland_of
     from weighbridge.study.brings import brought_by
     from weighbridge.study.source import is_bundled

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 def examine() -> dict[str, Any]:
     """Readiness of every plug-in, and what the machine itself must have."""
     from weighbridge import registry
-    from weighbridge.runner.machine import checks, environment_readiness, source_readiness, workload_readiness
+    from weighbridge.runner.preflight import checks, environment_readiness, source_readiness, workload_readiness
     from weighbridge.runner.readiness import missing_programs, ready
 
     environments = {}

@@ -40,14 +40,14 @@ def watched(at: Address | None, progress: "Progress", study: "Study | None", dir
     if at is None:
         yield progress
         return
+    from weighbridge.live.fanout import ProgressFanout
     from weighbridge.live.server import serving
-    from weighbridge.live.state import Live
-    from weighbridge.live.together import Together
+    from weighbridge.live.snapshot import Live
 
     live = Live()
     with serving(at, live, study.file.study if study is not None else _name(directory)) as url:
         err().print(f"metrics: {url}", markup=False)
-        yield Together(progress, live)
+        yield ProgressFanout(progress, live)
 
 
 def _name(directory: Path) -> str:

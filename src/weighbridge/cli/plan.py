@@ -46,7 +46,7 @@ def describe(study: "Study") -> "PlanDocument":
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.cli.plan_document import VERSION
     from weighbridge.runner.estimate import seconds
-    from weighbridge.runner.machine import userland_problem, warnings
+    from weighbridge.runner.preflight import userland_problem, warnings
     from weighbridge.runner.run import readiness_of, userland_of
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block

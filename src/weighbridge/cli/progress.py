@@ -36,7 +36,7 @@ class Shown:
         else:
             err().print(text, markup=False)
 
-    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """Show what runs now, how far the session is and how long it still takes.
 
         Repeated blocks may make more trials than were planned: then this one is the last that is known of.
@@ -54,7 +54,7 @@ class Shown:
             self._last_line = now
             err().print(f"{done} of {total} trials done, {left}; {text}", markup=False)
 
-    def ended(self, record: TrialRecord) -> None:
+    def trial_finished(self, record: TrialRecord) -> None:
         """Count a trial, and tell of one that failed, or broke under its load."""
         self._ended += 1
         self._advance()
@@ -63,7 +63,7 @@ class Shown:
             how = "broke under its load" if record.outcome is Outcome.BROKE else str(record.outcome)
             err().print(f"{where}: {how}: {record.message}", markup=False)
 
-    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """Tell how precise each open comparison is."""
         for each in standings:
             more = f", about {each.predicted_blocks} blocks needed" if each.predicted_blocks else ""

@@ -55,7 +55,7 @@ class Native(Environment):
         if options.engine or options.own_host:
             request = replace(request, host=request.host.variant("engine" if options.engine else "own"))
         with chroot_site(request) as site:
-            yield BesideAnEngine(site, IdleEngine.of(request)) if options.engine else site
+            yield SiteWithIdleEngine(site, IdleEngine.of(request)) if options.engine else site
 
 
 class IdleEngine:
@@ -106,7 +106,7 @@ class IdleEngine:
             self._stack.close()
 
 
-class BesideAnEngine:
+class SiteWithIdleEngine:
     """A native site whose host has a running engine while it is thawed. Everything else is the site's."""
 
     def __init__(self, site: ChrootSite, idle: IdleEngine) -> None:

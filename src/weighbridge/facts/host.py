@@ -42,7 +42,7 @@ def fingerprint() -> dict[str, str]:
     }
 
 
-def momentary() -> dict[str, str]:
+def volatile_facts() -> dict[str, str]:
     """What changes: load, steal since boot, firewall rules, interfaces. Taken before and after a run."""
     steal = counters.cpu_ticks(_read("/proc/stat")).get("steal")
     return {

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from weighbridge.live.state import Moment, Where, where
+from weighbridge.live.snapshot import Snapshot, Where, where
 
 PREFIX = "weighbridge_"
 CELL = ("workload", "level", "environment")
@@ -25,10 +25,10 @@ class Families:
     What it made of a moment is kept: to a second scrape in one trial nothing is computed again.
     """
 
-    def __init__(self, now: Callable[[], Moment], study: str = "") -> None:
+    def __init__(self, now: Callable[[], Snapshot], study: str = "") -> None:
         self._now = now
         self._about = (metadata.version("weighbridge"), study)
-        self._kept: tuple[Moment, tuple[Metric, ...]] | None = None
+        self._kept: tuple[Snapshot, tuple[Metric, ...]] | None = None
 
     def collect(self) -> tuple[Metric, ...]:
         """Every metric."""
@@ -37,7 +37,7 @@ class Families:
             self._kept = kept = moment, tuple(self._made_of(moment))
         return kept[1]
 
-    def _made_of(self, moment: Moment) -> Iterator[Metric]:
+    def _made_of(self, moment: Snapshot) -> Iterator[Metric]:
         info = _gauge("info", "Which study runs, and in which version of Weighbridge", ("version", "study"))
         info.add_metric(self._about, 1)
         yield info
@@ -55,7 +55,7 @@ def _gauge(name: str, about: str, labels: tuple[str, ...] = (), value: float | N
     return family
 
 
-def _progress(moment: Moment) -> Iterator[Metric]:
+def _progress(moment: Snapshot) -> Iterator[Metric]:
     yield _gauge("run_start_time_seconds", "When this command began, since the epoch", value=moment.begun_at)
     yield _gauge("trials_planned", "About how many trials there will be in all", value=moment.planned)
     yield _gauge("trials_done", "How many have ended, also before an interruption of the run", value=moment.done)
@@ -66,7 +66,7 @@ def _progress(moment: Moment) -> Iterator[Metric]:
     yield ended
 
 
-def _current(moment: Moment) -> Iterator[Metric]:
+def _current(moment: Snapshot) -> Iterator[Metric]:
     info = _gauge("trial_info", "The trial that runs; between trials there is none", TRIAL)
     began = _gauge("trial_start_time_seconds", "When the trial that runs began, since the epoch", (*CELL, "block"))
     if (trial := moment.current) is not None:
@@ -76,7 +76,7 @@ def _current(moment: Moment) -> Iterator[Metric]:
     yield began
 
 
-def _results(moment: Moment) -> Iterator[Metric]:
+def _results(moment: Snapshot) -> Iterator[Metric]:
     whole = _gauge("trial_duration_seconds", "How long the last trial of each took", CELL)
     measured = _gauge("trial_measured_seconds", "How long its measuring process ran", CELL)
     for at, (lasted, ran) in moment.lasted.items():
@@ -90,7 +90,7 @@ def _results(moment: Moment) -> Iterator[Metric]:
     yield values
 
 
-def _last_readings(moment: Moment) -> Iterator[Metric]:
+def _last_readings(moment: Snapshot) -> Iterator[Metric]:
     samples = _gauge("sample", "What was used in the last trial, by place; the name ends in its unit", READING)
     means = _gauge("meter_mean", "Mean of the meters' readings in the last trial, by place", READING)
     if (last := moment.last) is not None:
@@ -104,7 +104,7 @@ def _last_readings(moment: Moment) -> Iterator[Metric]:
     yield means
 
 
-def _precision(moment: Moment) -> Iterator[Metric]:
+def _precision(moment: Snapshot) -> Iterator[Metric]:
     yield _gauge("precision_blocks", "Blocks after which the precision was last looked at", value=moment.looked_after)
     width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2 percent)", COMPARED)
     reached = _gauge("precision_reached", "Whether a comparison is as precise as the study wants", COMPARED)

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 
 from weighbridge.errors import Unavailable
 from weighbridge.live.families import Families
-from weighbridge.live.state import Live
+from weighbridge.live.snapshot import Live
 
 _WRITTEN = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:\[\]]*):([0-9]{1,5})", re.ASCII)
 

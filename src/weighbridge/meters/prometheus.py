@@ -55,7 +55,7 @@ class Watched:
         try:
             with self.open(self.options.url) as ask:
                 self._same_time(ask)
-                return [note for name in self.options.queries for note in self._tried(ask, name)]
+                return [note for name in self.options.queries for note in self._query(ask, name)]
         except MeterFailed as failure:
             told = f"Prometheus at {self.options.url}: {failure}"
             raise Unavailable(f"{told}; put that right, or take 'prometheus' out of the study") from failure
@@ -69,7 +69,7 @@ class Watched:
             way = "ahead of" if ahead > 0 else "behind"
             raise MeterFailed(f"its clock is {abs(ahead):.0f} s {way} this machine's: set both by NTP")
 
-    def _tried(self, ask: Ask, name: str) -> list[str]:
+    def _query(self, ask: Ask, name: str) -> list[str]:
         now, step = time.time(), self.options.step
         span = Span(now - max(TRIED_S, 5 * step), now, step)
         try:

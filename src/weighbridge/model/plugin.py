@@ -117,7 +117,7 @@ class Workload(Plugin):
     """Whether the server also connects to its client, which address translation does not carry."""
     maven: ClassVar[str] = ""
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
-    unmixed: ClassVar[tuple[str, ...]] = ()
+    fixed_per_study: ClassVar[tuple[str, ...]] = ()
     """The options that have one value in a whole study: what they choose between are different programs."""
     golang: ClassVar[str] = ""
     """The project below ``weighbridge/golang`` whose program it needs; it is ``weighbridge-NAME`` in the userland."""

@@ -45,7 +45,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedRow:
     """One published comparison beside the measured one."""
 
     published: PublishedRow
@@ -99,7 +99,7 @@ class Table:
     """One published table with its rows."""
 
     compared: Compared
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
     return Replication(study, analysis, tuple(tables))
 
 
-def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]) -> Row:
+def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]) -> ComparedRow:
     wanted = compared.measured
     here = [report for report in analysis.metrics if report.workload == wanted.workload]
     report = next((each for each in here if each.metric == wanted.metric and _same_level(each, compared, row)), None)
@@ -160,11 +160,11 @@ def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequ
     if comparison is None or comparison.cost is None:
         broke = _broke(analysis, compared, row)
         why = broke or _why(analysis, compared, row, here, report) + _offered(compared, row, offers, absent=not here)
-        return Row(row, None, report.unit if report else "", "not measured", why)
+        return ComparedRow(row, None, report.unit if report else "", "not measured", why)
     assert report is not None
     hidden = comparison.verdict == "hidden"
     way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
-    return Row(row, comparison, report.unit, way, "")
+    return ComparedRow(row, comparison, report.unit, way, "")
 
 
 def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
@@ -250,7 +250,7 @@ def published_text(row: PublishedRow) -> str:
     return text if row.interval else text.split(" [")[0]
 
 
-def measured_text(row: Row) -> str:
+def measured_text(row: ComparedRow) -> str:
     """The measured comparison in the same form; why there is none where there is none."""
     cost = row.measured.cost if row.measured else None
     if cost is None:

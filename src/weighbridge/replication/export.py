@@ -1,6 +1,6 @@
 """A replication as a document for machines."""
 
-from weighbridge.replication.comparison import Replication, Row
+from weighbridge.replication.comparison import ComparedRow, Replication
 from weighbridge.replication.document import (
     VERSION,
     Estimate,
@@ -23,7 +23,7 @@ def replication_json(found: Replication) -> ReplicationDocument:
     }  # fmt: skip
 
 
-def _row_json(compared: Compared, row: Row) -> ReplicationRow:
+def _row_json(compared: Compared, row: ComparedRow) -> ReplicationRow:
     own, other = row.published, row.measured
     cost = other.cost if other else None
     measured: MeasuredComparison | None = None

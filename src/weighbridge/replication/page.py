@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from weighbridge.model.text import printable
 from weighbridge.replication.comparison import (
     DIRECTIONS,
+    ComparedRow,
     Replication,
-    Row,
     Table,
     measured_text,
     published_text,
@@ -64,7 +64,7 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
     return path
 
 
-def _parted(table: Table) -> tuple[list[Row], list[Row]]:
+def _parted(table: Table) -> tuple[list[ComparedRow], list[ComparedRow]]:
     """The rows to show and those to fold: the measured ones and the rest; where none was measured, all are shown."""
     measured = [row for row in table.rows if row.measured is not None]
     if not measured:
@@ -72,7 +72,7 @@ def _parted(table: Table) -> tuple[list[Row], list[Row]]:
     return measured, [row for row in table.rows if row.measured is None]
 
 
-def _rows(table: Table, rows: Sequence[Row]) -> list[dict[str, str]]:
+def _rows(table: Table, rows: Sequence[ComparedRow]) -> list[dict[str, str]]:
     unit = table.compared.shown_unit
     return [
         {
@@ -93,7 +93,7 @@ def _rows(table: Table, rows: Sequence[Row]) -> list[dict[str, str]]:
     ]
 
 
-def _medians(row: Row) -> str:
+def _medians(row: ComparedRow) -> str:
     if row.measured is None:
         return "–"
     return f"{quantity(row.measured.value, row.unit)} / {quantity(row.measured.baseline_value, row.unit)}"
@@ -122,7 +122,9 @@ def _limits_of(cost: Cost) -> tuple[float, float, float]:
     return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
 
 
-def _point(row: Row, name: str, source: str, numbers: tuple[float, float, float], text: str) -> dict[str, Any]:
+def _point(
+    row: ComparedRow, name: str, source: str, numbers: tuple[float, float, float], text: str
+) -> dict[str, Any]:
     value, low, high = numbers
     return {"environment": name, "source": source, "value": value, "low": low, "high": high, "shown": text,
             "direction": row.words}  # fmt: skip

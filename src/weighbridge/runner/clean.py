@@ -17,7 +17,8 @@ from weighbridge.engines.private import discard_private
 from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroups
 from weighbridge.linux.process import link_prefix, run_of
-from weighbridge.runner import living, state
+from weighbridge.runner import living
+from weighbridge.runner import run_lock as state
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from weighbridge.runner import state
+from weighbridge.runner import run_lock as state
 from weighbridge.runner.trust import Foreign, NotTrusted, opened
 
 USERS = Path("/run/user")

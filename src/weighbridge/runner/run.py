@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
-from weighbridge.facts.host import fingerprint, momentary
+from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher.build import key as launcher_key
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.process import most_open_files
@@ -23,7 +23,8 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study, StudyFile
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.runner import calibration, clean, state
+from weighbridge.runner import calibration, clean
+from weighbridge.runner import run_lock as state
 from weighbridge.runner.continuity import LAUNCHER, require_same
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.readiness import ready
@@ -133,7 +134,7 @@ def run_study(
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
                     ending.callback(_tell, after, store)
                     ending.callback(state.forget, run_id)
-                    ending.callback(lambda: store.add_facts("after", momentary()))
+                    ending.callback(lambda: store.add_facts("after", volatile_facts()))
                     ending.callback(clean.sweep, run_id)
 
 
@@ -201,7 +202,7 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
     userland = ensure(userland_of(study), cache, progress.say, study.file.userland)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
-        before = momentary()
+        before = volatile_facts()
         pollers = _pollers(study.file, run)
         facts = {**fingerprint(), LAUNCHER: launcher_key(), IDLE_CPUS: HALT if pollers is None else POLL}
         require_same(store, facts, userland.versions)
@@ -210,7 +211,7 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
         store.add_facts("calibration", calibration.facts())
         store.add_facts("userland", {"digest": userland.digest})
         store.add_facts("userland packages", userland.versions)
-        session = Session(study, store, run, userland, progress, momentary, pollers=pollers)
+        session = Session(study, store, run, userland, progress, volatile_facts, pollers=pollers)
         if study.file.prometheus is not None:
             session.completed = Watched(study.file.prometheus).completed
         session.go()

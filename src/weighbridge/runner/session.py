@@ -9,7 +9,7 @@ from typing import Protocol
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, TrialsFailed
-from weighbridge.facts.hosts import about_hosts
+from weighbridge.facts.differences import about_hosts
 from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
 from weighbridge.model.measurement import Outcome
@@ -39,13 +39,13 @@ class Progress(Protocol):
     def say(self, text: str) -> None:
         """One line about what happens now."""
 
-    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """A trial begins; ``done`` of ``total`` planned trials have ended, about ``left_s`` seconds are left."""
 
-    def ended(self, record: TrialRecord) -> None:
+    def trial_finished(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""
 
-    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """After ``blocks`` blocks the precision was looked at: how far each open comparison is."""
 
 
@@ -58,7 +58,7 @@ class Session:
     run: RunContext
     userland: Userland
     progress: Progress
-    look_around: Callable[[], Mapping[str, str]] = dict
+    volatile_facts: Callable[[], Mapping[str, str]] = dict
     """Facts about the host, taken once every site is open: an engine's firewall rules are in force then."""
     completed: Callable[[TrialRecord], TrialRecord] = lambda record: record
     """What a monitoring server has of a trial that ended is added to its record, before it is saved."""
@@ -116,7 +116,7 @@ class Session:
             self.store.add_facts("packet sizes", self._sites.sizes())
             self.store.add_facts("durability", durabilities(self.study))
             self.store.add_facts("links", unlimited_links(self.study))
-            self.store.add_facts("during", self.look_around())
+            self.store.add_facts("during", self.volatile_facts())
         return self._sites
 
     def _walk(self) -> None:
@@ -134,7 +134,7 @@ class Session:
                     self._repeat()
                     return
             self._repeat()
-            self.progress.looked(self._blocks, precision.look(self._blocks))
+            self.progress.precision_checked(self._blocks, precision.look(self._blocks))
             if not any(self._arms(cell) for cell in self.study.cells):
                 return
 
@@ -162,7 +162,7 @@ class Session:
             if trial in self._finished or trial.environment in self._failures.given_up(*where):
                 continue
             left_s = self._time.left_s(self._remaining(trials[place:]))
-            self.progress.begins(trial, len(self._finished), self._planned(), left_s)
+            self.progress.trial_started(trial, len(self._finished), self._planned(), left_s)
             self._opened()  # not part of the first trial's time
             begun = time.monotonic()
             record = self._run_one(trial)
@@ -171,7 +171,7 @@ class Session:
                 self.store.save(record)
                 self._finished[trial] = record.outcome
             self._time.note(trial, time.monotonic() - begun)
-            self.progress.ended(record)
+            self.progress.trial_finished(record)
             if record.outcome is Outcome.ENVIRONMENT_LOST:
                 raise EnvironmentLost(
                     f"{trial.environment} was lost during {trial.workload}: {record.message}. "

@@ -23,9 +23,9 @@ from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userland
-from weighbridge.runner.hosts import open_hosts
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
+from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.storage import site_storage
 

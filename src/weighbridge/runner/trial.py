@@ -13,9 +13,9 @@ from weighbridge.model.plugin import Workload
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Watch
-from weighbridge.runner.breaking import why_broke
 from weighbridge.runner.evaluation import find_limit, flag_use, measure_costs, plugin_faults, read_result
 from weighbridge.runner.metering import Metering
+from weighbridge.runner.overload import why_broke
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_programs import prepare, serve, stop_server, watch
 from weighbridge.runner.trial_state import TrialState

@@ -11,7 +11,7 @@ from weighbridge.model.measurement import DeadlineExceeded, ProgramFailed, Serve
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import Site
 from weighbridge.runner.evaluation import plugin_faults
-from weighbridge.runner.missing import missing
+from weighbridge.runner.missing_program import missing
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
 

@@ -142,7 +142,7 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
             here: Place = ("environments", arm.name.split("[")[0], "workloads")
             own = ((cell.workload, arm.workloads.get((cell.workload, cell.level))) for cell in mine)
             every += [((*here, name), options) for name, options in own if options is not None]
-        for option in workload.unmixed:
+        for option in workload.fixed_per_study:
             values = {str(getattr(options, option)): place for place, options in every}
             if len(values) > 1:
                 text = f"{option}: {' and '.join(values)} are different programs, and one study measures one of them"

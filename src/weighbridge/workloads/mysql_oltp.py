@@ -82,7 +82,7 @@ class MysqlOltp(Workload):
     summary = "MariaDB or MySQL under sysbench's transactions: rate and latency over a rising number of threads"
     options = MysqlOltpOptions
     packages = _mysql.PACKAGES["mariadb"]
-    unmixed = ("server",)
+    fixed_per_study = ("server",)
 
     def transports(self, options: MysqlOltpOptions) -> tuple[Transport, ...]:
         """TCP alone."""

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
 from weighbridge.hosts.agent import frames, operations
-from weighbridge.hosts.agent.sweep import Whose, guard, sweep
+from weighbridge.hosts.agent.sweep import Owner, guard, sweep
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 
@@ -50,7 +50,7 @@ class Agent:
     What dies with its parent (PR_SET_PDEATHSIG) dies with the thread that started it: that must be one which stays.
     """
 
-    def __init__(self, wire: Wire, whose: Whose, warn: Callable[[bytes], None]) -> None:
+    def __init__(self, wire: Wire, whose: Owner, warn: Callable[[bytes], None]) -> None:
         """``warn`` sends a line to the guard."""
         self._wire = wire
         self.operations = operations.Operations(whose, wire.send, warn)
@@ -100,9 +100,9 @@ def main(arguments: list[str], program: bytes) -> None:
     """``agent RUN HOST MACHINE CONNECTION``, where MACHINE is the one that asks, or ``guard RUN HOST SHARED``."""
     role, run, host, where, connection = (*arguments, "")[:5]
     if role == "guard":
-        guard(Whose(run, host, where == "1"))
+        guard(Owner(run, host, where == "1"))
         return
-    whose = Whose(run, host, where == operations.machine())
+    whose = Owner(run, host, where == operations.machine())
     path = os.environ.get("PATH", os.defpath).split(":")  # an ordinary user's lacks the folders of root's programs
     os.environ["PATH"] = ":".join([*path, *({"/usr/sbin", "/sbin"} - {*path})])
     os.environ.pop("LC_ALL", None)  # was set so that sudo's messages are in English
@@ -120,7 +120,7 @@ def main(arguments: list[str], program: bytes) -> None:
     os._exit(0)
 
 
-def _guarded(whose: Whose, program: bytes) -> Process:
+def _guarded(whose: Owner, program: bytes) -> Process:
     """A second process, which sweeps when we end, even if we are killed."""
     argv = (sys.executable or "python3", "-I", "-S", "-u", "-c", frames.BOOT)
     arguments = ("guard", whose.run, whose.host, str(int(whose.shared)))

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from weighbridge.facts.host import fingerprint, momentary
+from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.hosts.agent import addresses, engine
 from weighbridge.hosts.agent import data as folders
 from weighbridge.hosts.agent.membership import Membership
-from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Whose, tell
+from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Owner, encode_membership
 from weighbridge.hosts.agent.userlands import Receiver, keep_program, root_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cpus, network
@@ -52,7 +52,7 @@ def hello(connection: str) -> dict[str, Any]:
 class Operations:
     """The state that operations share: processes, control groups and the userland that is being received."""
 
-    def __init__(self, whose: Whose, send: Callable[..., None], warn: Callable[[bytes], None]) -> None:
+    def __init__(self, whose: Owner, send: Callable[..., None], warn: Callable[[bytes], None]) -> None:
         """``send`` sends a frame to our side, ``warn`` a line to the guard."""
         self.membership: Membership | None = None
         self._whose = whose
@@ -172,7 +172,7 @@ class Operations:
 
     def facts(self, data: bytes) -> Answer:
         """The machine's fingerprint, and what changes."""
-        return {"value": {**fingerprint(), **momentary()}}, b""
+        return {"value": {**fingerprint(), **volatile_facts()}}, b""
 
     def userland(self, data: bytes, *, digest: str) -> Answer:
         """Where the userland is, or that it must be sent: then this is the beginning of it."""
@@ -219,7 +219,7 @@ class Operations:
     def swarm(self, data: bytes, *, membership: dict[str, Any] | None) -> Answer:
         """The membership of a swarm that ends when the agent ends, however it ends; None: there is none any more."""
         self.membership = Membership(**membership) if membership else None
-        self._warn(tell(self.membership))
+        self._warn(encode_membership(self.membership))
         return {}, b""
 
 

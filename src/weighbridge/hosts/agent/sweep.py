@@ -23,8 +23,8 @@ _SWEEP_S = 10.0
 
 
 @dataclass(frozen=True)
-class Whose:
-    """Whose things: those of the run ``run`` on the host ``host``.
+class Owner:
+    """Who owns things on a machine: the run ``run`` on the host ``host``.
 
     ``shared``: the machine is also another host of the run, so that the run's id alone does not tell.
     """
@@ -49,7 +49,7 @@ class Whose:
         return Path(f"/run/weighbridge-{self.folder_name}")
 
 
-def sweep(whose: Whose, member: Membership | None) -> None:
+def sweep(whose: Owner, member: Membership | None) -> None:
     """End every process and remove every control group of the run here, half-received userlands and sockets.
 
     What it left in the engine goes too, and the membership of a swarm that it made.
@@ -73,7 +73,7 @@ def sweep(whose: Whose, member: Membership | None) -> None:
     shutil.rmtree(whose.socket_folder, ignore_errors=True)
 
 
-def _end_marked(whose: Whose) -> None:
+def _end_marked(whose: Owner) -> None:
     deadline = time.monotonic() + _SWEEP_S
     while (pids := marked(whose)) and time.monotonic() < deadline:
         for pid in pids:
@@ -82,7 +82,7 @@ def _end_marked(whose: Whose) -> None:
         time.sleep(0.02)
 
 
-def marked(whose: Whose, proc: Path = Path("/proc")) -> list[int]:
+def marked(whose: Owner, proc: Path = Path("/proc")) -> list[int]:
     """The processes of the run, containers' too where we are root; on a shared machine those that name the host."""
     name = f"{HOST_VARIABLE}={whose.host}".encode()
     found = []
@@ -94,18 +94,18 @@ def marked(whose: Whose, proc: Path = Path("/proc")) -> list[int]:
     return found
 
 
-def tell(member: Membership | None) -> bytes:
+def encode_membership(member: Membership | None) -> bytes:
     """The line by which the guard is told."""
     return json.dumps(member and asdict(member)).encode() + b"\n"
 
 
-def told(line: bytes) -> Membership | None:
+def decode_membership(line: bytes) -> Membership | None:
     """What such a line says. ValueError where it is not whole."""
     fields = json.loads(line)
     return Membership(**fields) if fields else None
 
 
-def guard(whose: Whose) -> None:
+def guard(whose: Owner) -> None:
     """Wait until the agent has ended, which is when our standard input ends; then sweep.
 
     Each line of it tells the membership of a swarm that would be ended then.
@@ -117,5 +117,5 @@ def guard(whose: Whose) -> None:
     member = None
     for line in sys.stdin.buffer:
         with contextlib.suppress(ValueError):  # the agent was killed within the line: nothing was done by it yet
-            member = told(line)
+            member = decode_membership(line)
     sweep(whose, member)

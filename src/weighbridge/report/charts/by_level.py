@@ -5,7 +5,7 @@ from typing import Any
 
 from weighbridge.analysis.metered import Key
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.use_by_level import ByLevel, Row, Use, unit_of
+from weighbridge.analysis.use_by_level import ByLevel, Use, UseRow, unit_of
 from weighbridge.report.charts.base import Chart, colour_of, colours, quantitative, short
 from weighbridge.report.text.formatting import readable_unit
 
@@ -54,7 +54,7 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
     }, SMALL_PX)  # fmt: skip
 
 
-def _line(name: str, rows: Sequence[tuple[Row, Use]], factor: float) -> dict[str, Any]:
+def _line(name: str, rows: Sequence[tuple[UseRow, Use]], factor: float) -> dict[str, Any]:
     """One environment's levels, medians and limits."""
     return {
         "e": name,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.sweep import Curve, LoadSweep, MetricCurve, Peak
+from weighbridge.analysis.sweep import EnvironmentCurve, LoadSweep, MetricCurve, Peak
 from weighbridge.report.charts.base import (
     Canvas,
     Chart,
@@ -160,7 +160,7 @@ def _between(ends: tuple[float, float], share: float, *, logarithmic: bool) -> f
 
 
 def _rows(
-    analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: Curve, factor: float
+    analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve, factor: float
 ) -> list[dict[str, Any]]:
     """The points of one environment that have a value."""
     found = []

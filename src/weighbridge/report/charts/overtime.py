@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weighbridge.analysis.metered import KINDS
-from weighbridge.analysis.overtime import Curve, Panel, Picture, Span
+from weighbridge.analysis.overtime import Picture, Span, StepCurve, TimelinePanel
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import generator_limited
 from weighbridge.model.trial import PROMETHEUS
@@ -37,7 +37,7 @@ def of_prometheus(analysis: Analysis, picture: Picture) -> Chart | None:
     return _panels(analysis, picture, picture.queries)
 
 
-def _panels(analysis: Analysis, picture: Picture, panels: Sequence[Panel]) -> Chart | None:
+def _panels(analysis: Analysis, picture: Picture, panels: Sequence[TimelinePanel]) -> Chart | None:
     if not panels:
         return None
     scheme = colours(analysis)
@@ -60,7 +60,7 @@ def _panels(analysis: Analysis, picture: Picture, panels: Sequence[Panel]) -> Ch
     )
 
 
-def _columns(panels: Sequence[Panel]) -> list[dict[str, str]]:
+def _columns(panels: Sequence[TimelinePanel]) -> list[dict[str, str]]:
     """The column of each panel's kinds in the rows of all."""
     count = itertools.count()
     return [{kind: f"v{next(count):02d}" for kind in panel.curves} for panel in panels]
@@ -73,7 +73,7 @@ class _Tables:
         self._spans = spans
         self._rows: dict[tuple[int, tuple[float, ...]], dict[str, Any]] = {}
 
-    def add(self, column: str, curves: Mapping[int, Curve], factor: float) -> None:
+    def add(self, column: str, curves: Mapping[int, StepCurve], factor: float) -> None:
         """Put the curves of one quantity, by span, in its column."""
         for number, (at, values) in curves.items():
             environment = self._spans[number].trial.environment
@@ -163,7 +163,7 @@ def _strip(picture: Picture, scale: Mapping[str, Any]) -> dict[str, Any]:
 
 def _view(
     picture: Picture,
-    panel: Panel,
+    panel: TimelinePanel,
     columns: Mapping[str, str],
     tables: _Tables,
     scale: Mapping[str, Any],

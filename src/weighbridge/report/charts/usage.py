@@ -1,7 +1,7 @@
 """Resource use over the time of a trial: one small chart for each quantity of each place."""
 
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.usage import Panel
+from weighbridge.analysis.usage import UsagePanel
 from weighbridge.report.charts.base import Chart, colour_of, colours, quantitative, short
 from weighbridge.report.charts.labels import SECONDS
 from weighbridge.report.text.formatting import readable_unit
@@ -9,7 +9,7 @@ from weighbridge.report.text.formatting import readable_unit
 SMALL_PX = 110
 
 
-def small_multiple(analysis: Analysis, panel: Panel) -> Chart:
+def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
     """Give one quantity over the trial's seconds: the median over the trials in a band of all of them."""
     unit, factor = ("CPUs", 1.0) if panel.unit == "CPUs" else readable_unit(panel.most, panel.unit)
     scheme = colours(analysis)

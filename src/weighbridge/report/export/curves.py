@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from weighbridge.analysis.sweep import Curve, LoadSweep, MetricCurve
+from weighbridge.analysis.sweep import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.report.export.document import CurveRow, Peak, PeakCost
 from weighbridge.statistics import Cost
 
@@ -19,7 +19,7 @@ def curves_json(sweeps: Iterable[LoadSweep]) -> list[CurveRow]:
     ]
 
 
-def _curve(sweep: LoadSweep, metric: MetricCurve, curve: Curve) -> CurveRow:
+def _curve(sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve) -> CurveRow:
     whole = next((each for each in metric.whole if each.environment == curve.environment), None)
     errors, peak = sweep.errors.get(curve.environment), curve.peak
     found: Peak | None = None

@@ -4,7 +4,7 @@ from textwrap import shorten
 from typing import Any
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.sweep import Broke, Curve, LoadLevel, LoadSweep, MetricCurve, Point
+from weighbridge.analysis.sweep import Broke, EnvironmentCurve, LoadLevel, LoadSweep, MetricCurve, Point
 from weighbridge.model.text import printable
 from weighbridge.report import charts
 from weighbridge.report.page import FULL_PX, place
@@ -142,7 +142,7 @@ def _point(metric: MetricCurve, name: str, level: LoadLevel) -> Point | None:
     return next((point for point in curve.points if point.level == level), None) if curve else None
 
 
-def _curve(metric: MetricCurve, name: str) -> Curve | None:
+def _curve(metric: MetricCurve, name: str) -> EnvironmentCurve | None:
     return next((each for each in metric.curves if each.environment == name), None)
 
 

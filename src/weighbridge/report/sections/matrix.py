@@ -5,7 +5,7 @@ from typing import Any
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.sections.metrics import levels_id, metric_id
 from weighbridge.report.text.effect import effect
-from weighbridge.report.text.matrix import Cell, Row, matrix
+from weighbridge.report.text.matrix import Cell, MatrixRow, matrix
 from weighbridge.report.text.matrix_words import large, native, small, whole
 
 
@@ -16,7 +16,7 @@ def matrix_section(analysis: Analysis) -> dict[str, Any]:
     return {"environments": found.environments, "rows": rows}
 
 
-def _row(analysis: Analysis, row: Row) -> dict[str, Any]:
+def _row(analysis: Analysis, row: MatrixRow) -> dict[str, Any]:
     link = _link(analysis, row)
     return {
         "title": row.title,
@@ -26,7 +26,7 @@ def _row(analysis: Analysis, row: Row) -> dict[str, Any]:
     }
 
 
-def _cell(row: Row, cell: Cell | None) -> dict[str, str]:
+def _cell(row: MatrixRow, cell: Cell | None) -> dict[str, str]:
     return {
         "large": large(row, cell),
         "small": small(row, cell),
@@ -44,7 +44,7 @@ def _style(cell: Cell | None) -> str:
     return f"{cell.shown_as} gain" if gain else cell.shown_as
 
 
-def _link(analysis: Analysis, row: Row) -> str:
+def _link(analysis: Analysis, row: MatrixRow) -> str:
     """The id of what tells more: the metric, or the curve or the table of its levels."""
     first = row.reports[0]
     for number, sweep in enumerate(analysis.sweeps):

@@ -6,7 +6,7 @@ from typing import Any
 from weighbridge.analysis.metered import HOST, QUANTITIES, Key
 from weighbridge.analysis.overtime import Picture, pictures
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.use_by_level import ByLevel, Row, by_level, never, unit_of
+from weighbridge.analysis.use_by_level import ByLevel, UseRow, by_level, never, unit_of
 from weighbridge.report.charts.by_level import use_against_level
 from weighbridge.report.charts.overtime import KIND_COLOURS, of_prometheus, over_time
 from weighbridge.report.page import FULL_PX, SMALL_PX, place
@@ -78,7 +78,7 @@ def _table(analysis: Analysis, use: ByLevel) -> Shown:
     }
 
 
-def _row(analysis: Analysis, row: Row, columns: list[Key]) -> Shown:
+def _row(analysis: Analysis, row: UseRow, columns: list[Key]) -> Shown:
     return {
         "environment": row.environment,
         "link": analysis.group(row.level.label, row.environment),
@@ -94,7 +94,7 @@ def _median(use: Mapping[Key, Any], key: Key) -> str:
     return f"{value:.2f}" if unit == "CPUs" else quantity(value if value >= 0.5 else 0.0, unit)
 
 
-def _limit(row: Row) -> list[Shown]:
+def _limit(row: UseRow) -> list[Shown]:
     """What the trials were flagged with that says which side was the limit."""
     found = []
     if row.generator:

@@ -5,7 +5,7 @@ from textwrap import shorten
 
 from weighbridge.analysis.overload import without_figures
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.sweep import Broke, Curve, ErrorsFrom, LoadLevel, LoadSweep, Peak, WholeCost
+from weighbridge.analysis.sweep import Broke, EnvironmentCurve, ErrorsFrom, LoadLevel, LoadSweep, Peak, WholeCost
 from weighbridge.report.text.formatting import SPACE, cost_of, quantity
 from weighbridge.report.text.metric_names import metric_words
 
@@ -137,7 +137,7 @@ def peak_cost_words(whole: WholeCost) -> str:
 def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
     """A sentence for each environment: its peak and what that costs, where errors begin, where it broke."""
     metric, found = sweep.throughput, []
-    curves: dict[str, Curve] = {each.environment: each for each in metric.curves} if metric else {}
+    curves: dict[str, EnvironmentCurve] = {each.environment: each for each in metric.curves} if metric else {}
     whole = {each.environment: each for each in metric.whole} if metric else {}
     for name in dict.fromkeys([*curves, *sweep.errors, *sweep.broke]):
         parts, peak = [], curves[name].peak if name in curves else None

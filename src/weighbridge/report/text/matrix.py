@@ -25,7 +25,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MatrixRow:
     """One workload at one level, or at all of many levels, on its headline metric."""
 
     title: str
@@ -44,7 +44,7 @@ class Matrix:
     """Environments (without the baseline and its A/A arm) by workload, in the study's order."""
 
     environments: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[MatrixRow, ...]
 
 
 def matrix(analysis: Analysis) -> Matrix:
@@ -53,11 +53,11 @@ def matrix(analysis: Analysis) -> Matrix:
     rows = []
     for title, reports in _rows(analysis).items():
         found = {name: _cell(analysis, reports, name) for name in names}
-        rows.append(Row(title, tuple(reports), tuple(found[name] for name in names)))
+        rows.append(MatrixRow(title, tuple(reports), tuple(found[name] for name in names)))
     kept = [number for number in range(len(names)) if any(row.cells[number] for row in rows)]
     return Matrix(
         tuple(names[number] for number in kept),
-        tuple(Row(row.title, row.reports, tuple(row.cells[number] for number in kept)) for row in rows),
+        tuple(MatrixRow(row.title, row.reports, tuple(row.cells[number] for number in kept)) for row in rows),
     )
 
 

@@ -4,7 +4,7 @@ from weighbridge.analysis.remarks import RemarkCode
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis
 from weighbridge.report.text.effect import effect
 from weighbridge.report.text.formatting import TOO_FEW, percent_short, percent_text, quantities, quantity
-from weighbridge.report.text.matrix import Cell, Row
+from weighbridge.report.text.matrix import Cell, MatrixRow
 from weighbridge.report.text.verdicts import broke_instead
 
 WORDS = {
@@ -24,7 +24,7 @@ def verdict_words(shown_as: str) -> str:
     return WORDS.get(shown_as, shown_as)
 
 
-def large(row: Row, cell: Cell | None) -> str:
+def large(row: MatrixRow, cell: Cell | None) -> str:
     """Return what stands in a cell in large letters: a cost that is different, a value of few blocks, or words."""
     if cell is None:
         return ABSENT
@@ -47,7 +47,7 @@ def large(row: Row, cell: Cell | None) -> str:
     return f"{spread} {known[0].word}"
 
 
-def small(row: Row, cell: Cell | None) -> str:
+def small(row: MatrixRow, cell: Cell | None) -> str:
     """Return what stands below it: the interval, at how many levels, or that the blocks are too few."""
     if cell is None:
         return ""
@@ -67,7 +67,7 @@ def small(row: Row, cell: Cell | None) -> str:
     return found.interval if cell.shown_as == "different" else whole(row, cell)
 
 
-def whole(row: Row, cell: Cell) -> str:
+def whole(row: MatrixRow, cell: Cell) -> str:
     """Return the cost with its interval and direction: ``0.4 % [-1.0, 1.9] slower``; empty of many levels."""
     if row.levels > 1:
         return ""
@@ -79,7 +79,7 @@ WHY = {RemarkCode.NOISE: "within the noise floor", RemarkCode.HOLM: "not after H
 """Why an interval without zero decides nothing, by the code of its remark."""
 
 
-def cost_range(row: Row, cell: Cell) -> str:
+def cost_range(row: MatrixRow, cell: Cell) -> str:
     """Return how much it may cost, below 0 a gain, where that is not decided: ``cost [-1.0, 1.9]``; else nothing."""
     compared = cell.rows[0][1]
     cost = compared.cost if cell.shown_as == "inconclusive" and row.levels == 1 else None
@@ -90,7 +90,7 @@ def cost_range(row: Row, cell: Cell) -> str:
     return "\n".join([f"cost {text[text.index('[') :]}", *why[:1]])
 
 
-def native(analysis: Analysis, row: Row) -> str:
+def native(analysis: Analysis, row: MatrixRow) -> str:
     """Return the baseline's absolute value: ``native 16.9 Gbit/s``; of many levels from the lowest to the highest."""
     values = [report.baseline_value for report in row.reports if report.baseline_value is not None]
     unit = row.reports[0].unit

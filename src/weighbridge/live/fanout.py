@@ -7,7 +7,7 @@ from weighbridge.runner.precision import Standing
 from weighbridge.runner.session import Progress
 
 
-class Together:
+class ProgressFanout:
     """Tells each of them, in order. Implements ``Progress`` of the session."""
 
     def __init__(self, *listeners: Progress) -> None:
@@ -18,17 +18,17 @@ class Together:
         for each in self._listeners:
             each.say(text)
 
-    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """A trial begins."""
         for each in self._listeners:
-            each.begins(trial, done, total, left_s)
+            each.trial_started(trial, done, total, left_s)
 
-    def ended(self, record: TrialRecord) -> None:
+    def trial_finished(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""
         for each in self._listeners:
-            each.ended(record)
+            each.trial_finished(record)
 
-    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """The precision was looked at."""
         for each in self._listeners:
-            each.looked(blocks, standings)
+            each.precision_checked(blocks, standings)

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts.hosts import COMPARED, about_hosts, found_differences
+from weighbridge.facts.differences import COMPARED, about_hosts, found_differences
 from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.site import ClockOffset
 

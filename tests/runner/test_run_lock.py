@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import RunDirectoryError, Unavailable
-from weighbridge.runner import state
+from weighbridge.runner import run_lock as state
 
 RUN = "0123456789ab"
 

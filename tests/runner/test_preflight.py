@@ -2,7 +2,7 @@
 
 import pytest
 
-from weighbridge.runner import machine
+from weighbridge.runner import preflight as machine
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 

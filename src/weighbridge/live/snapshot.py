@@ -21,7 +21,7 @@ def where(trial: Trial) -> Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """The run at one moment. Times are seconds since the epoch; what there is not yet is None or empty."""
 
     begun_at: float
@@ -50,10 +50,10 @@ class Live:
         self._lasted: dict[Where, tuple[float, float]] = {}
         self._measurements: dict[tuple[Where, str], Measurement] = {}
         self._standings: dict[tuple[str, str], Standing] = {}
-        self._moment = Moment(time.time())
-        self._copied: Moment | None = None
+        self._moment = Snapshot(time.time())
+        self._copied: Snapshot | None = None
 
-    def now(self) -> Moment:
+    def now(self) -> Snapshot:
         """The run at this moment: the same object until something is noted."""
         with self._lock:
             if self._copied is None:
@@ -69,7 +69,7 @@ class Live:
     def say(self, text: str) -> None:
         """Words are for people: nothing is noted."""
 
-    def begins(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """Note which trial runs, and how many there are."""
         with self._lock:
             self._copied = None
@@ -78,7 +78,7 @@ class Live:
                 planned=max(total, done),
             )  # fmt: skip
 
-    def ended(self, record: TrialRecord) -> None:
+    def trial_finished(self, record: TrialRecord) -> None:
         """Note what came of a trial. Its programs' outputs are not kept."""
         at = where(record.trial)
         with self._lock:
@@ -93,7 +93,7 @@ class Live:
             for each in record.measurements:
                 self._measurements[at, each.metric.name] = each
 
-    def looked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """Note how precise each comparison is."""
         with self._lock:
             self._copied = None

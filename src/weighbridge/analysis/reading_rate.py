@@ -12,12 +12,12 @@ from weighbridge.model.trial import PROMETHEUS
 from weighbridge.store.run import RunStore
 
 ENOUGH = 5
-"""Readings in the measured time of a trial below which a mean or a peak says little."""
+"""ReadingRate in the measured time of a trial below which a mean or a peak says little."""
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
-    """Readings a second, and the measured seconds of each trial."""
+class ReadingRate:
+    """ReadingRate a second, and the measured seconds of each trial."""
 
     hz: float
     measured_s: Mapping[int, float]
@@ -32,10 +32,10 @@ class Readings:
         return FewReadings(self.hz, round(seconds * self.hz), raised)
 
 
-def readings(store: RunStore) -> Readings | None:
+def readings(store: RunStore) -> ReadingRate | None:
     """How often the meters of a run read; None where its trials have no readings over time."""
     measured = {trial.id: trial.measured_s for trial in store.trials() if trial.outcome is Outcome.OK}
     first = next(iter(measured), None)
     if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
         return None
-    return Readings(meters_hz(store), measured)
+    return ReadingRate(meters_hz(store), measured)
