@@ -196,6 +196,7 @@ def test_a_site_that_is_frozen_is_closed_all_the_same(run: RunContext, small_use
         begun = time.monotonic()
         for open_site in opened(run, kind, small_userland):
             open_site.start(Command(("sleep", "300")))
+            time.sleep(0.2)
             pid = open_site.pid  # type: ignore[attr-defined]
             family = [pid, *_children(pid)]
             assert len(family) == 2
