@@ -554,7 +554,9 @@ def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
         for done in range(3):
             shown.trial_started(trial, done, 3, 60.0)
             assert shown._bar.tasks[0].fields["left"] == "60 s left"
-            shown.trial_finished(TrialRecord(trial, Outcome.OK if done else Outcome.PROGRAM_FAILED, 0, 1, 1, message="why"))
+            shown.trial_finished(
+                TrialRecord(trial, Outcome.OK if done else Outcome.PROGRAM_FAILED, 0, 1, 1, message="why")
+            )
         (task,) = shown._bar.tasks
         assert (task.completed, task.total, task.fields["count"]) == (3, 3, "3/3")
         assert task.description == "block 1: redis (clients=50) in bridge"
