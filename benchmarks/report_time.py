@@ -6,8 +6,9 @@ the run's trials took: a report may take 2 % of its run, and the page of a run o
 measurements and 800,000 readings of meters; its goals are 2 s, 6 s, 512 MB and a page of 5 MB. Exits with 1 where one
 is missed.
 
-CPU seconds of `weighbridge report` on two busy cores, the least of four, with charts by Altair and vl-convert, and
-with our own: `first-look` (360 trials) 10.0 and 2.1; the large run's page 14.3 and 9.2, its memory 496 and 345 MB.
+CPU seconds of `weighbridge report` on two busy cores, the least of three, each measured in turn with charts by Altair
+and vl-convert, and with our own: `first-look` (360 trials) 10.0 and 3.0; the large run's page 14.3 and 9.2, and its
+memory 496 and 345 MB. With `--json` it is as before, about 4.
 
     .venv/bin/python benchmarks/report_time.py runs/THAT-RUN [--times 3] [--large] [--keep FOLDER]
 """
