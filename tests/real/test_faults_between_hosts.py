@@ -20,7 +20,7 @@ from weighbridge.linux import network
 from weighbridge.model.command import Command
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import run as runner
-from weighbridge.runner import trial
+from weighbridge.runner import trial_programs
 from weighbridge.runner.run import run_study
 from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load
@@ -158,7 +158,7 @@ def test_a_host_goes_off_in_a_trial(machine: Machine, tmp_path: Path, sites: lis
 
 
 def test_a_peer_that_never_becomes_ready(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(trial, "READY_S", 0.5)
+    monkeypatch.setattr(trial_programs, "READY_S", 0.5)
     run = tmp_path / "run"
     study = write(tmp_path, workloads=("m: {kind: mute}",))
     fails(study, run, TrialsFailed, "the report lists each failed trial")
