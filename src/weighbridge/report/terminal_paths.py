@@ -25,6 +25,10 @@ def path_parts(analysis: Analysis) -> "Iterator[RenderableType]":
             yield _table(("environment", *figure_heads(table)), rows)
 
 
+_WORD = 12
+"""Characters of a word that is not broken over two lines."""
+
+
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> "RenderableType":
     from rich import box
     from rich.table import Table
@@ -32,8 +36,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> "RenderableTy
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     table.add_column(heads[0], no_wrap=True)  # the others give way to it
-    for head in heads[1:]:
-        table.add_column(head, overflow="fold")
+    for at, head in enumerate(heads[1:], 1):
+        longest = max(len(word) for cell in (head, *(row[at] for row in rows)) for word in cell.split())
+        table.add_column(head, overflow="fold", min_width=min(longest, _WORD))
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

@@ -20,7 +20,7 @@ from weighbridge.report.charts.base import (
 )
 from weighbridge.report.charts.labels import TWO_LINES
 from weighbridge.report.text.formatting import margin, readable_unit
-from weighbridge.report.text.metric_names import metric_name, metric_title
+from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 
@@ -134,7 +134,7 @@ def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
 
 def _lines(report: MetricReport) -> str:
     """A metric's title in two lines, for a narrow axis."""
-    return f"{report.label}\n{metric_name(report)}"
+    return metric_title(report).replace(" · ", "\n")
 
 
 def overview(analysis: Analysis) -> Chart | None:

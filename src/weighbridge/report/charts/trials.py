@@ -37,7 +37,8 @@ def _rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[tuple[Tri
             "value": None if value is None else value * factor,
         }  # fmt: skip
         rows.append((trial, shown))
-    return f"{metric_name(report)}, {unit}", rows
+    name = metric_name(report)
+    return name if name == unit else f"{name}, {unit}", rows
 
 
 def runs(analysis: Analysis, report: MetricReport) -> Chart:

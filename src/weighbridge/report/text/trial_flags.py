@@ -52,23 +52,23 @@ WORDS: dict[str, Words] = {
         "Prometheus had no samples, or not all, of what the study asks for (each trial's line says what)",
     ),
     FlagCode.GENERATOR_LATE: _share(
-        "generator late", "the client sent {} % of the requests late by itself (flagged above 1 %)"
+        "generator late", "the load generator sent {} % of the requests late by itself (flagged above 1 %)"
     ),
     FlagCode.CONNECTION_WAIT: _share(
         "waited for a connection", "{} % of the requests waited for a free connection (flagged above 1 %)"
     ),
     FlagCode.GENERATOR_RESTED: _share(
         "generator rested",
-        "the client rested in {} % of its time, while it connected: what was used in it is less than what the load"
-        " takes (flagged above 20 %)",
+        "the load generator rested in {} % of its time, while it connected: what was used in it is less than what the"
+        " load takes (flagged above 20 %)",
     ),
     FlagCode.GENERATOR_TOOK: Words(
         "generator took {} CPUs, more than the server",
-        "CPUs were full, and the client took more of them than the server: {} CPUs",
+        "CPUs were full, and the load generator took more of them than the server: {} CPUs",
         "client",
     ),
     FlagCode.GENERATOR_SATURATED: Words(
-        "generator saturated", "the load generator was the bottleneck (its CPU was saturated, or it was throttled)"
+        "generator saturated", "limited by the load generator (its CPU was saturated or throttled)"
     ),
     FlagCode.SEARCH_GENERATOR: Words(
         "search ended by the generator",
@@ -149,9 +149,5 @@ def _figure(figures: Iterable[FigureRange], known: Words) -> str:
 def said_once(trials: Sequence[TrialRow]) -> tuple[list[str], frozenset[FlagKind]]:
     """What is about nearly all environments: a sentence each, and the kinds, which need not be said again."""
     common = common_flags(trials)
-    lines = [
-        f"in {each.count} of {each.trials} trials{' ' if each.flag.code in WORDS else ': '}"
-        f"{flag_kind_text(each.flag, each.figures)}"
-        for each in common
-    ]
+    lines = [f"{each.count} of {each.trials} trials: {flag_kind_text(each.flag, each.figures)}" for each in common]
     return lines, frozenset(each.flag for each in common)

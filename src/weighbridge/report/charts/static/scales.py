@@ -1,6 +1,7 @@
 """Scales of static charts: where a value is in pixels, and which ticks an axis has.
 
-Ticks are those of d3, which the page's script draws with: steps of 1, 2 and 5 times a power of ten.
+Ticks of linear scales are those of d3, which the page's script draws with: steps of 1, 2 and 5 times a power of ten.
+Those of logarithmic scales are 1, 2 and 5 times a power of ten, or the powers alone.
 """
 
 import itertools
@@ -13,6 +14,8 @@ from weighbridge.report.charts.labels import LABELS, listed_texts
 
 Ticks = list[tuple[float, str]]
 """Where each tick is, in pixels, and its label."""
+_PLAIN = 1e-9, 1e15
+"""Numbers between these are written without an exponent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def round_values(low: float, high: float, count: int) -> list[float]:
     """Return about `count` round values between two."""
     step = round_step(low, high, count)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(each * step, 12) for each in range(first, last + 1)]
+    return [float(f"{each * step:.12g}") for each in range(first, last + 1)]
 
 
 def round_step(low: float, high: float, count: int) -> float:
@@ -107,5 +110,8 @@ def _digits(values: Sequence[float]) -> int:
 
 
 def _number(value: float, digits: int | None) -> str:
-    text = f"{value:,.12g}" if digits is None else f"{value:,.{digits}f}"
+    if not _PLAIN[0] <= abs(value) < _PLAIN[1] and value:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:,.12g}" if digits is None else f"{value:,.{digits}f}"
     return text.replace("-", "\N{MINUS SIGN}")
