@@ -80,19 +80,14 @@ def test_flags_are_said_plainly_and_once(run):
     flags = {(block, name): (Flag(FlagCode.OTHER_WORK, figures={"cpus": 0.8 + block / 100}),) for block in (1, 2)
              for name in ("native", "bridge", "host", "native-again")}  # fmt: skip
     store = run(costs={"bridge": 1.25, "host": 1.0}, flags=flags, blocks=2)
-    sentence = (
-        "8 of 8 trials: other processes, the engine or the kernel used 0.81 to 0.82 CPUs (flagged above 0.75)"
-    )
+    sentence = "8 of 8 trials: other processes, the engine or the kernel used 0.81 to 0.82 CPUs (flagged above 0.75)"
     assert shown(store, width=300).count(sentence) == 1 and shown(store, width=300).count("0.82 CPUs") == 1
     assert page_of(store).text.count("0.82 CPUs (flagged") == 1 and "What the remarks mean" in page_of(store).text
     some = run(costs={"bridge": 1.25, "host": 1.0}, flags={(1, "bridge"): (
         Flag(FlagCode.GENERATOR_SATURATED), Flag(FlagCode.STEAL, figures={"share": 0.02}),
     )})  # fmt: skip
     text = shown(some, width=300)
-    assert (
-        "bridge: the load generator was the bottleneck (its CPU was saturated, or it was throttled) in 1 of 10 trials"
-        in text
-    )
+    assert "bridge: limited by the load generator (its CPU was saturated or throttled) in 1 of 10 trials" in text
     assert "bridge: the hypervisor took 2.0 % of the CPU time" in text
 
 
