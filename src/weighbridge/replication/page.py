@@ -16,7 +16,7 @@ from weighbridge.replication.comparison import (
 )
 from weighbridge.replication.published_study import better_words, left_out, setup_rows, variant
 from weighbridge.report.charts.base import Canvas, Chart, colour_of, layer, nominal, quantitative, rule_at
-from weighbridge.report.charts.static.scales import round_values
+from weighbridge.report.charts.static.scales import round_factors
 from weighbridge.report.page import HALF_PX, place, render, write_page
 from weighbridge.report.text.formatting import plain, quantity
 from weighbridge.report.text.summary import exploratory_sentence
@@ -151,8 +151,9 @@ def chart(table: Table) -> Chart | None:
         else f"difference, {'points' if table.compared.shown_unit == '%' else table.compared.shown_unit}"
     )
     scale = {"domain": [low, high], "nice": False, "type": "log" if ratio else "linear", "zero": False}
-    ticks = {"axis": {"values": round_values(low, high, _TICKS)}} if ratio else {}  # decades alone, else
-    x = quantitative("value", scale=scale, title=title, **ticks)
+    values = round_factors(low, high, _TICKS) if ratio else []  # Vega's own are powers of ten, or one in two of these
+    axis = {"axis": {"values": values, "tickCount": len(values), "labelOverlap": False}} if ratio else {}
+    x = quantitative("value", scale=scale, title=title, **axis)
     names = list(dict.fromkeys(point["environment"] for point in points))
     shared = {
         "y": nominal("environment", sort=names, title=None),

@@ -36,7 +36,7 @@ class Numbers:
     def ticks(self, axis: Mapping[str, Any], count: int) -> Ticks:
         """Return about as many ticks as asked, or those that the axis names."""
         if (values := axis.get("values")) is None:
-            values = self._decades(count) if self.logarithmic else round_values(self.low, self.high, count)
+            values = (round_factors if self.logarithmic else round_values)(self.low, self.high, count)
         if least := axis.get("tickMinStep"):
             values = [value for value in values if value % least == 0]
         digits = _digits(values) if not self.logarithmic else None
@@ -49,15 +49,6 @@ class Numbers:
             (self.place(value), write(value, label) if write else label)
             for value, label in zip(values, labels, strict=True)
         ]
-
-    def _decades(self, count: int) -> list[float]:
-        exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        for steps in ((1, 2, 5), (1,)):
-            found = [step * 10.0**each for each in exponents for step in steps]
-            inside = [value for value in found if self.low <= value <= self.high]
-            if len(inside) <= 1.5 * count:
-                break
-        return inside if len(inside) > 1 else round_values(self.low, self.high, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +82,17 @@ def round_values(low: float, high: float, count: int) -> list[float]:
     step = round_step(low, high, count)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [float(f"{each * step:.12g}") for each in range(first, last + 1)]
+
+
+def round_factors(low: float, high: float, count: int) -> list[float]:
+    """Return about `count` values of a logarithmic axis: 1, 2 and 5 times powers of ten, or round values between."""
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1,)):
+        found = [float(f"{step}e{each}") for each in exponents for step in steps]
+        inside = [value for value in found if low <= value <= high]
+        if len(inside) <= 1.5 * count:
+            break
+    return inside if len(inside) > 2 else round_values(low, high, count)
 
 
 def round_step(low: float, high: float, count: int) -> float:
