@@ -385,7 +385,10 @@ def test_the_page_has_the_curves_with_a_table_and_every_link_leads_somewhere(sto
     links = check_links(page, store.directory)
     assert {"#load0", "#broke", "#w4"} <= set(links) and "#failed" not in links
     text = plain_text(page.text)
-    assert "web: requests over 6 levels of connections" in text and "13 of 240 trials broke under their load" in text
+    assert "web: requests/s over 6 levels of connections" in text
+    assert "13 of 240 trials broke under their load" in text
+        "web: requests/s over 6 levels of connections" in text and "13 of 240 trials broke under their load" in text
+    )
     assert "broke 3 of 10: too many connections" in text and BROKE_BRIDGE in text
     assert "cost of the peak" in text and "10 blocks, 4 levels that neither broke at" in text
     assert "Zero in every block, and not drawn: errors timeout." in text
@@ -454,7 +457,7 @@ def test_runs_that_broke_are_triangles(analysis):
 
 def test_the_terminal_says_a_line_for_each_environment(store):
     told = shown(store, width=400)
-    assert "web: requests over 6 levels of connections" in told
+    assert "web: requests/s over 6 levels of connections" in told
     assert "  bridge: peak " in told and "the peak costs 20." in told and "against the peak of native" in told
     assert "broke at 2 000 connections (3 of 10 trials) and 5 000 connections (10 of 10 trials): too many" in told
     assert "trials failed" not in told and "broke 10 of 10" in told

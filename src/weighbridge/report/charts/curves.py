@@ -18,6 +18,7 @@ from weighbridge.report.charts.base import (
 from weighbridge.report.charts.labels import SPACED, THOUSANDS
 from weighbridge.report.text.curves import (
     broke_words,
+    curve_label,
     errors_words,
     level_words,
     load_words,
@@ -25,7 +26,6 @@ from weighbridge.report.text.curves import (
     peak_doubt,
 )
 from weighbridge.report.text.formatting import quantity, readable_unit
-from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count
 
 CURVE_PX, LANE_PX = 270, 13
@@ -70,7 +70,9 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Cha
     names = [curve.environment for curve in metric.curves]
     across = f"{load_words(sweep.load)}{' (logarithmic)' if _decades(sweep) else ''}"
     x = quantitative("load", title=across, scale=_across(sweep), axis=_ticks(sweep))
-    y = quantitative("value", title=f"{metric_words(metric.metric)}, {unit}", scale=scale, axis={"labelExpr": SPACED})
+    name = curve_label(sweep, metric)
+    title = name if name == unit else f"{name}, {unit}"
+    y = quantitative("value", title=title, scale=scale, axis={"labelExpr": SPACED})
     shared = {"x": x, "color": environment_colour(analysis, names)}
     marked = {**shared, "y": y, "href": nominal("link")}
     table = canvas.rows(rows)

@@ -9,6 +9,7 @@ from weighbridge.model.text import printable
 from weighbridge.report import charts
 from weighbridge.report.page import FULL_PX, place
 from weighbridge.report.text.curves import (
+    curve_label,
     curve_title,
     level_number,
     level_words,
@@ -19,7 +20,6 @@ from weighbridge.report.text.curves import (
 )
 from weighbridge.report.text.durability import sweep_durability
 from weighbridge.report.text.formatting import cost_of, quantity
-from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import Cost
 
@@ -45,7 +45,7 @@ def curve_sections(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, 
             "first": shown[0] if shown else _empty(analysis, sweep),
             "more": shown[1:],
             "peak_costs": any(each.peak_cost for metric in sweep.metrics for each in metric.whole),
-            "nothing": ", ".join(metric_words(each.metric) for each in sweep.metrics if each.nothing),
+            "nothing": ", ".join(curve_label(sweep, each) for each in sweep.metrics if each.nothing),
         })  # fmt: skip
     return found
 
@@ -56,7 +56,7 @@ def _metric(analysis: Analysis, specs: dict[str, str], sweep: LoadSweep, metric:
     width = FULL_PX if metric is sweep.headline else 0  # the others are folded
     rows = [_level(analysis, sweep, metric, level, arms) for level in sweep.levels]
     return {
-        "name": metric_words(metric.metric),
+        "name": curve_label(sweep, metric),
         "better": metric.better,
         "chart": place(specs, charts.load_curve(analysis, sweep, metric), static_px=width),
         "caption": charts.curve_caption(analysis, sweep, metric),

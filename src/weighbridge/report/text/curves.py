@@ -5,9 +5,18 @@ from textwrap import shorten
 
 from weighbridge.analysis.overload import without_figures
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.sweep import Broke, EnvironmentCurve, ErrorsFrom, LoadLevel, LoadSweep, Peak, WholeCost
+from weighbridge.analysis.sweep import (
+    Broke,
+    EnvironmentCurve,
+    ErrorsFrom,
+    LoadLevel,
+    LoadSweep,
+    MetricCurve,
+    Peak,
+    WholeCost,
+)
 from weighbridge.report.text.formatting import SPACE, cost_of, quantity
-from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.metric_names import metric_label
 
 LONGEST = 160
 """Letters of a reason in a sentence: each trial has the whole."""
@@ -155,7 +164,12 @@ def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
     return found
 
 
+def curve_label(sweep: LoadSweep, metric: MetricCurve) -> str:
+    """Return a metric's label, as matrix and tables have it."""
+    return metric_label(sweep.workload, metric.metric, metric.unit)
+
+
 def curve_title(sweep: LoadSweep) -> str:
-    """``web: requests over 6 levels of connections``."""
-    metric = f"{metric_words(sweep.headline.metric)} over " if sweep.headline else ""
+    """``web: requests/s over 6 levels of connections``."""
+    metric = f"{curve_label(sweep, sweep.headline)} over " if sweep.headline else ""
     return f"{sweep.title}: {metric}{len(sweep.levels)} levels of {sweep.load.replace('_', ' ')}"
