@@ -387,8 +387,6 @@ def test_the_page_has_the_curves_with_a_table_and_every_link_leads_somewhere(sto
     text = plain_text(page.text)
     assert "web: requests/s over 6 levels of connections" in text
     assert "13 of 240 trials broke under their load" in text
-        "web: requests/s over 6 levels of connections" in text and "13 of 240 trials broke under their load" in text
-    )
     assert "broke 3 of 10: too many connections" in text and BROKE_BRIDGE in text
     assert "cost of the peak" in text and "10 blocks, 4 levels that neither broke at" in text
     assert "Zero in every block, and not drawn: errors timeout." in text
