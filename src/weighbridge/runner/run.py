@@ -34,8 +34,7 @@ from weighbridge.runner.storage import storage_readiness
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
-from weighbridge.study.brings import brought_by
-from weighbridge.study.frozen import thaw
+from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure
@@ -157,21 +156,21 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         store.begin(study, {**made_by, **_about_workloads(study)})
         return study
     frozen = study_of(store)
-    if store.study() is None:
-        store.keep_study(frozen)
     if study is not None and study.text != frozen.text:
         raise RunDirectoryError(
             f"{store.directory} holds a run of another study or of another version of it: choose a new --out, "
             "or leave the study out to continue that run"
         )
-    if study is not None and (other := {*brought_by(frozen)} - {*brought_by(study)}):
+    if study is not None and (place := first_difference(frozen, study)):
         raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
-            f"{store.directory} holds a run whose {min(each.place for each in other)} is another than the study's: "
+            f"{store.directory} holds a run whose {place} is another than the study's: "
             "leave the study out to continue that run"
         )
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)
     progress.say(f"continuing the run in {store.directory}: {len(store.finished())} trials are finished")
+    if store.study() is None:
+        store.keep_study(frozen)  # last: what is refused leaves an older run as it was
     return frozen
 
 
