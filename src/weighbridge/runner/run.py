@@ -13,7 +13,7 @@ from pathlib import Path
 from weighbridge import registry
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
-from weighbridge.launcher.build import key as launcher_key
+from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
@@ -25,7 +25,7 @@ from weighbridge.model.study import Study, StudyFile
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean
 from weighbridge.runner import run_lock as state
-from weighbridge.runner.continuity import LAUNCHER, require_same
+from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.readiness import ready
 from weighbridge.runner.session import Progress, Session
@@ -196,6 +196,13 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
     return pollers
 
 
+def _launcher(study: Study, cache: Path, progress: Progress) -> str:
+    """The digest of the launcher, built if need be; empty where no environment of the study starts one."""
+    if not any(registry.environments()[arm.kind].launches for arm in study.arms):
+        return ""
+    return launcher.digest(launcher.ensure(cache, progress.say))
+
+
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
     _raise_open_files()
     userland = ensure(userland_of(study), cache, progress.say, study.file.userland)
@@ -203,8 +210,11 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
         run = RunContext(run_id, folder, cache, stack, progress.say)
         before = volatile_facts()
         pollers = _pollers(study.file, run)
-        facts = {**fingerprint(), LAUNCHER: launcher_key(), IDLE_CPUS: HALT if pollers is None else POLL}
+        timed_by = _launcher(study, cache, progress)
+        facts = {**fingerprint(), LAUNCHER: timed_by, IDLE_CPUS: HALT if pollers is None else POLL}
         require_same(store, facts, userland.versions)
+        if timed_by and launcher_unknown(store):
+            progress.say("it is not known which launcher timed this run so far: times of short programs may differ")
         store.add_facts("host", {key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration.facts())
