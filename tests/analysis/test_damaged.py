@@ -178,3 +178,16 @@ def test_readings_that_are_garbage_are_told(run: Path, column: str, value: str):
     _write(run, "series", column, value)
     with RunStore(run) as store, pytest.raises(RunDirectoryError):
         store.series()
+
+
+def test_readings_just_beside_a_trial_are_reported(run: Path):
+    _execute(run, "UPDATE series SET at_s = '[-5, -5, 80]', vals = '[1, 1, 1]'")
+    assert _ended(run, "report") is None
+
+
+@pytest.mark.parametrize("times", [[], [-100.0], [2.0, 1.0], [4e9], [1e100]])
+def test_readings_at_times_that_no_trial_has_are_told(run: Path, times: list[float]):
+    _execute(run, f"UPDATE series SET at_s = '{times}', vals = '{[1.0] * len(times)}'")
+    _is_told(_ended(run, "report"))
+    with RunStore(run) as store, pytest.raises(RunDirectoryError, match="are not within it"):
+        store.series()

@@ -6,7 +6,7 @@ import pytest
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
-from weighbridge.runner.continuity import LAUNCHER, require_same
+from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.store.run import RunStore
 
 HOST = {"CPU": "a", "kernel": "Linux 6.1", "memory": "4 GiB"}
@@ -49,6 +49,14 @@ def test_all_of_a_run_is_timed_by_one_launcher(store: RunStore):
     store.add_facts("host", {LAUNCHER: "old"})
     with pytest.raises(RunDirectoryError, match="launcher was old and is new"):
         require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES)
+
+
+def test_a_run_from_before_launchers_were_noted_is_known_as_one(store: RunStore):
+    assert not launcher_unknown(store)  # a new run
+    begun(store)
+    assert launcher_unknown(store)
+    store.add_facts("host", {LAUNCHER: "new"})
+    assert not launcher_unknown(store)
 
 
 def test_it_is_the_first_session_that_counts(store: RunStore):

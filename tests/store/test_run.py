@@ -79,7 +79,7 @@ def test_a_trial_comes_back_as_it_was(run: Path):
 
 
 def test_series_and_histograms_come_back(tmp_path: Path):
-    made = (Series("host a", "load1", (0.0, 1.5), (0.25, 3.0)), Series("server", "cpu_share", (), ()))
+    made = (Series("host a", "load1", (0.0, 1.5), (0.25, 3.0)), Series("server", "cpu_share", (1.0,), (0.5,)))
     with RunStore(tmp_path, writable=True) as store:
         store.begin(STUDY, {})
         first = store.save(record(series=made, histograms={"latency": "HISTFAAAA"}))
@@ -233,6 +233,14 @@ def test_a_run_of_version_1_is_read_and_goes_on(tmp_path: Path, writable: bool):
     assert ((tmp_path / DATABASE).read_bytes() == before) is not writable
     with RunStore(tmp_path) as store:
         assert len(store.trials()) == 1 + writable
+
+
+def test_an_older_file_that_has_the_table_of_studies_already_is_brought_up(run: Path):
+    connection = sqlite3.connect(run / DATABASE)
+    connection.execute("PRAGMA user_version=4")
+    connection.close()
+    with RunStore(run) as store:
+        assert store.study() is not None
 
 
 @pytest.mark.parametrize("writable", [True, False])

@@ -151,6 +151,17 @@ def test_the_text_of_an_older_run_is_checked_once(run: Path):
         assert running.study_of(store) == small().model_copy(update={"text": "x"})
 
 
+def test_a_refused_command_leaves_an_older_run_as_it_was(run: Path):
+    execute(run, "DELETE FROM study")
+    with RunStore(run, writable=True) as store:
+        for other, blocks in ((small(question="x"), None), (None, 1)):
+            if blocks:
+                store.set_info("extensions", "x")
+            with pytest.raises(RunDirectoryError):
+                running._begin_or_continue(other, store, Quiet(), blocks)
+            assert store.study() is None
+
+
 class Quiet:
     def say(self, text: str) -> None: ...
 
@@ -168,8 +179,22 @@ def test_what_was_approved_is_what_a_run_goes_on_with(tmp_path: Path, monkeypatc
         store.begin(theirs, {"run_id": "abc"})
         assert running._begin_or_continue(theirs, store, Quiet(), None) == theirs
         assert running._begin_or_continue(None, store, Quiet(), None) == theirs
-        with pytest.raises(RunDirectoryError, match=r"whose workloads.web.picture is another than the study's"):
+        with pytest.raises(RunDirectoryError, match=r"whose workloads.web is another than the study's"):
             running._begin_or_continue(mine, store, Quiet(), None)
+
+
+@pytest.mark.parametrize(
+    ("place", "path", "value"),
+    [
+        ("resources", "file.resources.cpus", "1"),
+        ("cpu_idle", "file.cpu_idle", "'poll'"),
+        ("workloads.web", "cells[0].link", "'none'"),
+    ],
+)
+def test_an_edited_study_is_not_the_one_that_was_approved(run: Path, place: str, path: str, value: str):
+    execute(run, f"UPDATE study SET document = json_set(document, '$.{path}', {value})")
+    with RunStore(run, writable=True) as store, pytest.raises(RunDirectoryError, match=f"whose {place} is another"):
+        running._begin_or_continue(small(), store, Quiet(), None)
 
 
 def test_an_older_run_whose_text_no_longer_passes_says_so(run: Path):
@@ -183,6 +208,19 @@ def test_an_older_run_whose_text_no_longer_passes_says_so(run: Path):
     [
         "UPDATE study SET document = replace(document, 'native-again', 'other')",
         "UPDATE cell SET kind = 'iperf'",
+        "UPDATE cell SET options = json_set(options, '$.duration', 77)",
+        "UPDATE environment SET options = json_set(options, '$.cpu_share', 0.5)",
+        *(
+            f"UPDATE study SET document = json_set(document, '$.file.{key}', json('{value}'))"
+            for key, value in (
+                ("seed", "7"),
+                ("equivalence", "0.5"),
+                ("baseline", '"native-again"'),
+                ("question", '"x"'),
+                ("repetitions.blocks", "11"),
+                ("ladder", '["native"]'),
+            )
+        ),
         "DELETE FROM run WHERE key = 'study_text'",
         "UPDATE study SET document = '{}'",
     ],

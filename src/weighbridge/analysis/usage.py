@@ -140,7 +140,7 @@ def _steps(at_s: Sequence[float], step_s: float) -> tuple[NDArray[np.intp], NDAr
     """The step of each reading, and how many readings each step has."""
     import numpy as np
 
-    steps = (np.asarray(at_s, float) / step_s).astype(np.intp)
+    steps = (np.asarray(at_s, float).clip(0) / step_s).astype(np.intp)
     return steps, np.bincount(steps)
 
 

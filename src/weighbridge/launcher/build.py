@@ -25,6 +25,11 @@ def key() -> str:
     return hashlib.sha256(how.encode()).hexdigest()[:16]
 
 
+def digest(program: Path) -> str:
+    """What tells a built launcher from another, also of the same sources: another compiler or libc makes another."""
+    return hashlib.sha256(program.read_bytes()).hexdigest()[:16]
+
+
 def cached(cache: Path) -> Path | None:
     """The built program, or None."""
     program = cache / "programs" / key() / NAME

@@ -7,7 +7,7 @@ from weighbridge.model.idle import IDLE_CPUS, idle_code
 from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"
-"""The fact that tells which launcher started and timed what was measured."""
+"""The fact that tells which launcher started and timed what was measured: the digest of the built program."""
 SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user", LAUNCHER, IDLE_CPUS)
 """Facts of the host without which numbers of two sessions are not comparable."""
 
@@ -31,3 +31,9 @@ def require_same(store: RunStore, host: Mapping[str, str], packages: Mapping[str
             f"{store.directory} was begun under other conditions: {'; '.join(changed)}. "
             "Their numbers must not be mixed: start a new run with another --out"
         )
+
+
+def launcher_unknown(store: RunStore) -> bool:
+    """Whether a run has been measured without a note of the launcher: it was begun before that was a fact."""
+    noted = {key for scope, key, *_ in store.facts() if scope == "host"}
+    return bool(noted) and LAUNCHER not in noted

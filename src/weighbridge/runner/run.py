@@ -13,7 +13,7 @@ from pathlib import Path
 from weighbridge import registry
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
-from weighbridge.launcher.build import key as launcher_key
+from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
@@ -25,7 +25,7 @@ from weighbridge.model.study import Study, StudyFile
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean
 from weighbridge.runner import run_lock as state
-from weighbridge.runner.continuity import LAUNCHER, require_same
+from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.readiness import ready
 from weighbridge.runner.session import Progress, Session
@@ -34,8 +34,7 @@ from weighbridge.runner.storage import storage_readiness
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
-from weighbridge.study.brings import brought_by
-from weighbridge.study.frozen import thaw
+from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder, ensure
@@ -157,21 +156,21 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         store.begin(study, {**made_by, **_about_workloads(study)})
         return study
     frozen = study_of(store)
-    if store.study() is None:
-        store.keep_study(frozen)
     if study is not None and study.text != frozen.text:
         raise RunDirectoryError(
             f"{store.directory} holds a run of another study or of another version of it: choose a new --out, "
             "or leave the study out to continue that run"
         )
-    if study is not None and (other := {*brought_by(frozen)} - {*brought_by(study)}):
+    if study is not None and (place := first_difference(frozen, study)):
         raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
-            f"{store.directory} holds a run whose {min(each.place for each in other)} is another than the study's: "
+            f"{store.directory} holds a run whose {place} is another than the study's: "
             "leave the study out to continue that run"
         )
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)
     progress.say(f"continuing the run in {store.directory}: {len(store.finished())} trials are finished")
+    if store.study() is None:
+        store.keep_study(frozen)  # last: what is refused leaves an older run as it was
     return frozen
 
 
@@ -197,6 +196,13 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
     return pollers
 
 
+def _launcher(study: Study, cache: Path, progress: Progress) -> str:
+    """The digest of the launcher, built if need be; empty where no environment of the study starts one."""
+    if not any(registry.environments()[arm.kind].launches for arm in study.arms):
+        return ""
+    return launcher.digest(launcher.ensure(cache, progress.say))
+
+
 def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
     _raise_open_files()
     userland = ensure(userland_of(study), cache, progress.say, study.file.userland)
@@ -204,8 +210,11 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
         run = RunContext(run_id, folder, cache, stack, progress.say)
         before = volatile_facts()
         pollers = _pollers(study.file, run)
-        facts = {**fingerprint(), LAUNCHER: launcher_key(), IDLE_CPUS: HALT if pollers is None else POLL}
+        timed_by = _launcher(study, cache, progress)
+        facts = {**fingerprint(), LAUNCHER: timed_by, IDLE_CPUS: HALT if pollers is None else POLL}
         require_same(store, facts, userland.versions)
+        if timed_by and launcher_unknown(store):
+            progress.say("it is not known which launcher timed this run so far: times of short programs may differ")
         store.add_facts("host", {key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration.facts())

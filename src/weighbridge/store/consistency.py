@@ -1,6 +1,11 @@
 """Whether the rows of a run belong together."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.ladder import rungs_written
 from weighbridge.model.level import level_text
 from weighbridge.model.stored_study import StoredStudy
 from weighbridge.store.run import RunStore
@@ -24,13 +29,42 @@ def require_consistent(store: RunStore) -> None:
 
 
 def require_same_study(store: RunStore, study: StoredStudy) -> None:
-    """Raise RunDirectoryError where the stored study is not that of the run's tables."""
+    """Raise RunDirectoryError where the stored study is not that of the run's tables and keys."""
     arms = [(arm.name, arm.kind, arm.aa_of) for arm in study.arms]
     cells = [(cell.workload, level_text(cell.level), cell.kind) for cell in study.cells]
-    if arms != [(name, kind, aa_of) for name, kind, _, aa_of in store.environments()]:
+    environments, workloads = store.environments(), store.cells()
+    if arms != [(name, kind, aa_of) for name, kind, _, aa_of in environments]:
         raise _damaged(store, "its study has other environments than its tables")
-    if cells != [(workload, level, kind) for workload, level, kind, *_ in store.cells()]:
+    if cells != [(workload, level, kind) for workload, level, kind, *_ in workloads]:
         raise _damaged(store, "its study has other workloads than its tables")
+    pairs = [(arm.name, arm.options, row[2]) for arm, row in zip(study.arms, environments, strict=True)]
+    pairs += [(cell.workload, cell.options, row[-1]) for cell, row in zip(study.cells, workloads, strict=True)]
+    for name, ours, theirs in pairs:
+        if wrong := _contradiction(ours, theirs):
+            raise _damaged(store, f"its study has another '{wrong}' of '{name}' than its tables")
+    if wrong := _contradiction(study.file.model_extra or {}, _keys(store)):
+        raise _damaged(store, f"its study has another '{wrong}' than its keys")
+
+
+def _keys(store: RunStore) -> dict[str, Any]:
+    """What the run's keys say of its study file, in the form of the stored study."""
+    info = store.info()
+    said: dict[str, Any] = {key: info[key] for key in ("study", "question", "baseline") if key in info}
+    try:
+        said |= {key: json.loads(info[key]) for key in ("seed", "equivalence") if key in info}
+    except ValueError:
+        raise _damaged(store, "its seed or equivalence is no number") from None
+    return said | {"repetitions": json.loads(info.get("repetitions", "{}")), "ladder": rungs_written(store.ladder())}
+
+
+def _contradiction(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
+    """A key that both have with different values: an older run's tables lack the options that came later."""
+    for key in ours.keys() & theirs.keys():
+        one, other = ours[key], theirs[key]
+        both = isinstance(one, dict) and isinstance(other, dict)
+        if _contradiction(one, other) if both else one != other:
+            return key
+    return None
 
 
 def _damaged(store: RunStore, what: str) -> RunDirectoryError:

@@ -1,5 +1,6 @@
 """What a run has, as typed rows: checked as they are read, and read once as long as nothing is written."""
 
+import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -140,10 +141,14 @@ class RunReader:
 
     def _series(self, which: str, *values: object) -> dict[int, list[Series]]:
         query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - our own words
+        lasted = {trial.id: trial.duration_s for trial in self.trials()}
         found: dict[int, list[Series]] = {}
         for number, place, name, at_s, read in self._read(reading.SERIES, "series", query, values):
             if len(at_s) != len(read):
                 told = f"{self.directory} is damaged: trial {number}: {place} {name} has no value for each time"
+                raise RunDirectoryError(told)
+            if not reading.are_times(at_s, lasted.get(number, -math.inf)):
+                told = f"{self.directory} is damaged: trial {number}: the times of {place} {name} are not within it"
                 raise RunDirectoryError(told)
             found.setdefault(number, []).append(Series(place, name, at_s, read))
         return found

@@ -3,7 +3,7 @@
 All sizes are bounded: what is computed from them stays finite.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -92,6 +92,16 @@ SAMPLES = TypeAdapter(list[tuple[Number, str, str, Finite]])
 SERIES = TypeAdapter(list[tuple[Number, str, str, Json[tuple[Finite, ...]], Json[tuple[Finite, ...]]]])
 HISTOGRAMS = TypeAdapter(list[tuple[Number, str, str]])
 SPENT = TypeAdapter(list[tuple[Finite]])
+
+_BESIDE_S = 60.0
+"""How long before or after a trial a reading may be: sysstat's seconds are whole ones, and a server rounds."""
+
+
+def are_times(at_s: Sequence[float], duration_s: float) -> bool:
+    """Whether they can be the times of readings of a trial: some, in order, and about within it."""
+    if not at_s or at_s[0] < -_BESIDE_S or at_s[-1] > duration_s + _BESIDE_S:
+        return False
+    return list(at_s) == sorted(at_s)
 
 
 @contextmanager

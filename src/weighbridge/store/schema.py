@@ -61,7 +61,11 @@ DELETE FROM sample WHERE site = 'trial' AND name IN ('measured_from_s', 'measure
 """
 """New in version 4: when the measured program began was a sample, and so was its end, ``measured_s`` later."""
 
-STUDY = "CREATE TABLE study (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), document TEXT NOT NULL) STRICT;"
+STUDY = """
+CREATE TABLE IF NOT EXISTS study (
+    only_one INTEGER PRIMARY KEY CHECK (only_one = 1), document TEXT NOT NULL
+) STRICT;
+"""
 """New in version 5: the checked study (`weighbridge.model.stored_study`); empty in older runs until they go on."""
 
 UPGRADES: dict[int, str] = {1: SERIES, 2: "", 3: WINDOW, 4: STUDY}

@@ -1,5 +1,6 @@
 """From the checked study that a run keeps to the study that is continued."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +11,7 @@ from weighbridge import registry
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Plugin
-from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy
+from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy, study_json
 from weighbridge.model.study import Arm, Cell, Study, StudyFile
 from weighbridge.study.contradictions import contradictions
 from weighbridge.study.loader import option_models
@@ -42,6 +43,19 @@ def thaw(stored: StoredStudy, text: str, directory: Path) -> Study:
     except _Unusable as why:
         raise RunDirectoryError(f"{directory}: its study cannot be continued: {plain(why, 500)}") from None
     return study
+
+
+def first_difference(kept: Study, named: Study) -> str | None:
+    """Return the key of the study file whose meaning differs between two studies; None where they are the same."""
+    ours, theirs = (json.loads(study_json(study)) for study in (kept, named))
+    for what, part, name in (("environments", "arms", "name"), ("workloads", "cells", "workload")):
+        for one, other in zip(ours[part], theirs[part], strict=False):
+            if one != other:
+                return f"{what}.{one[name]}"
+        if len(ours[part]) != len(theirs[part]):
+            return what
+    keys = {**ours["file"], **theirs["file"]}
+    return next((key for key in keys if ours["file"].get(key) != theirs["file"].get(key)), None)
 
 
 def _problems(study: Study) -> Iterator[str]:
