@@ -28,7 +28,7 @@ def shown(text: str, first: str, last: str) -> bytes:
     """An output that a document shows, from the line that begins with ``first`` to the one with ``last``."""
     found = re.search(rf"^    {re.escape(first)}.*?^    {re.escape(last)}[^\n]*", text, re.DOTALL | re.MULTILINE)
     assert found
-    return re.sub("^    ", "", found[0], flags=re.MULTILINE).encode()
+    return re.sub("^    ", "", found[0], flags=re.MULTILINE).encode() + b"\n"
 
 
 def in_code(text: str) -> set[str]:
@@ -102,8 +102,9 @@ def test_the_example_workload_measures_what_its_document_shows():
 
     (speed,) = plugin.parse(plugin.options(), completed(0, printed)).measurements
     assert speed.value == pytest.approx(4774.936576)
-    with pytest.raises(Unparseable):
-        plugin.parse(plugin.options(), completed(0, b""))
+    for end in range(len(printed)):
+        with pytest.raises(Unparseable):
+            plugin.parse(plugin.options(), completed(0, printed[:end]))
     with pytest.raises(ProgramFailed):
         plugin.parse(plugin.options(), completed(1, printed))
 
