@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, final
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.host import THIS_MACHINE, HostTraits
@@ -126,16 +126,19 @@ class Workload(Plugin):
         """What the server's port carries under these options; empty where it needs no network."""
         return ()
 
+    @final
     def roles(self, options: Any) -> tuple[Role, ...]:
         """Its processes under these options, in the order in which they start: the last one is measured.
 
-        Server and client where a port carries something, else ``solo``. They are the same in every environment.
+        They follow from ``transports``: server and client where a port carries something, else ``solo``. They are the
+        same in every environment.
         """
         return ("server", "client") if self.transports(options) else ("solo",)
 
     def load(self, options: Any) -> str:
         """The option that is its load (``connections``, ``threads``), where a server may break under it; else "".
 
+        Its type is a whole number from 1 on, with an upper bound between 1000 and 10^6.
         Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its
         memory, and a client that reaches its deadline, have broken too.
         """
