@@ -50,12 +50,12 @@ class Endpoint:
 class Needs:
     """What a study asks of each of its environments.
 
-    ``network``: a workload needs one. ``mutual``: its server also connects to its client. ``apart``: the roles are on
-    two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles that are in the environment.
+    ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
+    roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
     """
 
     network: bool = False
-    mutual: bool = False
+    server_calls_client: bool = False
     apart: bool = False
     hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
     inside: frozenset[str] = frozenset({"server"})
@@ -113,7 +113,7 @@ class Workload(Plugin):
     """The Debian packages that hold its programs."""
     has_data_port: ClassVar[bool] = False
     """Whether it needs the endpoint's second port too."""
-    mutual: ClassVar[bool] = False
+    server_calls_client: ClassVar[bool] = False
     """Whether the server also connects to its client, which address translation does not carry."""
     maven: ClassVar[str] = ""
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
