@@ -2,12 +2,14 @@
 
 import re
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from weighbridge import errors, registry, workloads
+from weighbridge.analysis import condition_remarks, remarks
 from weighbridge.cli.schema import Document, schema_of
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
@@ -28,7 +30,7 @@ def shown(text: str, first: str, last: str) -> bytes:
     """An output that a document shows, from the line that begins with ``first`` to the one with ``last``."""
     found = re.search(rf"^    {re.escape(first)}.*?^    {re.escape(last)}[^\n]*", text, re.DOTALL | re.MULTILINE)
     assert found
-    return re.sub("^    ", "", found[0], flags=re.MULTILINE).encode()
+    return re.sub("^    ", "", found[0], flags=re.MULTILINE).encode() + b"\n"
 
 
 def in_code(text: str) -> set[str]:
@@ -102,8 +104,9 @@ def test_the_example_workload_measures_what_its_document_shows():
 
     (speed,) = plugin.parse(plugin.options(), completed(0, printed)).measurements
     assert speed.value == pytest.approx(4774.936576)
-    with pytest.raises(Unparseable):
-        plugin.parse(plugin.options(), completed(0, b""))
+    for end in range(len(printed)):
+        with pytest.raises(Unparseable):
+            plugin.parse(plugin.options(), completed(0, printed[:end]))
     with pytest.raises(ProgramFailed):
         plugin.parse(plugin.options(), completed(1, printed))
 
@@ -132,6 +135,24 @@ def test_the_reference_has_every_key_of_a_document(document: Document):
     section = whole.split(f"### `{document} --json`\n")[1].split("\n### ")[0]
     as_in_a_report = keys_of(schema_of(Document.REPORT)) if document is Document.REPLICATE else set()
     assert keys_of(schema_of(document)) - in_code(section) - as_in_a_report == set()
+
+
+ABOUT_THE_RUN = {condition_remarks.HostsDiffer, condition_remarks.PacketSizes, condition_remarks.PathsUnrecorded}
+"""Remarks that are beside no comparison."""
+
+
+def test_the_reference_has_the_fields_of_every_remark():
+    known = [*vars(remarks).values(), *vars(condition_remarks).values()]
+    kinds = {kind for kind in known if isinstance(kind, type) and issubclass(kind, remarks.Remark)} - ABOUT_THE_RUN
+    ways: dict[str, list[str]] = {code: [] for code in remarks.RemarkCode}
+    for kind in kinds:
+        if code := vars(kind).get("code"):
+            ways[code].append(", ".join(f"`{each.name}`" for each in fields(kind)))
+    section = (ROOT / "docs/reference.md").read_text().split("### The fields of `remarks`\n")[1].split("\n### ")[0]
+    rows = re.findall(r"^\| `.*$", section, re.MULTILINE)
+    assert rows == [
+        f"| `{code}` | {'; or '.join(sorted(way))} |".replace("|  |", "| |") for code, way in ways.items()
+    ]
 
 
 def test_the_reference_lists_every_exit_code():

@@ -46,6 +46,11 @@ def test_a_plug_in(name: str) -> None:
 @pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())
 def test_an_environment(environment: Environment) -> None:
     held.holds_as_environment(environment)
+
+
+@pytest.mark.parametrize("kind", ["docker", "native", "netns"])
+def test_our_environments_have_a_network_unless_told_otherwise(kind: str) -> None:
+    environment = registry.environments()[kind]
     assert environment.problems(environment.options(), needs=Needs(network=True)) == []
 
 

@@ -61,8 +61,10 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "l3 between hosts": (
         BETWEEN, {"network": "ipvlan", "ipvlan_mode": "l3"}, "ipvlan_mode: l3 needs routes between the two hosts",
     ),
-    "mutual over a published port": (
-        Needs(network=True, mutual=True), {"publish": True}, "a published port carries connections to the server onl",
+    "a server that connects back, over a published port": (
+        Needs(network=True, server_calls_client=True),
+        {"publish": True},
+        "a published port carries connections to the server onl",
     ),
     "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
     "ipvlan by ssh": (SSH, {"network": "ipvlan"}, "network: ipvlan on ssh hosts needs a subnet and the addresses of"),

@@ -83,7 +83,10 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     with_java = _kept(everything)
     enough = {*_spec(_small()).packages}
     few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]
-    many = [[registry.workloads()[kind] for kind in kinds_in_every_environment(mutual)] for mutual in (False, True)]
+    many = [
+        [registry.workloads()[kind] for kind in kinds_in_every_environment(calls_back)]
+        for calls_back in (False, True)
+    ]
     for some in (*few, *many, _small(), _light(), everything):
         spec = _spec(some)
         link = folder / "userlands" / key_of(spec)

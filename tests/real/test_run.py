@@ -31,13 +31,13 @@ def small(kind: str) -> str:
     return f"{kind}: {{kind: {kind}, {SMALL.get(kind, 'duration: 1s')}}}"
 
 
-@pytest.mark.parametrize("mutual", [False, True])
-def test_every_workload_in_every_environment(machine: Machine, tmp_path: Path, mutual: bool):
+@pytest.mark.parametrize("calls_back", [False, True])
+def test_every_workload_in_every_environment(machine: Machine, tmp_path: Path, calls_back: bool):
     """Workloads whose server connects to its client too are refused where only its port is published."""
-    kinds = kinds_in_every_environment(mutual)
-    tcp = () if mutual else ("tcp: {kind: iperf3, duration: 1s}",)
+    kinds = kinds_in_every_environment(calls_back)
+    tcp = () if calls_back else ("tcp: {kind: iperf3, duration: 1s}",)
     workloads = (*tcp, *(small(kind) for kind in kinds))
-    environments = tuple(line for line in ENVIRONMENTS if not (mutual and "publish" in line))
+    environments = tuple(line for line in ENVIRONMENTS if not (calls_back and "publish" in line))
     study = write_study(
         tmp_path, environments=environments, workloads=workloads, blocks=1,
         resources="{cpus: 1, memory: 512MiB, pin: spread}",
@@ -56,7 +56,7 @@ def test_every_workload_in_every_environment(machine: Machine, tmp_path: Path, m
     packages = {value for (_, key), value in known.items() if key == "packages"}
     assert len(packages) == 1 and len(packages.pop()) == 64
     refused = {scope for scope, key in known if key.startswith("not honoured")}
-    assert refused == (set() if mutual else {"loopback/server"}), (
+    assert refused == (set() if calls_back else {"loopback/server"}), (
         "docker-proxy carries its traffic outside of all limits"
     )
     _reports(run, tmp_path / "tables")

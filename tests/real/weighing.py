@@ -28,10 +28,10 @@ ELSEWHERE = {"mysql-oltp", "nginx-wrk", "nginx-vegeta"}
 """Workloads with real tests of their own: in every environment they would take minutes."""
 
 
-def kinds_in_every_environment(mutual: bool) -> list[str]:
-    """The workloads that one study measures in every environment; ``mutual``: those whose server connects back."""
+def kinds_in_every_environment(calls_back: bool) -> list[str]:
+    """The workloads that one study measures in all environments; ``calls_back``: those whose server connects back."""
     found = registry.workloads().items()
-    return [kind for kind, workload in found if workload.mutual is mutual and kind not in ELSEWHERE]
+    return [kind for kind, workload in found if workload.server_calls_client is calls_back and kind not in ELSEWHERE]
 
 
 def write_study(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.study.loader import load
 from weighbridge.study.source import LARGEST
@@ -175,7 +176,7 @@ MISTAKES = {
     "pin is a number": ("pin: spread", "pin: 3", "pin", 'pin: spread, or {server: "0", client: "1"}'),
     "a CPU that is a number": ("pin: spread", "pin: {server: 0}", "server", 'like "0" or "0-1"'),
     "a number of blocks": (REPETITIONS, "repetitions: 3", "repetitions", "write {blocks: 3}"),
-    "a host without a kind": ("inside: [server]", "hosts: {a: {}}", "kind", "local, ssh, testbed"),
+    "a host without a kind": ("inside: [server]", "hosts: {a: {}}", "kind", ", ".join(sorted(registry.hosts()))),
     "another machine's idle CPUs": (
         "inside: [server]",
         "cpu_idle: poll\nhosts: {a: {kind: ssh, destination: b}}",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -16,6 +17,8 @@ environments:
 workloads: {cpu: {kind: sysbench-cpu, duration: 1s}}
 repetitions: {blocks: 1}
 """
+
+KNOWN = ", ".join(sorted(name for kind, each in registry.storage().items() for name in (kind, *each.aliases)))
 
 
 def arms(native: str = "aa", docker: str = "storage: volume"):
@@ -45,7 +48,7 @@ def test_it_is_written_with_its_kind():
     ("native", "docker", "told"),
     [
         ("aa", "storage: volum", "storage: unknown kind 'volum'; did you mean 'volume'?"),
-        ("aa", "storage: {size: 3}", "storage: a storage needs a kind (known: directory, layer, overlay, volume)"),
+        ("aa", "storage: {size: 3}", f"storage: a storage needs a kind (known: {KNOWN})"),
         ("aa", "storage: {kind: volume, size: 3}", "unknown key 'size'"),
         ("aa", "storage: [volume, volume]", "listed twice"),
         (

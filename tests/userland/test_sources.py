@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from weighbridge import registry
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner.preflight import userland_problem
@@ -140,7 +141,7 @@ def test_a_study_names_its_source():
         ("userland: imag", "userland: unknown kind 'imag'; did you mean 'image'?"),
         ("userland: image", "'image' is missing"),
         ("userland: {kind: image, imag: a}", "unknown key 'imag'; did you mean 'image'?"),
-        ("userland: {image: a}", "a userland needs a kind (known: directory, host, image, packages)"),
+        ("userland: {image: a}", f"a userland needs a kind (known: {', '.join(sorted(registry.userlands()))})"),
         ("userland: {kind: image, image: -v}", "image"),
     ],
 )

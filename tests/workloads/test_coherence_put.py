@@ -75,7 +75,7 @@ def test_the_members_meet_at_the_servers_address_and_port():
     assert "-Dcoherence.distributed.localstorage=false" in client
     assert "-Dcoherence.distributed.localstorage=false" not in server
     assert client[-3:] == ("5", "300", "700")
-    assert PLUGIN.mutual and PLUGIN.maven == "coherence"
+    assert PLUGIN.server_calls_client and PLUGIN.maven == "coherence"
 
 
 @pytest.mark.parametrize(

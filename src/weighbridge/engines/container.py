@@ -12,10 +12,7 @@ from weighbridge.model.site import SiteRequest
 
 
 class DockerSite(LaunchedSite):
-    """A running container. Implements ``Site``.
-
-    ``address`` is where the other role reaches it, ``listen`` to which its servers bind; ``notes`` are further facts.
-    """
+    """A running container. Implements ``Site``; ``notes`` are further facts."""
 
     def __init__(
         self,
@@ -26,8 +23,7 @@ class DockerSite(LaunchedSite):
         notes: Mapping[str, str],
         launcher: Launcher,
     ) -> None:
-        super().__init__(request.name, made.host, launcher)
-        self.address, self.listen = addresses
+        super().__init__(request.name, made.host, launcher, addresses)
         self._notes = notes
         self._engine = made
         self._container = container

@@ -102,5 +102,5 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield "'publish_on: loopback' cannot be reached from another host"
     if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":
         yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add: use l2"
-    if needs.mutual and options.publish:
+    if needs.server_calls_client and options.publish:
         yield "a published port carries connections to the server only; a workload needs both ways"

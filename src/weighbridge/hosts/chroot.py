@@ -28,8 +28,8 @@ class ChrootSite(LaunchedSite):
         *,
         own_network: bool,
     ) -> None:
-        super().__init__(request.name, request.host, launcher)
-        self.address = self.listen = request.host.address if request.apart else "127.0.0.1"
+        reached = request.host.address if request.apart else "127.0.0.1"
+        super().__init__(request.name, request.host, launcher, (reached, reached))
         self.notes: dict[str, str] = {}
         """Further facts."""
         self.pid = launcher.pid

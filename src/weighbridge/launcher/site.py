@@ -1,16 +1,21 @@
 """What every kind of site has by its launcher: programs, files, and how it is frozen."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.site import Host, Link
 
 
 class LaunchedSite(ABC):
-    """The part of ``Site`` that is the same everywhere; a kind of site adds where it is reached, meters and facts."""
+    """The part of ``Site`` that is the same everywhere: a kind of site adds what is abstract here.
 
-    def __init__(self, name: str, host: Host, launcher: Launcher) -> None:
+    ``addresses``: where the other role reaches it, and to which its servers bind.
+    """
+
+    def __init__(self, name: str, host: Host, launcher: Launcher, addresses: tuple[str, str]) -> None:
         self.name = name
+        self.address, self.listen = addresses
         self.host = host
         self.links: tuple[Link, ...] = ()
         self.open_files = launcher.open_files
@@ -38,3 +43,15 @@ class LaunchedSite(ABC):
     @abstractmethod
     def _resume(self) -> None:
         """Let every process run again."""
+
+    @abstractmethod
+    def meters(self) -> Mapping[str, float]:
+        """As ``Site.meters``."""
+
+    @abstractmethod
+    def scope(self) -> Mapping[str, str]:
+        """As ``Site.scope``."""
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, str]:
+        """As ``Site.facts``."""

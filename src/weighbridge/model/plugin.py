@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, final
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.host import THIS_MACHINE, HostTraits
@@ -50,12 +50,12 @@ class Endpoint:
 class Needs:
     """What a study asks of each of its environments.
 
-    ``network``: a workload needs one. ``mutual``: its server also connects to its client. ``apart``: the roles are on
-    two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles that are in the environment.
+    ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
+    roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
     """
 
     network: bool = False
-    mutual: bool = False
+    server_calls_client: bool = False
     apart: bool = False
     hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
     inside: frozenset[str] = frozenset({"server"})
@@ -113,7 +113,7 @@ class Workload(Plugin):
     """The Debian packages that hold its programs."""
     has_data_port: ClassVar[bool] = False
     """Whether it needs the endpoint's second port too."""
-    mutual: ClassVar[bool] = False
+    server_calls_client: ClassVar[bool] = False
     """Whether the server also connects to its client, which address translation does not carry."""
     maven: ClassVar[str] = ""
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
@@ -126,16 +126,19 @@ class Workload(Plugin):
         """What the server's port carries under these options; empty where it needs no network."""
         return ()
 
+    @final
     def roles(self, options: Any) -> tuple[Role, ...]:
         """Its processes under these options, in the order in which they start: the last one is measured.
 
-        Server and client where a port carries something, else ``solo``. They are the same in every environment.
+        They follow from ``transports``: server and client where a port carries something, else ``solo``. They are the
+        same in every environment.
         """
         return ("server", "client") if self.transports(options) else ("solo",)
 
     def load(self, options: Any) -> str:
         """The option that is its load (``connections``, ``threads``), where a server may break under it; else "".
 
+        Its type is a whole number from 1 on, with an upper bound between 1000 and 10^6.
         Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its
         memory, and a client that reaches its deadline, have broken too.
         """

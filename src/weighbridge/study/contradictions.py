@@ -168,7 +168,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
     server = file.placement.server or next(iter(file.hosts))
     return Needs(
         network=any(workloads[cell.kind].transports(cell.options) for cell in cells),
-        mutual=any(workloads[cell.kind].mutual for cell in cells),
+        server_calls_client=any(workloads[cell.kind].server_calls_client for cell in cells),
         apart=server != client,
         hosts={file.hosts[host].kind: file.hosts[host].traits for host in (server, client) if host in file.hosts},
         inside=frozenset(file.inside),

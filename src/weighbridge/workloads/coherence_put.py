@@ -50,7 +50,7 @@ class CoherencePut(Workload):
     options = CoherencePutOptions
     packages = JRE
     maven = "coherence"
-    mutual = True
+    server_calls_client = True
 
     def transports(self, options: CoherencePutOptions) -> tuple[Transport, ...]:
         """Members find each other by datagrams, whatever carries their messages."""

@@ -20,7 +20,7 @@ class ScriptOptions(Options):
 
     script: Annotated[str, Field(description="What is measured; it prints one number")] = "print 42"
     server: Annotated[str | None, Field(description="The server's command, HOST and PORT in it")] = None
-    users: Annotated[int, Field(ge=1, description="What the script gets as its last argument: the server's load")] = 1
+    users: Annotated[int, Field(ge=1, le=1000, description="The script's last argument: the server's load")] = 1
     timeout: Annotated[float, Field(gt=0, description="Seconds that the script may take")] = 30.0
 
 
