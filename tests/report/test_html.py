@@ -13,6 +13,7 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.html import write_html
+from weighbridge.report.kept import keep, read_kept
 from weighbridge.report.rendering import templates
 from weighbridge.report.sections.outputs import ALL_EXCERPTS_BYTES
 
@@ -217,6 +218,26 @@ def test_the_chart_library_is_kept_unless_others_could_write_it(tmp_path, monkey
     assert [library(), len(bundled)] == ["let vega;", 3]
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", "/proc/nowhere")
     assert [library(), len(bundled)] == ["let vega;", 4]
+
+
+def test_what_is_kept_in_a_folder_that_others_may_write_to_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
+    folder, elsewhere = tmp_path / "charts", tmp_path / "elsewhere"
+    keep("charts/a.js", b"ours")
+    assert read_kept("charts/a.js") == b"ours"
+    folder.chmod(0o777)
+    assert read_kept("charts/a.js") == b""
+    keep("charts/b.js", b"ours")
+    assert [file.name for file in folder.iterdir()] == ["a.js"]
+    folder.chmod(0o700)
+    assert read_kept("charts/a.js") == b"ours"
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    assert read_kept("charts/a.js") == b""
+    folder.unlink()
+    elsewhere.rename(folder)
+    monkeypatch.setattr("os.geteuid", lambda: 4711)
+    assert read_kept("charts/a.js") == b""
 
 
 def test_templates_are_kept_compiled_unless_others_could_write_them(tmp_path, monkeypatch):

@@ -4,40 +4,62 @@ import contextlib
 import os
 import secrets
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.user_cache import user_cache_folder
 
+_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def read_kept(name: str) -> bytes:
     """Return what is kept under a name (``charts/vega.js``); empty where there is nothing that can be trusted."""
-    file = _file(name)
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK) if file else None
-    except OSError:
+    if (file := _file(name)) is None:
         return b""
-    if descriptor is None:
-        return b""
-    with os.fdopen(descriptor, "rb") as opened:
-        about = os.fstat(opened.fileno())
-        mine = about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        return opened.read() if mine and stat.S_ISREG(about.st_mode) else b""
+    with contextlib.suppress(OSError), _folder(file.parent) as folder:
+        descriptor = os.open(file.name, os.O_RDONLY | os.O_NONBLOCK | _SAFELY, dir_fd=folder)
+        with os.fdopen(descriptor, "rb") as opened:
+            return opened.read() if _is_mine(descriptor, stat.S_ISREG) else b""
+    return b""
 
 
 def keep(name: str, content: bytes) -> None:
-    """Keep it whole or not at all; a cache that cannot be written is no failure."""
+    """Keep it whole or not at all; a cache that cannot be written, or not by us alone, is no failure."""
     if (file := _file(name)) is None:
         return
-    anew = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
+    anew = f"{file.name}.{secrets.token_hex(4)}"
     with contextlib.suppress(OSError):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            anew.write_bytes(content)
-            anew.chmod(0o600)
-            anew.replace(file)
-        finally:
-            anew.unlink(missing_ok=True)
+        with _folder(file.parent) as folder:
+            try:
+                descriptor = os.open(anew, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600, dir_fd=folder)
+                with os.fdopen(descriptor, "wb") as opened:
+                    opened.write(content)
+                os.rename(anew, file.name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(anew, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    """A descriptor of the folder. Raises OSError where it is a link, or another user could put something into it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFELY)
+    try:
+        if not _is_mine(descriptor, stat.S_ISDIR):
+            raise PermissionError(f"others can write to {path}")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _is_mine(descriptor: int, is_kind: Callable[[int], bool]) -> bool:
+    """Whether it is what it should be, ours, and nobody else could have written it."""
+    about = os.fstat(descriptor)
+    return (
+        is_kind(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
 
 
 def _file(name: str) -> Path | None:
