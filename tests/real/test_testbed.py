@@ -139,9 +139,7 @@ def test_link_rate_is_that_of_ethernet(hosts: dict[str, testbed.TestbedHost], ru
             assert running.poll() is None
         measured: list[float] = []
         command = Command(("iperf3", "-J", "-c", server.address, "-p", str(port), "-t", "3", "-O", "1"), 30)
-        while (
-            len(measured) < 5 and max(measured, default=0.0) < 0.98 * PAYLOAD
-        ):  # tokens run over while a CPU is stolen
+        while len(measured) < 5 and max(measured, default=0.0) < 0.98 * PAYLOAD:  # steal lets tokens run over
             done = client.run(command)
             measured.append(json.loads(done.text)["end"]["sum_received"]["bits_per_second"] / 1e6)
         running.stop()
