@@ -178,7 +178,7 @@ def test_sysstat_reads_the_same():
     busy = [f"cpu_{kind}_share" for kind in ("user", "nice", "system", "irq", "softirq")]
     near = 0.1 + mean(
         mine, "cpu_steal_share"
-    )  # the two read at other moments: what is taken between is in one of them
+    )  # they read at other moments
     assert mean(mine, *busy) == pytest.approx(mean(other, *busy), abs=near)
     assert mean(mine, "cpu_idle_share") == pytest.approx(mean(other, "cpu_idle_share"), abs=near)
     for name in ("memory_committed_bytes", "memory_used_bytes", "memory_free_bytes", "memory_available_bytes"):
