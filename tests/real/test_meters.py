@@ -176,9 +176,7 @@ def test_sysstat_reads_the_same():
         return sum(fmean(found[name].values[:7]) for name in names)
 
     busy = [f"cpu_{kind}_share" for kind in ("user", "nice", "system", "irq", "softirq")]
-    near = 0.1 + mean(
-        mine, "cpu_steal_share"
-    )  # they read at other moments
+    near = 0.1 + mean(mine, "cpu_steal_share")  # they read at other moments
     assert mean(mine, *busy) == pytest.approx(mean(other, *busy), abs=near)
     assert mean(mine, "cpu_idle_share") == pytest.approx(mean(other, "cpu_idle_share"), abs=near)
     for name in ("memory_committed_bytes", "memory_used_bytes", "memory_free_bytes", "memory_available_bytes"):
