@@ -6,6 +6,16 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 
 
+def cache_folder() -> Path:
+    """Where userlands, engines' data and what reports keep are: WEIGHBRIDGE_CACHE, else the user's cache folder.
+
+    Raises Unavailable for a user who has neither.
+    """
+    if given := os.environ.get("WEIGHBRIDGE_CACHE"):
+        return Path(given).absolute()
+    return user_cache_folder()
+
+
 def user_cache_folder() -> Path:
     """``$XDG_CACHE_HOME/weighbridge``, else in the home folder. Raises Unavailable for a user who has none."""
     if base := os.environ.get("XDG_CACHE_HOME"):

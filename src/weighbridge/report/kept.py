@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
-from weighbridge.user_cache import user_cache_folder
+from weighbridge.user_cache import cache_folder
 
 _SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -64,8 +64,6 @@ def _is_mine(descriptor: int, is_kind: Callable[[int], bool]) -> bool:
 
 def _file(name: str) -> Path | None:
     """Where it is kept; None for a user who has no cache."""
-    if given := os.environ.get("WEIGHBRIDGE_CACHE"):
-        return Path(given).absolute() / name
     with contextlib.suppress(Unavailable):
-        return user_cache_folder() / name
+        return cache_folder() / name
     return None

@@ -1,7 +1,6 @@
 """Builds and caches userlands: each once, whatever its source, and never changed afterwards."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,20 +9,12 @@ from weighbridge.errors import UserlandError
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
-from weighbridge.user_cache import user_cache_folder
+from weighbridge.user_cache import cache_folder
 from weighbridge.userland.products import archive, root
 
+__all__ = ["cache_folder", "cached", "cannot_build", "ensure", "key_of"]
+
 _ABOUT = "about.json"
-
-
-def cache_folder() -> Path:
-    """Where userlands and engines' data are kept: WEIGHBRIDGE_CACHE, else the user's cache folder.
-
-    Raises Unavailable for a user who has neither.
-    """
-    if given := os.environ.get("WEIGHBRIDGE_CACHE"):
-        return Path(given).absolute()
-    return user_cache_folder()
 
 
 def key_of(spec: UserlandSpec, source: SourceOptions | None = None) -> str:
