@@ -15,6 +15,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
+from weighbridge.launcher.within import within
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.site import Limits, RunContext, Site, SiteRequest
 from weighbridge.model.userland import Userland
@@ -235,6 +236,20 @@ def test_a_launcher_that_is_killed_takes_its_programs_along(run: RunContext, sma
         assert running.wait(5)
         time.sleep(0.1)
         assert _state(child) in ("", "Z")
+
+
+def test_it_becomes_another_program_in_a_control_group(run: RunContext):
+    host = LocalHost(run.id)
+    group = host.group("within")
+    try:
+        done = host.run(Command(within(host, run, group, "cat", "/proc/self/cgroup"), 10))
+        refused = host.run(Command(within(host, run, group, "/no/such/program"), 10))
+    finally:
+        assert group.remove()
+    assert done.returncode == 0
+    assert f"weighbridge/{run.id}/within" in done.text
+    assert refused.returncode == 1
+    assert b"/no/such/program" in refused.stdout
 
 
 def _alone(site: Site) -> bool:

@@ -1,9 +1,11 @@
 /* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
  *
  *     launcher [--join FILE]... [--files NUMBER] [--user] [--net] [--root FOLDER --name NAME [--data FOLDER]]
+ *     launcher [--join FILE]... [--files NUMBER] --exec PROGRAM [ARGUMENT]...
  *
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
+ * With --exec it becomes another program instead, in these control groups: one that brings up a site (a hypervisor).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -129,6 +131,10 @@ int main(int count, char **words)
 			site.source = value;
 		} else if (strcmp(word, "--files") == 0) {
 			limit_open_files(value);
+		} else if (strcmp(word, "--exec") == 0) {
+			signal(SIGPIPE, SIG_DFL);
+			execvp(value, words + at + 1);
+			return refuse(value);
 		} else if (strcmp(word, "--join") != 0) {
 			errno = EINVAL;
 			return refuse(word);
