@@ -8,8 +8,8 @@ from weighbridge.model.site import Group, Host, RunContext
 def within(host: Host, run: RunContext, group: Group | None, *argv: str) -> tuple[str, ...]:
     """The argument list that joins the group, with as many open files as everywhere, and then becomes ``argv``.
 
-    Raises Unavailable, UserlandError and DiskFull where the launcher cannot be built. A program that cannot be started
-    is told as a launcher's refusal.
+    Raises Unavailable, UserlandError and DiskFull where the launcher cannot be built. A program that cannot be
+    started is told as a launcher's refusal.
     """
     joins = [word for path in (group.procs if group else ()) for word in ("--join", str(path))]
     launcher = host.program(build.ensure(run.cache, run.say))
