@@ -101,6 +101,10 @@ class Group(Protocol):
     def procs(self) -> list[Path]:
         """The files into which a process writes 0 to join."""
 
+    @property
+    def everywhere(self) -> list[Path]:
+        """As ``procs``, also of hierarchies in which it has no limits: for what makes groups of its own in all."""
+
     def limit(self, limits: Limits) -> dict[str, str]:
         """Set the limits; gives those that could not be honoured, each with why."""
 
