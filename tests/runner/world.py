@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, Running, Transport, Usage
+from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint, Environment, Readiness, Workload
@@ -114,9 +115,11 @@ class FakeSite:
     host: Host = field(init=False)
     links: tuple[Link, ...] = ()
     open_files: int = 1024
+    layers: Layers = field(init=False)
 
     def __post_init__(self) -> None:
         self.host = FakeHost(self.world)
+        self.layers = (*self.host.layers, *self.world.layers.get(self.place, ()))
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"
@@ -272,6 +275,8 @@ class World:
     fails: tuple[str, ...] = ()
     oom_kills: Callable[[], float] = lambda: 0.0
     cannot_open: set[str] = field(default_factory=set)
+    layers: dict[str, Layers] = field(default_factory=dict)
+    """The hypervisors of each environment's sites."""
     solo: FakeSolo = field(default_factory=FakeSolo)
     network: FakeWorkload = field(default_factory=FakeWorkload)
 
