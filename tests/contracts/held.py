@@ -14,7 +14,7 @@ from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
-from weighbridge.model.isolation import Layer, Layers, layers_json, layers_of
+from weighbridge.model.isolation import Layer, Layers, SiteLayers, layers_json, layers_of
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import STORED, Options
@@ -202,7 +202,7 @@ def holds_as_layers(layers: Layers) -> None:
     for layer in layers:
         assert re.fullmatch(r"[A-Za-z][A-Za-z0-9 ,.+-]{1,39}", layer.name), "shown in tables and legends"
         assert type(layer.emulated) is bool
-    assert layers_of(layers_json(layers)) == layers
+    assert layers_of(layers_json(SiteLayers("a", layers))).layers == layers
 
 
 def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> None:

@@ -1,6 +1,5 @@
 """The hypervisors and emulators between a program and the processor, and how a run keeps them. Pure."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
@@ -19,19 +18,40 @@ class Layer:
 
 Layers = tuple[Layer, ...]
 """From the outermost, which is on the hardware (or is all that this machine knows of it), to the innermost."""
-_LAYERS: TypeAdapter[Layers] = TypeAdapter(Layers)
+
+SCOPE = "layers"
+"""Scope of the facts: "ENVIRONMENT/ROLE", perhaps with "@HOST OF THE CLIENT" -> the `SiteLayers` as JSON."""
 
 
-def is_emulated(layers: Iterable[Layer]) -> bool:
-    """Whether one of them is: whatever is inside of it runs on an emulator, too."""
-    return any(layer.emulated for layer in layers)
+@dataclass(frozen=True, slots=True)
+class SiteLayers:
+    """In which hypervisors a site is, and which of them its host is in."""
+
+    host: str
+    """The name of the host."""
+    of_host: Layers = ()
+    own: Layers = ()
+    """Those of the environment itself, inside of the host's."""
+
+    @property
+    def layers(self) -> Layers:
+        """All of them."""
+        return self.of_host + self.own
+
+    @property
+    def emulated(self) -> bool:
+        """Whether one of them is: whatever is inside of it runs on an emulator, too."""
+        return any(layer.emulated for layer in self.layers)
 
 
-def layers_json(layers: Layers) -> str:
-    """The layers as a run keeps them: a JSON list of objects."""
-    return _LAYERS.dump_json(layers).decode()
+_LAYERS: TypeAdapter[SiteLayers] = TypeAdapter(SiteLayers)
 
 
-def layers_of(stored: str) -> Layers:
-    """The layers that are kept as ``stored``. Raises ValueError where it is no such list."""
+def layers_json(site: SiteLayers) -> str:
+    """A site's layers as a run keeps them."""
+    return _LAYERS.dump_json(site).decode()
+
+
+def layers_of(stored: str) -> SiteLayers:
+    """The layers that are kept as ``stored``. Raises ValueError where it is something else."""
     return _LAYERS.validate_json(stored, strict=True)

@@ -252,7 +252,7 @@ class Site(Protocol):
     open_files: int
     """How many a process of it may have."""
     layers: Layers
-    """Its host's, and then the hypervisor that is the environment's own, where it has one."""
+    """Its host's first, and then the hypervisor that is the environment's own, where it has one."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
