@@ -137,7 +137,10 @@ def test_the_reference_has_every_key_of_a_document(document: Document):
     assert keys_of(schema_of(document)) - in_code(section) - as_in_a_report == set()
 
 
-ABOUT_THE_RUN = {condition_remarks.HostsDiffer, condition_remarks.PacketSizes, condition_remarks.PathsUnrecorded}
+ABOUT_THE_RUN = {
+    condition_remarks.Emulated, condition_remarks.HostsDiffer, condition_remarks.PacketSizes,
+    condition_remarks.PathsUnrecorded,
+}  # fmt: skip
 """Remarks that are beside no comparison."""
 
 

@@ -42,6 +42,8 @@ class RemarkCode(StrEnum):
     INTERRUPT_TIME = "interrupt-time"
     DURABILITY = "durability"
     CONFOUNDER = "confounder"
+    EMULATED = "emulated"
+    NESTED = "nested"
 
 
 @dataclass(frozen=True, slots=True)

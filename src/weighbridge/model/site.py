@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
+from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
 
 if TYPE_CHECKING:
@@ -147,6 +148,8 @@ class Host(Protocol):
     """The interface that has the address and that networks are attached to; empty where none is known."""
     cpuset: str | None
     """The CPUs that belong to it, where it does not have all of its machine's."""
+    layers: Layers
+    """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
 
     @property
     def secluded(self) -> "SecludedHost | None":
@@ -252,6 +255,8 @@ class Site(Protocol):
     """The cables of its own, beside its host's, whose rate is known."""
     open_files: int
     """How many a process of it may have."""
+    layers: Layers
+    """Its host's first, and then the hypervisor that is the environment's own, where it has one."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""

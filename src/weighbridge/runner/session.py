@@ -12,11 +12,13 @@ from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.facts.differences import about_hosts
 from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
+from weighbridge.model import isolation
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userland
+from weighbridge.runner.continuity import require_same_layers
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.pollers import Pollers
@@ -108,6 +110,9 @@ class Session:
             if self.study.file.meters.source != "off" and self._has_servers():
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
                 self._idle.look()
+            layers = self._sites.layers()
+            require_same_layers(self.store, layers)
+            self.store.add_facts(isolation.SCOPE, layers)
             for place, facts in self._sites.facts().items():
                 self.store.add_facts(place, facts)
             for scope, facts in about_hosts(self._sites.hosts).items():

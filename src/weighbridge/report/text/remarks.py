@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from weighbridge.analysis.condition_remarks import (
+    Emulated,
+    EmulatedCost,
     FewReadings,
     HostsDiffer,
     InterruptTimeApart,
+    Nested,
     NoPath,
     NotHonoured,
     OtherDurability,
@@ -275,3 +278,26 @@ def _(remark: OwnOptions) -> str:
 def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
     workload, options = own
     return f"{workload} ({', '.join(f'{key}: {value}' for key, value in options)})"
+
+
+# -- hypervisors ------------------------------------------------------------------------------------
+
+
+@remark_text.register
+def _(remark: Emulated) -> str:
+    return (
+        f"{', '.join(remark.environments)}: measured under emulation ({', '.join(remark.layers)}): what they cost is "
+        "the emulator's on this machine, and says nothing of a hypervisor with hardware support"
+    )
+
+
+@remark_text.register
+def _(remark: EmulatedCost) -> str:
+    return f"{remark.environment}: measured under emulation ({', '.join(remark.layers)}): the cost is the emulator's"
+
+
+@remark_text.register
+def _(remark: Nested) -> str:
+    where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
+    who = f"{', '.join(remark.environments)}: measured" if remark.environments else "both were measured"
+    return f"{who} on {where}: costs are those inside of that machine"
