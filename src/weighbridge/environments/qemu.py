@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.guests import accelerator, disk, kernel, ramdisk
+from weighbridge.guests import disk, kernel, ramdisk
+from weighbridge.guests.accelerator import DEVICE, Wanted, chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import PROGRAM, Accelerator, CacheMode, Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Network, Tap, UserNetwork
@@ -44,7 +45,7 @@ class QemuOptions(EnvironmentOptions):
     packets the host's kernel carries. Virtual CPUs and memory come from the study's ``resources``.
     """
 
-    accelerator: accelerator.Wanted = "auto"
+    accelerator: Wanted = "auto"
     network: Literal["bridge", "user", "none"] = "bridge"
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
     disk: Annotated[DiskBus, Field(description="How the guest has its disks")] = "virtio"
@@ -55,9 +56,7 @@ class Qemu(Environment):
     """A guest with Debian's kernel, without firmware, boot loader and init system."""
 
     kind = "qemu"
-    summary = (
-        "a QEMU guest, under KVM or emulated, with a choice of devices, on a bridge or a user network"
-    )
+    summary = "a QEMU guest, under KVM or emulated, with a choice of devices, on a bridge or a user network"
     options = QemuOptions
     mounts = frozenset({"folder"})
     storage = "directory"
@@ -82,8 +81,8 @@ class Qemu(Environment):
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether a guest can be made and joined to a bridge; whether KVM works only a guest can show."""
-        if options is not None and options.accelerator == "kvm" and not Path(accelerator.DEVICE).exists():
-            return Readiness(False, f"there is no {accelerator.DEVICE}", "use a machine with hardware virtualisation")
+        if options is not None and options.accelerator == "kvm" and not Path(DEVICE).exists():
+            return Readiness(False, f"there is no {DEVICE}", "use a machine with hardware virtualisation")
         if options is not None and options.nic == "vhost" and not Path(_VHOST).exists():
             return Readiness(False, f"there is no {_VHOST}", "modprobe vhost_net")
         return Readiness(True, "emulated where no guest comes up under KVM")
@@ -121,7 +120,7 @@ def _group(stack: ExitStack, request: SiteRequest) -> tuple[Group | None, Mappin
 
 def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Machine, dict[str, str]]:
     run, host = request.run, request.host
-    accelerated, why = accelerator.chosen(options.accelerator, host, run)
+    accelerated, why = chosen(options.accelerator, host, run)
     made = kernel.ensure(run.cache, run.say)
     root = Disk(disk.ensure(request.userland, run.cache, run.say), options.disk, read_only=True)
     machine = Machine(
@@ -202,3 +201,6 @@ def _launcher(machine: Machine, request: SiteRequest, group: Group | None) -> It
             yield launcher
     finally:
         process.stop()
+
+
+PLUGIN = Qemu()

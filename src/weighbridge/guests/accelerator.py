@@ -14,7 +14,7 @@ Wanted = Literal["kvm", "tcg", "auto"]
 DEVICE = "/dev/kvm"
 PROVED = b"weighbridge: the guest runs"
 """What the first process of a guest prints that is only to show that it can."""
-_TRIED_S = 15.0
+_TRIED_S = 10.0
 _MEMORY = 256 * 2**20
 
 

@@ -4,7 +4,7 @@ import re
 
 _STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_NO_REASON = ("Restarting system", "---[ end", "Kernel Offset", "Rebooting in")
+_NO_REASON = ("Restarting system", "---[ end", "Kernel Offset", "Rebooting in", "terminating on signal")
 """What is said at every end, and not why."""
 _REASONS = ("Kernel panic - not syncing", "weighbridge: the guest cannot", "qemu-system")
 _LINES, _LENGTH = 3, 300

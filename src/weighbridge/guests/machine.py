@@ -90,7 +90,8 @@ class Machine:
     def _disks(self) -> list[str]:
         words = ["-device", "piix3-ide,id=ide"] if any(disk.bus == "ide" for disk in self.disks) else []
         for number, disk in enumerate(self.disks):
-            only = ",readonly=on" if disk.read_only else ""
+            # a disk on IDE cannot be read-only: what would be written to it goes to a file without a name
+            only = (",snapshot=on" if disk.bus == "ide" else ",readonly=on") if disk.read_only else ""
             image = _escaped(str(disk.image))
             words += ["-drive", f"file={image},format=raw,id=d{number},if=none,cache={disk.cache}{only}"]
             device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else "virtio-blk-pci"

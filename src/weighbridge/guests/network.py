@@ -9,7 +9,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.site import Host
 
-_MADE_S, _LOOK_S = 30.0, 0.02
+_MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,13 @@ class Tap:
         for words in (("master", self.bridge), ("mtu", str(self.mtu)), ("up",)):
             done = host.run(Command(("ip", "link", "set", self.name, *words), 10))
             if done.returncode != 0:
-                raise Unavailable(f"host {host.name}: ip link set {self.name}: {done.last_words}")
+                ended = hypervisor.wait(_TOGETHER_S)
+                raise Unavailable(f"host {host.name}: {why() if ended else done.last_words}")
 
 
 @dataclass(frozen=True, slots=True)
 class UserNetwork:
-    """QEMU's own network stack: ``ports`` of ``address`` on the host lead to the guest, which reaches nothing itself."""
+    """QEMU's own network stack: ``ports`` of ``address`` on the host lead to the guest, which reaches nobody."""
 
     address: str
     ports: tuple[tuple[str, int], ...] = ()

@@ -71,7 +71,7 @@ def unsigned(module: bytes) -> bytes:
 
 
 def archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
-    """An archive in the format newc (Documentation/driver-api/early-userspace/buffer-format.rst): name, mode, data."""
+    """An archive of names, modes and data, in the format newc (the kernel's early-userspace/buffer-format.rst)."""
     whole = bytearray()
     for number, (name, mode, data) in enumerate((*files, ("TRAILER!!!", 0, b"")), 1):
         fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
