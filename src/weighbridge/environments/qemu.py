@@ -187,6 +187,8 @@ def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk
 @contextmanager
 def _launcher(machine: Machine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
     host, run = request.host, request.run
+    if machine.network is not None:
+        machine.network.must_be_free(host)
     process, stream = host.talk(Command(within(host, run, group, *machine.argv())))
 
     def why() -> str:
