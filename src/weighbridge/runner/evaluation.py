@@ -8,7 +8,7 @@ from typing import Any
 from weighbridge.meters import host
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Completed
-from weighbridge.model.flag import Flag
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, TrialFailure, Unparseable
 from weighbridge.model.plugin import Workload
 from weighbridge.model.result import TrialResult
@@ -67,6 +67,8 @@ def flag_use(
     found: list[Flag] = []
     for name, machine in stage.machines.items():
         flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
+        if state.opens:
+            flags = [flag for flag in flags if flag.code is not FlagCode.OTHER_WORK]
         if stage.shares(machine):
             flags += host.shared_flags(state.measured_use, state.times.active_s, machine.cpus)
         found += flags if name == HERE else [replace(flag, where=name) for flag in flags]
