@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from weighbridge.errors import WeighbridgeError
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.counters import memory_kib
 from weighbridge.meters.machines import Read
 from weighbridge.model.command import Command, Completed
@@ -20,10 +20,6 @@ from weighbridge.runner.signals import shield
 FLOOR_SHARE, FLOOR_BYTES = 0.1, 2**30
 """Of the machine's memory at least so much, and at least so many bytes, stay available."""
 OpenSite = Callable[[], AbstractContextManager[Site]]
-
-
-class _FirstCommandFailed(WeighbridgeError):
-    """The site is open, but what it was asked to run did not."""
 
 
 @dataclass(slots=True)
@@ -67,7 +63,7 @@ class _Trial:
         ready_s, own_cpu_s = time.monotonic() - begun, time.process_time() - cpu_s
         if done.returncode != 0:
             name = self.first.argv[0]
-            raise _FirstCommandFailed(f"its first command, {name}, ended with {done.returncode}: {done.last_words}")
+            raise Unavailable(f"its first command, {name}, ended with {done.returncode}: {done.last_words}")
         time.sleep(self.asked.settle_s)
         charged = site.meters().get("memory_bytes")
         fresh.found = Opening(
@@ -110,7 +106,7 @@ def open_sites(asked: Openings, first: Command, open_site: OpenSite, read: Read)
         finally:
             with shield():
                 everything.close()
-    except (WeighbridgeError, OSError) as failure:
+    except (EnvironmentLost, Unavailable, OSError) as failure:
         why = " ".join(str(failure).split()) or type(failure).__name__
     found = trial.opened(total, available, stopped).model_dump_json(indent=1)
     lasted_s = time.monotonic() - begun
@@ -119,6 +115,6 @@ def open_sites(asked: Openings, first: Command, open_site: OpenSite, read: Read)
 
 def _memory(read: Read) -> dict[str, int]:
     """MemTotal and MemAvailable in bytes; what cannot be read is absent."""
-    with suppress(OSError, ValueError, WeighbridgeError):
+    with suppress(OSError, ValueError, EnvironmentLost):
         return {name: kib * 1024 for name, kib in memory_kib(read("/proc/meminfo").decode()).items()}
     return {}

@@ -35,8 +35,8 @@ class Boot(Workload):
     in memory. In the time is everything that our environment does for one site, as it does it: natively namespaces,
     mounts and a control group; with Docker create, attach and start through the engine's API and the attachment to
     the network; with a guest its whole start. It ends when the result of ``true`` has come through the launcher.
-    Weighbridge's own Python is part of it: ``own_cpu_s`` of the raw output tells how much of each opening, about
-    4 ms natively and 20 ms with Docker. Closing ends when nothing of the site is left.
+    Weighbridge's own Python is part of it: ``own_cpu_s`` of the raw output tells its CPU time in each opening, about
+    5 ms natively and 11 ms with Docker. Closing ends when nothing of the site is left.
     """
 
     kind = "boot"
