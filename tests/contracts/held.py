@@ -119,6 +119,9 @@ def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
     _gives_commands(workload, options, roles, transports)
     for role in roles:
         assert all(path.startswith(("/tmp/", "/run/")) for path in workload.files(role, options, AT))
+    if (openings := workload.openings(options)) is not None:
+        assert roles == ("solo",), "a fresh site publishes no port"
+        assert openings.sites >= 1 and openings.settle_s >= 0
     metrics = workload.metrics(options)
     assert metrics and len({metric.name for metric in metrics}) == len(metrics)
     for metric in metrics:

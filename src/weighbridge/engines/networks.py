@@ -41,6 +41,11 @@ def bridge(made: Engine, run: RunContext, name: str) -> Iterator[Any]:
         yield network
 
 
+def network_name(run: RunContext, name: str) -> str:
+    """What the engine calls a network of the run, such as the bridge of the site of this name."""
+    return f"weighbridge-{run.id}-{name}"
+
+
 def gateway(network: Any) -> str:
     """The address of a bridge network's own bridge."""
     return str(network.attrs["IPAM"]["Config"][0]["Gateway"])
@@ -104,7 +109,7 @@ def _in_subnet(
 @contextmanager
 def _made(made: Engine, run: RunContext, name: str, what: str, **options: Any) -> Iterator[Any]:
     with engine_errors(what):
-        network = made.client.networks.create(f"weighbridge-{run.id}-{name}", labels=made.labels, **options)
+        network = made.client.networks.create(network_name(run, name), labels=made.labels, **options)
         network.reload()
     try:
         yield network

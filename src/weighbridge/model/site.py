@@ -239,6 +239,9 @@ class SiteRequest:
     """What it has at DATA; None: nothing."""
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
+    beside: str = ""
+    """The name of an open site that was asked for in the same way: what was made for that one alone and can be
+    shared, such as a network, this one joins. Empty: it gets its own."""
 
 
 class Site(Protocol):
