@@ -81,7 +81,7 @@ def test_a_site_stays_in_its_hypervisors(store: RunStore):
     require_same_layers(store, tcg)  # nothing has been measured yet
     store.save(TrialRecord(Trial(1, 0, "tcp", (), "vm"), Outcome.OK, 1.0, 1.0, 1.0))
     require_same_layers(store, kvm)
-    with pytest.raises(RunDirectoryError, match="vm/server was in KVM and is in TCG.*--out"):
+    with pytest.raises(RunDirectoryError, match=r"vm/server was in KVM and is in TCG.*--out"):
         require_same_layers(store, tcg)
     with pytest.raises(RunDirectoryError, match="vm/server was in KVM and is in no hypervisor"):
         require_same_layers(store, {})
