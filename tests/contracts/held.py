@@ -48,6 +48,7 @@ def describes_itself(plugin: Plugin) -> None:
     assert 10 <= len(plugin.summary) <= 120
     assert "\n" not in plugin.summary and not plugin.summary.endswith(".")
     assert type(plugin).__doc__ and plugin.options.__doc__
+    assert "\n" not in plugin.unverified() and not plugin.unverified().endswith(".")
 
 
 def names_its_programs(plugin: Plugin) -> None:

@@ -166,7 +166,7 @@ def test_a_limit_is_answered_with_them(run):
 
 def test_on_top_stands_whose_the_costs_are(run):
     found = analyse(rich_run(run))
-    assert found.hypervisors == (
+    assert found.notices == (
         Emulated(("zxen", "zqemu"), ("QEMU, TCG",)), Nested(("zxen",), "lab", ("QEMU, TCG",)),
     )  # fmt: skip
     text = terminal(found)
@@ -210,6 +210,14 @@ def test_two_roles_in_other_hypervisors_are_both_named():
 def test_what_cannot_be_read_is_damage(run):
     with pytest.raises(RunDirectoryError, match="the hypervisors of bridge/server cannot be read"):
         analyse(run(costs={"bridge": 1.1}, facts={SCOPE: {"bridge/server": "no JSON"}}))
+
+
+def test_what_is_unverified_stands_on_top(run):
+    store = run(costs={"bridge": 1.1}, facts={"unverified": {"bridge": "no bridge was crossed", "host a": "no a"}})
+    text = terminal(analyse(store))
+    page = write_html(store, store.directory / "report.html").read_text()
+    for told in ("bridge: unverified on real hardware: no bridge was crossed", "host a: unverified on real hardware"):
+        assert told in text and told in page
 
 
 def test_a_narrow_terminal_keeps_every_letter(run):

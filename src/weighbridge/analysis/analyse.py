@@ -13,7 +13,7 @@ from weighbridge.analysis.confounders import confounders, different_paths, inter
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
 from weighbridge.analysis.durability import by_label, differences, durabilities
-from weighbridge.analysis.isolation import isolation_remarks, isolations
+from weighbridge.analysis.isolation import isolation_remarks, isolations, unverified_remarks
 from weighbridge.analysis.ladder import analyse_ladder
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
@@ -82,7 +82,7 @@ def analyse(store: RunStore) -> Analysis:
         durability=by_label(kept),
         paths=paths,
         isolation=isolation,
-        hypervisors=isolation_remarks(isolation),
+        notices=(*isolation_remarks(isolation), *unverified_remarks(facts, plan.environments)),
     )
 
 

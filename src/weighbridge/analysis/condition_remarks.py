@@ -123,6 +123,16 @@ class Nested(Remark):
     layers: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Unverified(Remark):
+    """An environment, or a ``host``, of a kind that was never seen to work on real hardware: ``what`` was not."""
+
+    code = RemarkCode.UNVERIFIED
+    environment: str
+    host: str
+    what: str
+
+
 # -- confounders -----------------------------------------------------------------------------------
 
 

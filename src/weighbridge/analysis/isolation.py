@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested, Unverified
 from weighbridge.analysis.confounders import OUTSIDE, Fact
 from weighbridge.analysis.remarks import Remark
 from weighbridge.errors import RunDirectoryError
@@ -74,6 +74,19 @@ def isolation_remarks(isolation: Mapping[str, Isolation]) -> tuple[Remark, ...]:
         for site in _guests(each):
             nested.setdefault(site, {})[name] = None
     return (*found, *(replace(site, environments=tuple(names)) for site, names in nested.items()))
+
+
+UNVERIFIED = "unverified"
+"""Scope of what was never seen to work on real hardware: environment or "host NAME" -> what of it."""
+
+
+def unverified_remarks(facts: Iterable[Fact], environments: Sequence[str]) -> tuple[Remark, ...]:
+    """Give what a run has of that scope, each once."""
+    found = dict.fromkeys((key, value) for scope, key, value, _ in facts if scope == UNVERIFIED)
+    return tuple(
+        Unverified(key, "", what) if key in environments else Unverified("", key.removeprefix("host "), what)
+        for key, what in found
+    )
 
 
 def _guests(isolation: Isolation) -> list[Nested]:

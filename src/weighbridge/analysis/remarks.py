@@ -44,6 +44,7 @@ class RemarkCode(StrEnum):
     CONFOUNDER = "confounder"
     EMULATED = "emulated"
     NESTED = "nested"
+    UNVERIFIED = "unverified"
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,8 +206,8 @@ class Analysis:
     """The network path of each environment, for the clients of each host."""
     isolation: Mapping[str, Isolation] = field(default_factory=dict)
     """The hypervisors of the environments that were measured in some, by environment."""
-    hypervisors: tuple[Remark, ...] = ()
-    """What they mean for the costs: some are an emulator's, some are those inside of a guest."""
+    notices: tuple[Remark, ...] = ()
+    """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
     """The trials of each label that has any, in the order in which they ran."""
 

@@ -197,7 +197,7 @@ def print_replication(found: Replication, console: "Console") -> None:
     from rich.text import Text
 
     console.print(Text(f"\nbeside the published study: {found.study.source}", style="bold"))
-    for remark in displayed(found.analysis).hypervisors:
+    for remark in displayed(found.analysis).notices:
         console.print(Text(f"  {printable(remark_text(remark))}", style="yellow"))
     for name, counts in found.summary:
         console.print(Text(f"  {found.name(name)}: {counts}"))

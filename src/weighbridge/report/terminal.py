@@ -167,7 +167,7 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["Renderab
     trusted = analysis.trust.trusted
     style = "bold red" if trusted is False else "yellow" if not trusted or imprecise(analysis) else "green"
     parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
-    parts += [_text(remark_text(each), "bold yellow") for each in analysis.hypervisors]
+    parts += [_text(remark_text(each), "bold yellow") for each in analysis.notices]
     parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
     parts += [_indented(line) for line in condition_lines(analysis)]
     parts += path_parts(analysis)

@@ -26,7 +26,7 @@ from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
-from weighbridge.runner.study_facts import durabilities, unlimited_links
+from weighbridge.runner.study_facts import durabilities, unlimited_links, unverified_parts
 from weighbridge.runner.trial import run_trial
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
@@ -120,6 +120,7 @@ class Session:
             self.store.add_facts("path", self._sites.paths())
             self.store.add_facts("packet sizes", self._sites.sizes())
             self.store.add_facts("durability", durabilities(self.study))
+            self.store.add_facts("unverified", unverified_parts(self.study))
             self.store.add_facts("links", unlimited_links(self.study))
             self.store.add_facts("during", self.volatile_facts())
         return self._sites

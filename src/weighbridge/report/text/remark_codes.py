@@ -45,6 +45,7 @@ CODES = {
     Code.EMULATED: (
         "measured under emulation: the cost is the emulator's, and not the hypervisor's with hardware support"
     ),
+    Code.UNVERIFIED: "an environment or a host of a kind that was never seen to work on real hardware",
     Code.NESTED: "measured on a host that is itself a guest: the cost is one inside of that machine",
 }
 """Every code with its meaning. Remarks themselves are worded in `weighbridge.report.text.remarks`."""

@@ -5,12 +5,9 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from weighbridge.analysis.condition_remarks import (
-    Emulated,
-    EmulatedCost,
     FewReadings,
     HostsDiffer,
     InterruptTimeApart,
-    Nested,
     NoPath,
     NotHonoured,
     OtherDurability,
@@ -45,6 +42,7 @@ from weighbridge.analysis.remarks import (
 )
 from weighbridge.model.host_difference import HostDifference
 from weighbridge.report.text.formatting import difference_interval, floor_text, percent_interval, plain, share
+from weighbridge.report.text.notices import NOTICES
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
 
@@ -280,24 +278,8 @@ def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
     return f"{workload} ({', '.join(f'{key}: {value}' for key, value in options)})"
 
 
-# -- hypervisors ------------------------------------------------------------------------------------
+# -- hypervisors -----------------------------------------------------------------------------------
 
 
-@remark_text.register
-def _(remark: Emulated) -> str:
-    return (
-        f"{', '.join(remark.environments)}: measured under emulation ({', '.join(remark.layers)}): what they cost is "
-        "the emulator's on this machine, and says nothing of a hypervisor with hardware support"
-    )
-
-
-@remark_text.register
-def _(remark: EmulatedCost) -> str:
-    return f"{remark.environment}: measured under emulation ({', '.join(remark.layers)}): the cost is the emulator's"
-
-
-@remark_text.register
-def _(remark: Nested) -> str:
-    where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
-    who = f"{', '.join(remark.environments)}: measured" if remark.environments else "both were measured"
-    return f"{who} on {where}: costs are those inside of that machine"
+for words in NOTICES:
+    remark_text.register(words)
