@@ -26,6 +26,8 @@ need tini tini
 need cc gcc
 [ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev"
 need ssh openssh-client
+need lxc-start lxc
+need systemd-nspawn systemd-container
 python=${PYTHON:-python3}
 need "$python" python3
 "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"

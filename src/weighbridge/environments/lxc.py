@@ -5,7 +5,9 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from weighbridge.environments._system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
+from weighbridge.errors import Unavailable
 from weighbridge.launcher.within import within
+from weighbridge.linux.cgroup_files import bases, folders_of
 from weighbridge.linux.cgroups import TOP
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
@@ -30,6 +32,8 @@ class Lxc(SystemContainer):
         """
         request = container.request
         host, run = request.host, request.run
+        first = host.run(Command(("cat", "/proc/1/cgroup"), 10)).text
+        base = below(first, run.id)
         monitor = host.group(f"{request.name}-monitor")
         groups: list[Group] = [monitor]
         stack.callback(remove, groups)
@@ -39,9 +43,25 @@ class Lxc(SystemContainer):
         defined = [word for key, value in config for word in ("-s", f"{key}={value}")]
         argv = ("lxc-start", "-F", "-P", str(folder), "-n", container.name, "-f", "/dev/null", *defined)
         launcher = joined(stack, container, within(host, run, monitor, *argv, "--", LAUNCHER))
-        group = host.group(request.name)
+        group = host.group(f"{base}{request.name}")
         groups.append(group)
         return Started(launcher, group, group.limit(request.limits))
+
+
+def below(proc_cgroup: str, run_id: str) -> str:
+    """Below which of a run's control groups LXC makes its own, by the text of /proc/1/cgroup: "", or "NAME/...".
+
+    They are below the group of a machine's first process. Unavailable where that is somebody else's.
+    """
+    group = str(folders_of(proc_cgroup)("cpu").relative_to(bases()["cpu" if "cpu" in bases() else ""]))
+    if group in (".", "init.scope"):  # systemd's own, which LXC passes over
+        return ""
+    ours = f"{TOP}/{run_id}/"
+    if not f"{group}/".startswith(ours):
+        raise Unavailable(
+            f"LXC makes its control groups below that of the machine's first process, /{group}, not ours"
+        )
+    return f"{group.removeprefix(ours)}/{ours}"
 
 
 def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:

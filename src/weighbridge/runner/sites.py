@@ -239,7 +239,9 @@ class Sites:
         several = len({client for _, _, client in self._open}) > 1
         for (place, role, client), site in self._open.items():
             site.thaw()
-            found[f"{place}/{role}" + (f"@{client}" if several else "")] = {**site.facts(), **about_site(site)}
+            scope = f"{place}/{role}" + (f"@{client}" if several else "")
+            limits = {"limits": str(limits_of(self.study, role, site.host))}  # unless it has others, as it then says
+            found[scope] = {**limits, **site.facts(), **about_site(site)}
             site.freeze()
         self._awake = set()
         return found
