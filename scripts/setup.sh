@@ -26,8 +26,6 @@ need tini tini
 need cc gcc
 [ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev"
 need ssh openssh-client
-need lxc-start lxc
-need systemd-nspawn systemd-container
 python=${PYTHON:-python3}
 need "$python" python3
 "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
@@ -40,6 +38,8 @@ if [ "$extra" = dev ]; then
     need chromium chromium
     need prometheus-node-exporter prometheus-node-exporter
     need prometheus prometheus
+    need lxc-start lxc
+    need systemd-nspawn systemd-container
     need prometheus-process-exporter prometheus-process-exporter
 fi
 if [ -n "$missing" ]; then

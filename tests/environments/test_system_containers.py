@@ -89,7 +89,7 @@ def test_lxc_groups_are_below_the_first_process(first: str, wanted: str):
 @pytest.mark.skipif(cgroup_files.version() != 1, reason="control groups of version 1")
 @pytest.mark.parametrize("first", ["1:cpu:/docker/abc\n", "1:cpu:/weighbridge/ba9876543210/host-b\n"])
 def test_lxc_is_refused_where_its_groups_would_be_elsewhere(first: str):
-    with pytest.raises(Unavailable, match="which is not ours: /"):
+    with pytest.raises(Unavailable, match="first process, /"):
         below(first, RUN)
 
 
@@ -148,6 +148,6 @@ def test_dropped_capabilities_have_names():
 
 
 def test_a_share_of_no_limit_is_refused():
-    assert problems("native", Needs(), limits=False) == problems("native", Needs(), cpu_share=0.5) == []
-    (problem,) = problems("native", Needs(), limits=False, cpu_share=0.5)
+    assert problems("native", Needs(), limits=False) == problems("native", Needs(), cpu_share="50%") == []
+    (problem,) = problems("native", Needs(), limits=False, cpu_share="50%")
     assert "needs limits: true" in problem
