@@ -12,7 +12,6 @@ from weighbridge.environments.lxc import below, configuration
 from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
-from weighbridge.linux import cgroup_files
 from weighbridge.model.plugin import Needs
 from weighbridge.model.site import Limits, RunContext, SiteRequest
 from weighbridge.model.userland import Userland
@@ -73,12 +72,12 @@ def test_lxc_mounts():
     assert len(settings(container())["lxc.mount.entry"]) == 4
 
 
-@pytest.mark.skipif(cgroup_files.version() != 1, reason="control groups of version 1")
 @pytest.mark.parametrize(
     ("first", "wanted"),
     [
         ("1:cpu:/\n0::/\n", ""),
-        ("1:cpu:/init.scope\n", ""),
+        ("0::/init.scope\n", ""),
+        ("", ""),
         (f"4:memory:/x\n1:cpu,cpuacct:/weighbridge/{RUN}/host-b\n", f"host-b/weighbridge/{RUN}/"),
     ],
 )
@@ -86,8 +85,7 @@ def test_lxc_groups_are_below_the_first_process(first: str, wanted: str):
     assert below(first, RUN) == wanted
 
 
-@pytest.mark.skipif(cgroup_files.version() != 1, reason="control groups of version 1")
-@pytest.mark.parametrize("first", ["1:cpu:/docker/abc\n", "1:cpu:/weighbridge/ba9876543210/host-b\n"])
+@pytest.mark.parametrize("first", ["0::/docker/abc\n", "1:cpu:/weighbridge/ba9876543210/host-b\n"])
 def test_lxc_is_refused_where_its_groups_would_be_elsewhere(first: str):
     with pytest.raises(Unavailable, match="first process, /"):
         below(first, RUN)
