@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.ssh import ssh_host
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command, Completed
@@ -29,6 +32,7 @@ from weighbridge.runner.run import run_study
 from weighbridge.study.loader import load
 
 from .conftest import open_run
+from .far import far_hosts
 from .machine import Machine
 from .weighing import facts, trials
 
@@ -295,3 +299,19 @@ class Silent:
 
     def __getattr__(self, _: str) -> Any:
         return lambda *_: None
+
+
+def test_nspawn_on_a_machine_that_ssh_reaches(small_userland: Userland, tmp_path: Path, machine: Machine):
+    """Its links are gone with the connection, however that ends."""
+    with far_hosts(tmp_path, "far") as (far,):
+        options = SshOptions(kind="ssh", destination="far", config=str(far.config))
+        with open_run(OTHER) as run, ssh_host("far", options, run) as host, ExitStack() as sites:
+            environment = registry.environments()["nspawn"]
+            request = SiteRequest(run, host, "nspawn-server", "server", small_userland, LIMITS)
+            site = sites.enter_context(environment.open(environment.options(), request))
+            assert sh(site, "cat /proc/net/dev").text.count("eth0") == 1
+            assert "wb-" in far.inside("ip", "link", "show")
+            assert site.meters()["cpu_s"] > 0 and site.facts()["seccomp"] == "filter"
+        deadline = time.monotonic() + 20
+        while "wb-" in (shown := far.inside("ip", "link", "show")):
+            assert time.monotonic() < deadline, shown
