@@ -40,6 +40,8 @@ if [ "$extra" = dev ]; then
     need chromium chromium
     need prometheus-node-exporter prometheus-node-exporter
     need prometheus prometheus
+    need lxc-start lxc
+    need systemd-nspawn systemd-container
     need prometheus-process-exporter prometheus-process-exporter
 fi
 if [ -n "$missing" ]; then

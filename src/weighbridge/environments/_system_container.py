@@ -12,7 +12,7 @@ from pydantic import Field
 
 from weighbridge.environments._isolation import isolation
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.bridge import Bridge, bridge_of, bridge_over, must
+from weighbridge.hosts.bridge import Bridge, bridge_for, must
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
@@ -106,7 +106,7 @@ class SystemContainer(Environment):
             raise Unavailable("only root may make system containers: run as root")
         with ExitStack() as stack:
             container = _container(stack, options, request)
-            bridge = _bridge(options, request)
+            bridge = bridge_for(request, attached=bool(options.attach)) if options.network == "bridge" else None
             started = self.started(container, stack)
             pid = _first_process(host, started.group, request.name)
             address = _address(stack, bridge, container, pid)
@@ -204,22 +204,6 @@ def _container(stack: ExitStack, options: SystemContainerOptions, request: SiteR
         data,
         own_network=options.network != "host",
     )
-
-
-def _bridge(options: SystemContainerOptions, request: SiteRequest) -> Bridge | None:
-    if options.network != "bridge":
-        return None
-    if options.attach:
-        if request.host.secluded is None:
-            raise Unavailable(
-                f"attach: interface would take the address of {request.host.interface or 'an interface'} on "
-                f"{request.host.name}: use testbed hosts"
-            )
-        return bridge_over(request.run, request.host.secluded)
-    bridge = bridge_of(request.run, request.host)
-    if request.role == "client":  # and the server is on it too
-        bridge.let_ports_pass()
-    return bridge
 
 
 def _address(stack: ExitStack, bridge: Bridge | None, container: Container, pid: int) -> str:

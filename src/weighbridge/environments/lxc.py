@@ -1,15 +1,17 @@
 """LXC: the userland in a system container, with what Debian's LXC drops and filters by default."""
 
+import contextlib
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from weighbridge.environments._system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher.within import within
 from weighbridge.linux.cgroups import TOP
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.site import DATA, Group
+from weighbridge.model.site import DATA, Group, Host
 
 COMMON = "/usr/share/lxc/config/common.conf"
 """What every container of Debian's begins with: dropped capabilities, devices, the filter of system calls."""
@@ -30,18 +32,38 @@ class Lxc(SystemContainer):
         """
         request = container.request
         host, run = request.host, request.run
+        first = host.run(Command(("cat", "/proc/1/cgroup"), 10)).text
+        base = below(first, run.id)
         monitor = host.group(f"{request.name}-monitor")
         groups: list[Group] = [monitor]
         stack.callback(remove, groups)
         folder = stack.enter_context(host.data_folder(run, f"{request.name}-lxc"))
-        stack.callback(host.run, Command(("rmdir", "-p", "--ignore-fail-on-non-empty", f"/run/lxc/lock{folder}"), 10))
+        stack.callback(_remove_lock, host, folder)
         config = configuration(container, monitor.procs[0].parent)
         defined = [word for key, value in config for word in ("-s", f"{key}={value}")]
         argv = ("lxc-start", "-F", "-P", str(folder), "-n", container.name, "-f", "/dev/null", *defined)
         launcher = joined(stack, container, within(host, run, monitor, *argv, "--", LAUNCHER))
-        group = host.group(request.name)
+        group = host.group(f"{base}{request.name}")
         groups.append(group)
         return Started(launcher, group, group.limit(request.limits))
+
+
+def below(proc_cgroup: str, run_id: str) -> str:
+    """Below which of a run's control groups LXC makes its own, by the text of /proc/1/cgroup: "", or "NAME/...".
+
+    They are below the group of a machine's first process. Unavailable where that is somebody else's.
+    """
+    groups = {names: path for _, names, path in (line.split(":", 2) for line in proc_cgroup.splitlines())}
+    named = (path for names, path in groups.items() if "cpu" in names.split(","))
+    group = next(named, groups.get("", "/")).strip("/")
+    if group in ("", "init.scope"):  # systemd's own, which LXC passes over
+        return ""
+    ours = f"{TOP}/{run_id}/"
+    if not f"{group}/".startswith(ours):
+        raise Unavailable(
+            f"LXC makes its control groups below that of the machine's first process, /{group}, not ours"
+        )
+    return f"{group.removeprefix(ours)}/{ours}"
 
 
 def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:
@@ -75,6 +97,12 @@ def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:
         *(("lxc.environment", f"{name}={value}") for name, value in environment_of(request.run.id).items()),
         *(("lxc.mount.entry", entry) for entry in entries),
     ]
+
+
+def _remove_lock(host: Host, folder: Path) -> None:
+    """LXC leaves the folders of its lock."""
+    with contextlib.suppress(EnvironmentLost, Unavailable):
+        host.run(Command(("rmdir", "-p", "--ignore-fail-on-non-empty", f"/run/lxc/lock{folder}"), 10))
 
 
 def _in_fstab(path: str) -> str:

@@ -16,7 +16,7 @@ from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
 from weighbridge.model.host import SecludedHost
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.site import Host, RunContext, SiteRequest
 
 _FIRST, _SUBNETS = 202, 48
 """198.19.202.0/24 and those after it: of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544)."""
@@ -109,6 +109,25 @@ def bridge_of(run: RunContext, host: Host) -> Bridge:
     Unavailable where it cannot be made, or a link has its name that is not ours to use.
     """
     return run.share(f"bridge {host.name}", lambda: _own(run, host))
+
+
+def bridge_for(request: SiteRequest, *, attached: bool) -> Bridge:
+    """The bridge that a site becomes a port of; ``attached``: the interface of its host is one, too.
+
+    Unavailable where a host's interface is not ours to change. Frames pass between two sites where both roles are
+    on it, which is so where its client is.
+    """
+    if attached:
+        if request.host.secluded is None:
+            raise Unavailable(
+                f"attach: interface would take the address of {request.host.interface or 'an interface'} on "
+                f"{request.host.name}: use testbed hosts"
+            )
+        return bridge_over(request.run, request.host.secluded)
+    bridge = bridge_of(request.run, request.host)
+    if request.role == "client":
+        bridge.let_ports_pass()
+    return bridge
 
 
 def bridge_over(run: RunContext, host: SecludedHost) -> Bridge:

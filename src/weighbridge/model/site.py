@@ -44,6 +44,11 @@ class Limits:
         """Microseconds of CPU time per period."""
         return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
 
+    def __str__(self) -> str:
+        """How much CPU time and memory, for the facts of a site."""
+        asked = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
+        return ", ".join(f"{value:g} {unit}" for unit, value in asked.items() if value is not None) or "none"
+
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:

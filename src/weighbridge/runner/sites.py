@@ -224,7 +224,7 @@ class Sites:
 
     def layers(self) -> dict[str, str]:
         """The hypervisors of each site that is in some, as JSON (`weighbridge.model.isolation.SiteLayers`)."""
-        return {name: layers_json(layers_of_site(site)) for name, site in self._named() if site.layers}
+        return {name: layers_json(layers_of_site(site)) for name, _, site in self._named() if site.layers}
 
     def readers(self) -> dict[str, Read]:
         """Who reads the files of each machine that sites are on."""
@@ -242,17 +242,18 @@ class Sites:
         The package database is compared between them.
         """
         found = {}
-        for name, site in self._named():
+        for name, role, site in self._named():
             site.thaw()
-            found[name] = {**site.facts(), **about_site(site)}
+            limits = {"limits": str(limits_of(self.study, role, site.host))}  # unless it has others, as it then says
+            found[name] = {**limits, **site.facts(), **about_site(site)}
             site.freeze()
         self._awake = set()
         return found
 
-    def _named(self) -> list[tuple[str, Site]]:
+    def _named(self) -> list[tuple[str, Role, Site]]:
         several = len({client for _, _, client in self._open}) > 1
         return [
-            (f"{place}/{role}" + (f"@{client}" if several else ""), site)
+            (f"{place}/{role}" + (f"@{client}" if several else ""), role, site)
             for (place, role, client), site in self._open.items()
         ]
 
