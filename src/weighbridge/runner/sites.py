@@ -17,7 +17,7 @@ from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.isolation import layers_json
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest
