@@ -14,7 +14,8 @@ from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
-from weighbridge.model.isolation import Layer, Layers, SiteLayers, layers_json, layers_of
+from weighbridge.model.isolation import Layer, Layers, SiteLayers, layers_json
+from weighbridge.model.stored_layers import layers_of
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import STORED, Options
@@ -120,6 +121,9 @@ def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
     _gives_commands(workload, options, roles, transports)
     for role in roles:
         assert all(path.startswith(("/tmp/", "/run/")) for path in workload.files(role, options, AT))
+    if (openings := workload.openings(options)) is not None:
+        assert roles == ("solo",), "a fresh site publishes no port"
+        assert openings.sites >= 1 and openings.settle_s >= 0
     metrics = workload.metrics(options)
     assert metrics and len({metric.name for metric in metrics}) == len(metrics)
     for metric in metrics:

@@ -16,7 +16,8 @@ from weighbridge.analysis.isolation import Isolation, isolations
 from weighbridge.analysis.limit import parse_limit
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.isolation import SCOPE, Layer, SiteLayers, layers_json
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import limits_json, report_json

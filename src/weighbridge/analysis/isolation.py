@@ -7,7 +7,8 @@ from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Neste
 from weighbridge.analysis.confounders import OUTSIDE, Fact
 from weighbridge.analysis.remarks import Remark
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.isolation import SCOPE, Layer, SiteLayers, layers_of
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
+from weighbridge.model.stored_layers import layers_of
 
 
 @dataclass(frozen=True, slots=True)

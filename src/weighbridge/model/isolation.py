@@ -1,8 +1,6 @@
-"""The hypervisors and emulators between a program and the processor, and how a run keeps them. Pure."""
+"""The hypervisors and emulators between a program and the processor. Pure."""
 
 from dataclasses import dataclass
-
-from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +40,3 @@ class SiteLayers:
     def emulated(self) -> bool:
         """Whether one of them is: whatever is inside of it runs on an emulator, too."""
         return any(layer.emulated for layer in self.layers)
-
-
-_LAYERS: TypeAdapter[SiteLayers] = TypeAdapter(SiteLayers)
-
-
-def layers_json(site: SiteLayers) -> str:
-    """A site's layers as a run keeps them."""
-    return _LAYERS.dump_json(site).decode()
-
-
-def layers_of(stored: str) -> SiteLayers:
-    """The layers that are kept as ``stored``. Raises ValueError where it is something else."""
-    return _LAYERS.validate_json(stored, strict=True)

@@ -127,7 +127,7 @@ def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") ->
         for report in reports:
             for row in (each for each in report.comparisons if each.environment == name):
                 found_ = effect(report, row) if row.shown_as == "different" else None
-                cost = f" ({found_.amount} {found_.word})" if found_ else ""
+                cost = f" ({found_.amount} {found_.relation})" if found_ else ""
                 if not row.broke_instead:
                     by_verdict.setdefault(row.shown_as, []).append(f"{metric_name(report)}{cost}")
         found = [

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import IDLE_CPUS, idle_code
-from weighbridge.model.isolation import SCOPE, layers_of
+from weighbridge.model.isolation import SCOPE
+from weighbridge.model.stored_layers import layers_of
 from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"

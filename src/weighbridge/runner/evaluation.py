@@ -74,6 +74,8 @@ def flag_use(
     found: list[Flag] = []
     for name, machine in stage.machines.items():
         flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
+        if state.opens:
+            flags = [flag for flag in flags if flag.code is not FlagCode.OTHER_WORK]
         if stage.shares(machine):
             flags += host.shared_flags(state.measured_use, state.times.active_s, machine.cpus)
         found += flags if name == HERE else [replace(flag, where=name) for flag in flags]

@@ -15,6 +15,7 @@ from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Watch
 from weighbridge.runner.evaluation import find_limit, flag_clocks, flag_use, measure_costs, plugin_faults, read_result
 from weighbridge.runner.metering import Metering
+from weighbridge.runner.openings import open_sites
 from weighbridge.runner.overload import why_broke
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_programs import prepare, serve, stop_server, watch
@@ -83,6 +84,7 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
         state.threads = workload.generator_threads(options)
         measured, served = roles[-1], workload.command("server", options, at) if "server" in roles else None
         warm_up, command = workload.warm_up(options, at), workload.command(measured, options, at)
+        opens = workload.openings(options)
     if served is not None:
         serve(served, stage.sites["server"], state)
     site = stage.sites[measured]
@@ -90,6 +92,14 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
         raise _warm_up_failure(workload, options, state, measured)
     state.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
     state.watch.begin()
+    if opens is not None and stage.open_site is not None:
+        state.opens = True
+        begun, (machine,) = time.monotonic(), stage.machines.values()
+        state.completed[measured] = completed = open_sites(opens, command, stage.open_site, machine.read)
+        state.watch.end()
+        state.metering.window(begun, completed.duration_s)
+        state.measured(completed.duration_s)
+        return
     if state.server is not None:  # what a program without a counterpart costs, its own site tells
         state.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()

@@ -23,6 +23,9 @@ from weighbridge.report.text.formatting import margin, readable_unit
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
+FAR = 1000.0
+"""Percent: a cost beyond it does not stretch the axis of the others, if there are any."""
+
 
 def _limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:
     """The range of a cost axis: every estimate is inside, very wide intervals run out of it."""
@@ -149,11 +152,14 @@ def overview(analysis: Analysis) -> Chart | None:
     ]
     if not drawn:
         return None
-    limits = _limits([numbers for _, _, numbers in drawn], max(100 * (analysis.equivalence or 0.0), 1.0))
+    near = [numbers for _, _, numbers in drawn if abs(numbers[0]) <= FAR]
+    least = max(100 * (analysis.equivalence or 0.0), 1.0)
+    limits = _limits(near or [numbers for _, _, numbers in drawn], least)
+    beyond = "; at the edge: beyond it" if 0 < len(near) < len(drawn) else ""
     points = [_point(report, row, numbers, limits) for report, row, numbers in drawn]
     titles = list(dict.fromkeys(_lines(report) for report, _, _ in drawn))
     names = [name for name in analysis.environments if name in {row.environment for _, row, _ in drawn}]
-    x = _cost_axis(limits, "cost, % (right of 0 is worse)")
+    x = _cost_axis(limits, f"cost, % (right of 0 is worse{beyond})")
     axis = {"grid": True, "tickBand": "extent", "labelExpr": TWO_LINES}
     y = nominal("lines", sort=titles, title=None, axis=axis)
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
