@@ -14,8 +14,7 @@ from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
-from weighbridge.model.isolation import Layer, Layers, SiteLayers, layers_json
-from weighbridge.model.stored_layers import layers_of
+from weighbridge.model.isolation import Layer, Layers, SiteLayers
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import STORED, Options
@@ -23,6 +22,7 @@ from weighbridge.model.plugin import Durability, Endpoint, Environment, Needs, P
 from weighbridge.model.site import RunContext
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions
+from weighbridge.model.stored_layers import layers_json, layers_of
 from weighbridge.model.study import Role
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource

@@ -7,8 +7,8 @@ import pytest
 
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.site import LaunchedSite
-from weighbridge.model.isolation import Layer, SiteLayers, layers_json
-from weighbridge.model.stored_layers import layers_of
+from weighbridge.model.isolation import Layer, SiteLayers
+from weighbridge.model.stored_layers import layers_json, layers_of
 
 from . import held
 

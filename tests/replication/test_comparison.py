@@ -14,8 +14,8 @@ from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Comparison
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.measurement import Metric
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.replication.comparison import Offer, direction, ratio_text, replication
 from weighbridge.replication.export import replication_json
 from weighbridge.replication.page import chart, print_replication, write_replication

@@ -17,8 +17,8 @@ from weighbridge.analysis.limit import parse_limit
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import limits_json, report_json
 from weighbridge.report.html import write_html

@@ -7,8 +7,8 @@ import pytest
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same, require_same_layers
 from weighbridge.store.run import RunStore

@@ -17,10 +17,10 @@ from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userland
 from weighbridge.runner.limits import limits_of
