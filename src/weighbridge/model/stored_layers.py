@@ -7,7 +7,6 @@ from weighbridge.model.isolation import SiteLayers
 _LAYERS: TypeAdapter[SiteLayers] = TypeAdapter(SiteLayers)
 
 
-
 def layers_json(site: SiteLayers) -> str:
     """A site's layers as a run keeps them."""
     return _LAYERS.dump_json(site).decode()
