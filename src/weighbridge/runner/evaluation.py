@@ -88,7 +88,8 @@ def flag_use(
 def flag_clocks(role: str, state: TrialState) -> tuple[Flag, ...]:
     """Tell of a program that took another time by its site's clock than by this machine's.
 
-    A guest's clock may stand still or run slow while its hypervisor has no CPU; a container has this machine's clock.
+    A guest's clock may stand still or run slow while its hypervisor has no CPU. A container has this machine's clock:
+    there it tells that we heard late of the program's end (of 360 trials on a quiet machine none, the latest 0.8 ms).
     """
     completed = state.completed.get(role)
     if completed is None or completed.outside_s is None:

@@ -88,8 +88,8 @@ WORDS: dict[str, Words] = {
     FlagCode.NO_BOTTLENECK: Words("no bottleneck known", "no bottleneck is known"),
     FlagCode.CLOCKS: _share(
         "clock apart",
-        "the time of the {where} by its site's clock is {} % apart from that by this machine's: what it measured may"
-        " be wrong by as much (flagged above 1 %)",
+        "the time of the {where} by its site's clock is {} % apart from that by this machine's: its clock is wrong,"
+        " or this machine was too busy to hear of its end (flagged above 1 %)",
     ),
     FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
 }
