@@ -77,6 +77,13 @@ class Plugin(ABC):
     launches: ClassVar[bool] = False
     """Whether it brings up launchers of sites, which are built here once."""
 
+    def unverified(self, options: Any | None = None) -> str:
+        """What of it has never been seen to work on real hardware, with these options where some are given; else "".
+
+        A part of a sentence: "machines were started, but no workload was run in one".
+        """
+        return ""
+
 
 class Environment(Plugin):
     """One isolation layer: it opens sites."""

@@ -19,6 +19,13 @@ from weighbridge.runner.machine_use import all_who_worked
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
 
+CLOCKS_APART = 0.01
+"""Share of a program's time by which the clocks of its site and of this machine may differ."""
+WAY_S = 0.05
+"""What asking for a program and hearing of its end may take: the way into a guest and back takes 20 ms."""
+PERIOD_S = 0.1
+"""For how long the CPU limit may hold back the launcher, which starts the program, in its site."""
+
 
 @contextmanager
 def plugin_faults(workload: Workload, outcome: type[TrialFailure]) -> Iterator[None]:
@@ -76,3 +83,19 @@ def flag_use(
         active_s = state.times.active_s if role == "client" else state.measured_s
         found += host.site_flags(role, use, active_s, min(state.threads, stage.cpus.get(role, state.threads)))
     return tuple(found)
+
+
+def flag_clocks(role: str, state: TrialState) -> tuple[Flag, ...]:
+    """Tell of a program that took another time by its site's clock than by this machine's.
+
+    A guest's clock may stand still or run slow while its hypervisor has no CPU; a container has this machine's clock.
+    """
+    completed = state.completed.get(role)
+    if completed is None or completed.outside_s is None:
+        return ()
+    site_s, here_s = completed.duration_s, completed.outside_s
+    held_s = min(PERIOD_S, state.measured_use.get(role, {}).get("throttled_s", 0.0))
+    apart_s = abs(here_s - site_s)
+    if apart_s - WAY_S - held_s <= CLOCKS_APART * here_s:
+        return ()
+    return (Flag(FlagCode.CLOCKS, role, {"share": apart_s / here_s, "site_s": site_s, "here_s": here_s}),)

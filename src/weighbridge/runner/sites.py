@@ -11,12 +11,13 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
-from weighbridge.facts.site import about_site
+from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
 from weighbridge.model.cpus import cpus_in
+from weighbridge.model.isolation import layers_json
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest
@@ -221,6 +222,10 @@ class Sites:
                     found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
         return found
 
+    def layers(self) -> dict[str, str]:
+        """The hypervisors of each site that is in some, as JSON (`weighbridge.model.isolation.SiteLayers`)."""
+        return {name: layers_json(layers_of_site(site)) for name, _, site in self._named() if site.layers}
+
     def readers(self) -> dict[str, Read]:
         """Who reads the files of each machine that sites are on."""
         return {site.host.machine: reader_of(site.host, self.here) for site in self._open.values()}
@@ -237,13 +242,20 @@ class Sites:
         The package database is compared between them.
         """
         found = {}
-        several = len({client for _, _, client in self._open}) > 1
-        for (place, role, client), site in self._open.items():
+        for name, role, site in self._named():
             site.thaw()
-            found[f"{place}/{role}" + (f"@{client}" if several else "")] = {**site.facts(), **about_site(site)}
+            limits = {"limits": str(limits_of(self.study, role, site.host))}  # unless it has others, as it then says
+            found[name] = {**limits, **site.facts(), **about_site(site)}
             site.freeze()
         self._awake = set()
         return found
+
+    def _named(self) -> list[tuple[str, Role, Site]]:
+        several = len({client for _, _, client in self._open}) > 1
+        return [
+            (f"{place}/{role}" + (f"@{client}" if several else ""), role, site)
+            for (place, role, client), site in self._open.items()
+        ]
 
 
 def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:

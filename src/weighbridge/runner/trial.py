@@ -13,7 +13,7 @@ from weighbridge.model.plugin import Workload
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Watch
-from weighbridge.runner.evaluation import find_limit, flag_use, measure_costs, plugin_faults, read_result
+from weighbridge.runner.evaluation import find_limit, flag_clocks, flag_use, measure_costs, plugin_faults, read_result
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.openings import open_sites
 from weighbridge.runner.overload import why_broke
@@ -41,7 +41,8 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         with plugin_faults(workload, Unparseable):
             asked = workload.asked_rate(options)
         costs = measure_costs(result, state, stage)
-        told = (*result.flags, find_limit(result, asked, state, stage))
+        clocks = flag_clocks(workload.roles(options)[-1], state)
+        told = (*result.flags, find_limit(result, asked, state, stage), *clocks)
         measurements, histograms = (*result.measurements, *costs), result.histograms  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)

@@ -18,7 +18,7 @@ from weighbridge.report.charts.base import (
     quantitative,
     rule_at,
 )
-from weighbridge.report.charts.labels import TWO_LINES
+from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
 from weighbridge.report.text.formatting import margin, readable_unit
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
@@ -69,7 +69,8 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
     limits = _limits([numbers for _, numbers in rows], max(equivalence, 1.0) if scale == "ratio" else 1e-9)
     points = [_point(report, row, numbers, limits) for row, numbers in rows]
     x = _cost_axis(limits, title)
-    y = nominal("environment", sort=[row.environment for row, _ in rows], title=None)
+    names = [row.environment for row, _ in rows]
+    y = nominal("environment", sort=names, title=None, **name_axis(names))
     bands = [
         layer(canvas.rows([{"cost": low, "end": high}]), "rect", _shade(colour), x=x, x2={"field": "end"})
         for low, high, colour in _bands(report, scale, equivalence, limits)
@@ -78,7 +79,7 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
     lines = layer(table, "rule", {"strokeWidth": 3}, **shared, **_interval(x))
     dots = layer(table, "point", {"filled": True, "size": 90, "opacity": 1}, **shared, x=x, tooltip=TOLD)
     zero = rule_at(canvas.rows([{"cost": 0}]), x)
-    return canvas.layered([*bands, zero, lines, dots], ROW_PX * len(rows))
+    return canvas.layered([*bands, zero, lines, dots], row_px(ROW_PX, names) * len(rows))
 
 
 TOLD = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
