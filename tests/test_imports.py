@@ -46,6 +46,7 @@ ONLY: dict[str, set[str]] = {
     "cli": {"runner", "analysis", "report", "replication", "study", "store", "live", "registry", *ALL},
     "java": set(),
     "golang": set(),
+    "c": set(),
 }  # fmt: skip
 """What a part may use beside itself."""
 
