@@ -81,8 +81,8 @@ class Compress(Workload):
         return _expected_s(options, options.direction)
 
     def _deadline_s(self, options: CompressOptions, direction: str) -> float:
-        """An emulated CPU is slower by a factor of twenty, and threads may all be on one."""
-        return 60 + 30 * options.threads * _expected_s(options, direction)
+        """An emulated CPU is slower by a factor of some twenty, and threads may all be on one."""
+        return 60 + 60 * options.threads * _expected_s(options, direction)
 
     def parse(self, options: CompressOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """The size of the text over the time of the process, by the launcher's clock.

@@ -63,7 +63,7 @@ class Stream(Workload):
     def command(self, role: Role, options: StreamOptions, at: Endpoint) -> Command:
         """The one process; ``at`` is not used."""
         numbers = (options.array_size, options.rounds, options.threads)
-        deadline_s = 60 + 50 * self.expected_s(options)  # an emulated CPU takes that much longer
+        deadline_s = 120 + 100 * self.expected_s(options)  # an emulated CPU takes that much longer
         return Command(("weighbridge-stream", *(str(number) for number in numbers)), deadline_s)
 
     def expected_s(self, options: StreamOptions) -> float:
