@@ -47,6 +47,7 @@ ONLY: dict[str, set[str]] = {
     "cli": {"runner", "analysis", "report", "replication", "study", "store", "live", "registry", *ALL},
     "java": set(),
     "golang": set(),
+    "c": set(),
 }  # fmt: skip
 """What a part may use beside itself."""
 

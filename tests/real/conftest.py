@@ -77,7 +77,8 @@ def _light() -> list[Workload]:
 
 
 def _small() -> list[Workload]:
-    return [workload for workload in _light() if not any("mariadb" in package for package in workload.packages)]
+    large = ("mariadb", "hpcc")
+    return [each for each in _light() if not any(name in package for package in each.packages for name in large)]
 
 
 def _spec(workloads: Iterable[Workload]) -> UserlandSpec:

@@ -24,8 +24,8 @@ DOCKER = "bridge: {kind: docker, network: bridge}"
 CPU = "cpu: {kind: sysbench-cpu, duration: 1s}"
 REDIS = "redis: {kind: redis-benchmark, requests: 2000, clients: 5, tests: set}"
 
-ELSEWHERE = {"mysql-oltp", "nginx-wrk", "nginx-vegeta"}
-"""Workloads with real tests of their own: in every environment they would take minutes."""
+ELSEWHERE = {"mysql-oltp", "nginx-wrk", "nginx-vegeta", "linpack"}
+"""Workloads with real tests of their own: in every environment they, or their packages, would take minutes."""
 
 
 def kinds_in_every_environment(calls_back: bool) -> list[str]:

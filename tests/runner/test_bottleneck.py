@@ -100,6 +100,9 @@ def test_a_program_without_a_counterpart():
     alone = Setting(frozenset({"solo"}), {"solo": 2}, threads=2)
     assert kind(Seen({"solo": {"cpu_s": 19.5}}, 10.0), alone) == (FlagCode.CPUS, "solo")
     assert kind(Seen({"solo": {"cpu_s": 10.0, "throttled_s": 5.0}}, 10.0), alone) == (FlagCode.CPU_QUOTA, "solo")
+    one_thread = Setting(frozenset({"solo"}), {"solo": 2})
+    assert kind(Seen({"solo": {"cpu_s": 9.8}}, 10.0), one_thread) == (FlagCode.CPUS, "solo"), "it can use no more"
+    assert kind(Seen({"solo": {"cpu_s": 9.0}}, 10.0), one_thread) == (FlagCode.NO_BOTTLENECK, "")
     assert kind(Seen({"solo": {}}, 10.0), alone) == (FlagCode.NO_BOTTLENECK, "")
 
 

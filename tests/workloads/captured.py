@@ -112,6 +112,12 @@ def iperf(name: str, values: dict[str, float], options: dict[str, Any]) -> Case:
     return Case("iperf", f"{name}.server.csv", values, TWO | options, "server", {"client": f"{name}.client.csv"})
 
 
+def compress(name: str, options: dict[str, Any]) -> Case:
+    """What the programs told of their work; the time, of which the speed is made, is `ended`'s second."""
+    size = 8.388608 if "size" in options else 4.194304
+    return Case("compress", f"compress-{name}.stderr", {"speed": size}, options, stream="stderr")
+
+
 GOOD = [
     Case(
         "iperf3",
@@ -421,6 +427,40 @@ GOOD = [
     Case("sysbench-memory", "sysbench-memory.txt", {"bandwidth": 5494.70}),
     Case("sysbench-memory", "sysbench-memory-read.txt", {"bandwidth": 7101.61}),
     Case("sysbench-memory", "sysbench-memory-4k.txt", {"bandwidth": 35791.55}),
+    Case("sysbench-threads", "sysbench-threads.txt", {"events": 112 / 2.0590}),
+    Case("sysbench-mutex", "sysbench-mutex.txt", {"time": 1.5809}),
+    Case(
+        "syscalls",
+        "syscalls.txt",
+        {
+            "getppid": 753664 / 0.504071197,
+            "open_close": 108544 / 0.505200213,
+            "read": 1376256 / 0.507650893,
+            "mmap": 5120 / 0.501043911,
+            "fork_exit": 768 / 0.508474122,
+            "fork_exec": 656 / 0.502729102,
+            "pipe": 40960 / 0.538209104,
+        },
+    ),
+    Case(
+        "stream",
+        "stream.txt",
+        {
+            "triad": 402.653184 / 0.203988105,
+            "copy": 268.435456 / 0.156190267,
+            "scale": 268.435456 / 0.073420588,
+            "add": 402.653184 / 0.195124933,
+        },
+    ),
+    Case("linpack", "linpack.txt", {"flops": 5 / (1 / 1.846 + 1 / 1.487 + 1 / 1.677 + 1 / 1.993 + 1 / 1.375)}),
+    Case(
+        "linpack", "linpack-300.txt", {"flops": 2 / (1 / 2.365 + 1 / 1.962)}, {"size": 300, "block": 64, "repeats": 2}
+    ),
+    compress("xz", {"size": "8MiB"}),
+    compress("xz-test", {"size": "8MiB", "direction": "decompress"}),
+    compress("pbzip2", {"size": "8MiB", "program": "pbzip2", "threads": 2}),
+    compress("pbzip2-one", {"program": "pbzip2"}),
+    compress("pbzip2-test", {"program": "pbzip2", "direction": "decompress"}),
     Case(
         "mysql-oltp",
         "sysbench-oltp-read-write.txt",

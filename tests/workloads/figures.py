@@ -127,6 +127,36 @@ def sysbench_memory(case: Case) -> Figures:
     return {"bandwidth": figure(r"transferred \(([0-9.]+) MiB/sec\)")}
 
 
+def sysbench_threads(case: Case) -> Figures:
+    counted, total_s = r"^ +total number of events: +(\d+)$", r"^ +total time: +([0-9.]+)s$"
+    return {"events": Figure((counted, total_s), lambda events, seconds: last(events) / last(seconds))}
+
+
+def sysbench_mutex(case: Case) -> Figures:
+    return {"time": figure(r"^ +total time: +([0-9.]+)s$")}
+
+
+def syscalls(case: Case) -> Figures:
+    def call(name: str) -> Figure:
+        count, ns = rf'"{name}", "count": (\d+)', rf'"{name}", .*"nanoseconds": (\d+)'
+        return Figure((count, ns), lambda counts, times: last(counts) / last(times) * 1e9)
+
+    return {name: call(name) for name in case.values}
+
+
+def stream(case: Case) -> Figures:
+    def kernel(name: str) -> Figure:
+        size, ns = rf'"{name}", "bytes": (\d+)', rf'"{name}", .*"best_nanoseconds": (\d+)'
+        return Figure((size, ns), lambda sizes, times: last(sizes) / last(times) * 1e3)
+
+    return {name: kernel(name) for name in case.values}
+
+
+def linpack(case: Case) -> Figures:
+    speed = r"^WR11C2R4 .* ([0-9.]+e[+-]\d+)$"
+    return {"flops": Figure((speed,), lambda speeds: len(speeds) / sum(1 / each for each in speeds))}
+
+
 def datagram_test(case: Case) -> Figures:
     packets = case.options["packets"]
 
@@ -171,6 +201,11 @@ FIGURES: dict[str, Callable[[Case], Figures]] = {
     "redis-benchmark": redis_benchmark,
     "sysbench-cpu": sysbench_cpu,
     "sysbench-memory": sysbench_memory,
+    "sysbench-threads": sysbench_threads,
+    "sysbench-mutex": sysbench_mutex,
+    "syscalls": syscalls,
+    "stream": stream,
+    "linpack": linpack,
     "datagram-test": datagram_test,
     "coherence-put": coherence_put,
 }

@@ -1,4 +1,4 @@
-"""The two sysbench workloads: arguments, fatal errors on standard output, reports without their end."""
+"""The sysbench workloads without a server: arguments, fatal errors on standard output, reports without their end."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.workloads import sysbench_cpu, sysbench_memory
+from weighbridge.workloads import sysbench_cpu, sysbench_memory, sysbench_mutex, sysbench_threads
 
 from .captured import AT, data, parse
 
-KINDS = pytest.mark.parametrize("kind", ["sysbench-cpu", "sysbench-memory"])
+KINDS = pytest.mark.parametrize("kind", ["sysbench-cpu", "sysbench-memory", "sysbench-threads", "sysbench-mutex"])
 
 
 def test_the_command_of_cpu():
@@ -28,6 +28,40 @@ def test_the_command_of_memory_is_ended_by_its_duration_alone():
         "sysbench memory --threads=1 --time=10 --events=0 --memory-block-size=4096 --memory-total-size=1048576T"
         " --memory-oper=read --memory-scope=global --memory-access-mode=rnd run"
     )
+
+
+def test_the_command_of_threads():
+    options = sysbench_threads.PLUGIN.options.model_validate(
+        {"threads": 8, "duration": "2s", "yields": 100, "locks": 4}
+    )
+    assert " ".join(sysbench_threads.PLUGIN.command("solo", options, AT).argv) == (
+        "sysbench threads --threads=8 --time=2 --events=0 --thread-yields=100 --thread-locks=4 run"
+    )
+    assert sysbench_threads.PLUGIN.generator_threads(options) == 8
+
+
+def test_the_command_of_mutex_is_not_ended_by_its_time():
+    """What is expected is far from the time that it is told, after which sysbench would begin no other event."""
+    options = sysbench_mutex.PLUGIN.options.model_validate({"mutexes": 10, "locks": 10**7, "loops": 1})
+    command = sysbench_mutex.PLUGIN.command("solo", options, AT)
+    assert " ".join(command.argv[:3]) == "sysbench mutex --threads=4"
+    assert command.argv[5:] == ("--mutex-num=10", "--mutex-locks=10000000", "--mutex-loops=1", "run")
+    assert float(command.argv[3].removeprefix("--time=")) > 10 * sysbench_mutex.PLUGIN.expected_s(options)
+
+
+def test_locks_of_fewer_threads_than_asked_for_are_not_all_of_the_work():
+    with pytest.raises(Unparseable, match="did 4 of 8 threads' locks"):
+        parse("sysbench-mutex", {"threads": 8}, data("sysbench-mutex.txt"))
+
+
+@pytest.mark.parametrize("kind", ["sysbench-threads", "sysbench-mutex"])
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"total number of events", b"number"), (b"total time:   ", b"time:"), (b"1.5809s", b"0.0000s")]
+)
+def test_totals_that_are_not_there(kind: str, old: bytes, new: bytes):
+    text = data(f"{kind}.txt").replace(b"2.0590s", b"1.5809s").replace(old, new)
+    with pytest.raises(Unparseable, match="sysbench's report has no"):
+        parse(kind, {}, text)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,8 @@ class Workload(Plugin):
     """The options that have one value in a whole study: what they choose between are different programs."""
     golang: ClassVar[str] = ""
     """The project below ``weighbridge/golang`` whose program it needs; it is ``weighbridge-NAME`` in the userland."""
+    c: ClassVar[str] = ""
+    """The same for a project below ``weighbridge/c``."""
 
     def transports(self, options: Any) -> tuple[Transport, ...]:
         """What the server's port carries under these options; empty where it needs no network."""
@@ -175,7 +177,7 @@ class Workload(Plugin):
     def userland(self, options: Any | None = None) -> UserlandSpec:
         """What the userland must hold for it: under these options, or by its class attributes alone."""
         packages = self.packages if options is None else self.packages_for(options)
-        return UserlandSpec.of(packages, [self.maven], [self.golang])
+        return UserlandSpec.of(packages, [self.maven], [self.golang], [self.c])
 
     def files(self, role: Role, options: Any, at: Endpoint) -> Mapping[str, bytes]:
         """Files of a role's site, all below /tmp or /run, by path: written before each trial starts a program."""

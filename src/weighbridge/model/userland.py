@@ -9,7 +9,7 @@ from weighbridge.errors import Unavailable
 
 @dataclass(frozen=True, slots=True)
 class UserlandSpec:
-    """Debian packages, and the Maven and Go projects below ``weighbridge/java`` and ``weighbridge/golang``.
+    """Debian packages, and the Maven, Go and C projects below ``weighbridge/java``, ``golang`` and ``c``.
 
     Each is sorted and free of repetitions, so that equal needs are equal values.
     """
@@ -17,13 +17,18 @@ class UserlandSpec:
     packages: tuple[str, ...] = ()
     maven: tuple[str, ...] = ()
     golang: tuple[str, ...] = ()
+    c: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, packages: Iterable[str] = (), maven: Iterable[str] = (), golang: Iterable[str] = ()
+        cls,
+        packages: Iterable[str] = (),
+        maven: Iterable[str] = (),
+        golang: Iterable[str] = (),
+        c: Iterable[str] = (),
     ) -> "UserlandSpec":
         """Make one of names in any order; empty names (a workload without a project) are left out."""
-        return cls(*(tuple(sorted({*names} - {""})) for names in (packages, maven, golang)))
+        return cls(*(tuple(sorted({*names} - {""})) for names in (packages, maven, golang, c)))
 
     @classmethod
     def union(cls, specs: "Iterable[UserlandSpec]") -> "UserlandSpec":
@@ -33,6 +38,7 @@ class UserlandSpec:
             (name for spec in every for name in spec.packages),
             (name for spec in every for name in spec.maven),
             (name for spec in every for name in spec.golang),
+            (name for spec in every for name in spec.c),
         )
 
 

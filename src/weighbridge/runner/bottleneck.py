@@ -146,7 +146,7 @@ def _cpu(seen: Seen, setting: Setting) -> Flag | None:
     if setting.shared_cpus is not None and together > FULL * setting.shared_cpus:
         return Flag(FlagCode.CPUS, figures={"share": min(1.0, together / setting.shared_cpus)})
     for role in roles:
-        limit = min(setting.threads, setting.cpus.get(role, setting.threads)) if role == "client" else None
+        limit = min(setting.threads, setting.cpus.get(role, setting.threads)) if role != "server" else None
         if _full(seen, setting, role, limit):
             return Flag(FlagCode.CPUS, role, {"share": min(1.0, _used(seen, role) / (limit or setting.cpus[role]))})
     return None

@@ -69,7 +69,7 @@ def ensure(
         plugin.key(source, spec),
         "the userland",
         lambda: cached(spec, cache, source),
-        # what Maven and Go lack is told where they are built
+        # what Maven, Go and C lack is told where they are built
         lambda: plugin.cannot_build(source, UserlandSpec(), cache),
         say,
         build,

@@ -10,8 +10,6 @@ from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 
 PROJECTS = Path(__file__).parent.parent / "golang"
-PLACE = "/usr/local/bin"
-"""Where a userland has the programs."""
 BUILD_DEADLINE_S = 900.0
 _ENV = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 """One static file; Go itself is never fetched, and no workspace of the user's has a say. Proxies stay the user's."""

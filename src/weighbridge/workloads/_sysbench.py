@@ -46,3 +46,12 @@ def figure(text: str, pattern: str, what: str) -> float:
     if match is None:
         raise Unparseable(f"sysbench's report has no {what}")
     return float(match[1])
+
+
+def totals(text: str) -> tuple[float, int]:
+    """The total time in seconds, which is not zero, and the number of events of a report. Raises Unparseable."""
+    total_s = figure(text, rf"\n +total time: +{NUMBER}s\n", "total time")
+    events = re.search(r"\n +total number of events: +([0-9]{1,15})\n", text)
+    if events is None or total_s == 0:
+        raise Unparseable("sysbench's report has no number of events in a time")
+    return total_s, int(events[1])

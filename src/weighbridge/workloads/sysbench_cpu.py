@@ -54,5 +54,9 @@ class SysbenchCpu(Workload):
         pattern = rf"\n +events per second: +{_sysbench.NUMBER}\n"
         return TrialResult((Measurement(EVENTS, _sysbench.figure(text, pattern, "events per second")),))
 
+    def generator_threads(self, options: SysbenchCpuOptions) -> int:
+        """As many as it is told."""
+        return options.threads
+
 
 PLUGIN = SysbenchCpu()

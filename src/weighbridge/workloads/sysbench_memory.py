@@ -76,5 +76,9 @@ class SysbenchMemory(Workload):
         pattern = rf" MiB transferred \( *{_sysbench.NUMBER} MiB/sec\)"
         return TrialResult((Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth")),))
 
+    def generator_threads(self, options: SysbenchMemoryOptions) -> int:
+        """As many as it is told."""
+        return options.threads
+
 
 PLUGIN = SysbenchMemory()

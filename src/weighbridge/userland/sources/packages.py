@@ -1,4 +1,4 @@
-"""Debian packages, with what Maven and Go projects of ours give: the same bits for every environment."""
+"""Debian packages, with what Maven, Go and C projects of ours give: the same bits for every environment."""
 
 import contextlib
 import hashlib
@@ -15,7 +15,8 @@ from weighbridge.errors import UserlandError
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
-from weighbridge.userland import golang as programs
+from weighbridge.userland import c as c_programs
+from weighbridge.userland import golang as go_programs
 from weighbridge.userland import maven as jars
 from weighbridge.userland.commands import must
 from weighbridge.userland.products import archive
@@ -23,6 +24,8 @@ from weighbridge.userland.products import archive
 SUITE = "bookworm"
 COMPONENTS = "main contrib non-free"  # netperf is in non-free
 BASE = ("iproute2",)
+PROGRAMS = "/usr/local/bin"
+"""Where a userland has our own programs."""
 BUILDER = 1
 """Raised when what is built from the same packages changes."""
 
@@ -48,7 +51,9 @@ class Packages(UserlandSource):
         if spec.maven:
             asked["maven"] = {project: jars.key_of(project) for project in spec.maven}
         if spec.golang:
-            asked["golang"] = {project: programs.key_of(project) for project in spec.golang}
+            asked["golang"] = {project: go_programs.key_of(project) for project in spec.golang}
+        if spec.c:
+            asked["c"] = {project: c_programs.key_of(project) for project in spec.c}
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
@@ -57,21 +62,28 @@ class Packages(UserlandSource):
             return "mmdebstrap, which builds userlands, is not installed", "apt-get install mmdebstrap"
         if not _has_ids():
             return _NO_RANGE, _range_remedy()
-        return jars.cannot_build(spec.maven, cache) or programs.cannot_build(spec.golang, cache)
+        return (
+            jars.cannot_build(spec.maven, cache)
+            or go_programs.cannot_build(spec.golang, cache)
+            or c_programs.cannot_build(spec.c, cache)
+        )
 
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:
-        """Jars are in its /opt/NAME, the programs of Go projects in its /usr/local/bin."""
+        """Jars are in its /opt/NAME, the programs of Go and C projects in its /usr/local/bin."""
         folders = [jars.ensure(project, cache, say) for project in spec.maven]
-        files = [programs.ensure(project, cache, say) for project in spec.golang]
+        go_files = [go_programs.ensure(project, cache, say) for project in spec.golang]
+        c_files = [c_programs.ensure(project, cache, say) for project in spec.c]
         say("installing its packages takes a few minutes")
-        _build(_packages(spec), folders, files, work / archive.NAME)
+        _build(_packages(spec), folders, [*go_files, *c_files], work / archive.NAME)
         versions: dict[str, str] = {}
         for folder in folders:
             versions |= jars.versions(folder)
-        for file in files:
-            versions |= programs.versions(file)
+        for file in go_files:
+            versions |= go_programs.versions(file)
+        for file in c_files:
+            versions |= c_programs.versions(file)
         return versions
 
 
@@ -146,7 +158,7 @@ def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Pat
         "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
         "--customize-hook=mkdir -p $1/var/lib/apt/lists $1/var/cache/apt",
         *(f"--customize-hook=copy-in {shlex.quote(str(folder))} /opt" for folder in folders),
-        *(f"--customize-hook=copy-in {shlex.quote(str(file))} {programs.PLACE}" for file in files),
+        *(f"--customize-hook=copy-in {shlex.quote(str(file))} {PROGRAMS}" for file in files),
         suite, str(tar),
     )  # fmt: skip
     reasons = {"unable to pick chroot mode": f"{_NO_RANGE}: {_range_remedy()}"}

@@ -1,0 +1,142 @@
+"""xz and pbzip2: how fast a file in memory is compressed or decompressed."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult
+from weighbridge.model.study import Options, Role
+
+SPEED = Metric("speed", "MB/s", "higher")
+CORPUS = "/tmp/weighbridge-corpus"  # noqa: S108
+"""In memory, in every environment."""
+_SUFFIX = {"xz": ".xz", "pbzip2": ".bz2"}
+_USUAL = {("xz", False): 1e6, ("xz", True): 4e7, ("pbzip2", False): 8e6, ("pbzip2", True): 1.5e7}
+"""Bytes of text per second of one core: of the programs, to compress and to decompress."""
+_UNITS = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+_XZ_END = re.compile(r": [0-9.,]+ [KMG]?i?B / ([0-9]{1,6}\.[0-9]|[0-9]{1,6}) ([KMG]iB|B) = [0-9]\.[0-9]{3}[,\n]")
+_PBZIP2_ERROR = re.compile(r"pbzip2: \*ERROR: *(.+)")
+_PBZIP2_END = re.compile(r"^     Wall Clock: [0-9]+\.[0-9]{6} seconds\n", re.MULTILINE)
+_PBZIP2_SIZES = re.compile(
+    r"^     Input Size: ([0-9]{1,15}) bytes\n(?:.*\n)*?.* Output Size: [1-9][0-9]*", re.MULTILINE
+)
+
+
+class CompressOptions(Options):
+    """What a study file may say about compression. Sizes are in bytes."""
+
+    program: Annotated[
+        Literal["xz", "pbzip2"], Field(description="What compresses; figures of different programs do not compare")
+    ] = "xz"
+    direction: Annotated[
+        Literal["compress", "decompress"],
+        Field(description="What is measured; decompressed data are checked, not kept"),
+    ] = "compress"
+    size: Annotated[Size, Field(ge=2**16, le=2**32, description="The size of the file when it is not compressed")] = (
+        2**22
+    )
+    level: Annotated[int, Field(ge=1, le=9, description="From fast to small")] = 6
+    threads: Annotated[int, Field(ge=1, le=256, description="Threads; xz gives each a MiB at a time")] = 1
+
+
+class Compress(Workload):
+    """Integer arithmetic and memory accesses of a real program, which uses all of its CPU: its bottleneck.
+
+    What is compressed is a made-up text, the same bytes on every machine, which a program of ours
+    (``weighbridge/c/corpus``) writes into the site's memory before each trial, outside of the measured time; speeds
+    of other texts are other ones. xz compresses blocks of 1 MiB whatever the threads, so that their number changes
+    nothing but the speed. The corpus and what comes of it are memory of the site.
+    """
+
+    kind = "compress"
+    summary = "xz or pbzip2 over a text in memory: integer CPU speed of a real program"
+    options = CompressOptions
+    packages = ("pbzip2", "xz-utils")
+    c = "corpus"
+
+    def metrics(self, options: CompressOptions) -> tuple[Metric, ...]:
+        """``speed``: MB (10^6 bytes) of text per second of the whole process, in either direction."""
+        return (SPEED,)
+
+    def warm_up(self, options: CompressOptions, at: Endpoint) -> Command:
+        """What writes the corpus and then becomes the program: to tell its version, or to compress the corpus."""
+        then = (
+            _arguments(options, "compress") if options.direction == "decompress" else (options.program, "--version")
+        )
+        deadline_s = self._deadline_s(options, "compress")
+        return Command(("weighbridge-corpus", str(options.size), CORPUS, *then), deadline_s)
+
+    def command(self, role: Role, options: CompressOptions, at: Endpoint) -> Command:
+        """The one process; ``at`` is not used."""
+        return Command(_arguments(options, options.direction), self._deadline_s(options, options.direction))
+
+    def expected_s(self, options: CompressOptions) -> float:
+        """Seconds, on a free core."""
+        return _expected_s(options, options.direction)
+
+    def _deadline_s(self, options: CompressOptions, direction: str) -> float:
+        """An emulated CPU is slower by a factor of some twenty, and threads may all be on one."""
+        return 60 + 60 * options.threads * _expected_s(options, direction)
+
+    def parse(self, options: CompressOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """The size of the text over the time of the process, by the launcher's clock.
+
+        Raises ProgramFailed, and Unparseable where the program has not told the end of its work, or another size.
+        """
+        done = completed["solo"]
+        printed = done.stderr.decode(errors="replace")
+        if errors := _PBZIP2_ERROR.findall(printed):
+            raise ProgramFailed(f"pbzip2: {errors[0][:300]}")
+        if done.returncode != 0:
+            raise ProgramFailed(f"{options.program} ended with code {done.returncode}: {done.last_words}")
+        (_check_xz if options.program == "xz" else _check_pbzip2)(options, printed)
+        return TrialResult((Measurement(SPEED, options.size / done.duration_s / 1e6),))
+
+    def generator_threads(self, options: CompressOptions) -> int:
+        """As many as it is told."""
+        return options.threads
+
+
+def _expected_s(options: CompressOptions, direction: str) -> float:
+    rate = _USUAL[options.program, direction == "decompress"]
+    return 0.05 + options.size / rate / min(options.threads, 2)
+
+
+def _arguments(options: CompressOptions, direction: str) -> tuple[str, ...]:
+    threads = f"--threads={options.threads}" if options.program == "xz" else f"-p{options.threads}"
+    if direction == "decompress":
+        return (options.program, "--verbose", "--test", threads, CORPUS + _SUFFIX[options.program])
+    blocks = ("--block-size=1MiB",) if options.program == "xz" else ()
+    return (options.program, "--verbose", "--keep", "--force", f"-{options.level}", threads, *blocks, CORPUS)
+
+
+def _check_xz(options: CompressOptions, printed: str) -> None:
+    """Its last line has the sizes: ``FILE: 2761.5 KiB / 8192.0 KiB = 0.337, 1.1 MiB/s, 0:06``."""
+    found = _XZ_END.search(printed)
+    if found is None or not printed.endswith("\n"):
+        raise Unparseable("xz has not told the sizes at the end of its work")
+    size, unit = float(found[1]), _UNITS[found[2]]
+    if abs(size * unit - options.size) > 0.051 * unit:
+        raise Unparseable(f"xz tells of a file of {found[1]} {found[2]}, which is not the corpus")
+
+
+def _check_pbzip2(options: CompressOptions, printed: str) -> None:
+    """It tells the sizes where it compresses, else that its test was passed; its wall clock in the end."""
+    if _PBZIP2_END.search(printed) is None:
+        raise Unparseable("pbzip2 has not told the end of its work")
+    if options.direction == "decompress":
+        if "\n        Test: OK\n" not in printed:
+            raise Unparseable("pbzip2 has not told that its test was passed")
+        return
+    sizes = _PBZIP2_SIZES.search(printed)
+    if sizes is None or int(sizes[1]) != options.size:
+        raise Unparseable("pbzip2 tells of a file that is not the corpus, or of none")
+
+
+PLUGIN = Compress()

@@ -1,0 +1,73 @@
+"""System calls: how many times a second the kernel does each of some elementary things for a process."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Duration
+from weighbridge.model.result import TrialResult
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads._printed_lines import WHOLE, figures
+
+CALLS = ("getppid", "open_close", "read", "mmap", "fork_exit", "fork_exec", "pipe")
+"""In the order in which they are measured; as in ``weighbridge/c/syscalls/calls.c``."""
+METRICS = tuple(Metric(call, "1/s", "higher") for call in CALLS)
+_BEFORE_S = 0.03
+"""What finding out how many calls make a batch takes, for each kind of call."""
+
+
+class SyscallsOptions(Options):
+    """What a study file may say about system calls. ``duration`` is in seconds."""
+
+    duration: Annotated[
+        Duration, Field(ge=0.01, le=3600, description="How long each of the seven kinds of calls is measured")
+    ] = 1.0
+
+
+class Syscalls(Workload):
+    """The boundary between a program and its kernel, where seccomp, gVisor and virtual machines differ.
+
+    lmbench, which the field uses for this, is not free software; stress-ng counts operations of many calls each, and
+    ``perf bench`` goes with the kernel's version. So the program is our own (``weighbridge/c/syscalls``) and static.
+    `getppid` is in and out of the kernel and nothing else; `open_close` opens a file in memory, `read` takes one byte
+    of /dev/zero; `mmap` maps 64 KiB, touches each page and unmaps them; `fork_exit` and `fork_exec` end with the
+    child's end; `pipe` is a byte to another process on the same CPU and back: two context switches.
+
+    It is CPU-bound: its bottleneck is the CPU in every environment, and that is what is measured.
+    """
+
+    kind = "syscalls"
+    summary = "rates of elementary system calls: the cost of entering the kernel, or what is in its place"
+    options = SyscallsOptions
+    packages = ()
+    c = "syscalls"
+
+    def metrics(self, options: SyscallsOptions) -> tuple[Metric, ...]:
+        """Calls per second of each kind, of ``pipe`` round trips; the headline is getppid's."""
+        return METRICS
+
+    def command(self, role: Role, options: SyscallsOptions, at: Endpoint) -> Command:
+        """The one process; ``at`` is not used."""
+        milliseconds = str(round(options.duration * 1000))
+        return Command(("weighbridge-syscalls", milliseconds), deadline_s=3 * self.expected_s(options) + 60)
+
+    def expected_s(self, options: SyscallsOptions) -> float:
+        """Seconds."""
+        return len(CALLS) * (options.duration + _BEFORE_S)
+
+    def parse(self, options: SyscallsOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """The number of calls over the time that they took. Raises ProgramFailed or Unparseable."""
+        lines = [rf'\{{"call": "{call}", "count": {WHOLE}, "nanoseconds": {WHOLE}\}}' for call in CALLS]
+        counted = figures(completed["solo"], lines)
+        rates = (count / (nanoseconds / 1e9) for count, nanoseconds in counted)
+        return TrialResult(
+            tuple(Measurement(metric, rate) for metric, rate in zip(METRICS, rates, strict=True)),
+            work_s=sum(nanoseconds for _, nanoseconds in counted) / 1e9,
+        )
+
+
+PLUGIN = Syscalls()

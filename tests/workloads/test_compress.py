@@ -1,0 +1,96 @@
+"""compress: arguments, which bytes are told, and the programs' own words."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.workloads import compress
+
+from .captured import AT, data, ended, parse
+
+PBZIP2 = {"program": "pbzip2"}
+DECOMPRESS = {"direction": "decompress"}
+
+
+def _commands(given: dict[str, Any]) -> list[str]:
+    options = compress.PLUGIN.options.model_validate(given)
+    warm_up, command = compress.PLUGIN.warm_up(options, AT), compress.PLUGIN.command("solo", options, AT)
+    return [" ".join(warm_up.argv), " ".join(command.argv)]
+
+
+def test_the_corpus_is_written_before_what_is_measured():
+    assert _commands({"size": "1MiB", "threads": 2}) == [
+        "weighbridge-corpus 1048576 /tmp/weighbridge-corpus xz --version",
+        "xz --verbose --keep --force -6 --threads=2 --block-size=1MiB /tmp/weighbridge-corpus",
+    ]
+    assert _commands({**PBZIP2, "size": "1MiB", "level": 9}) == [
+        "weighbridge-corpus 1048576 /tmp/weighbridge-corpus pbzip2 --version",
+        "pbzip2 --verbose --keep --force -9 -p1 /tmp/weighbridge-corpus",
+    ]
+
+
+def test_what_is_decompressed_was_compressed_before_what_is_measured():
+    assert _commands({**DECOMPRESS, "size": "1MiB"}) == [
+        "weighbridge-corpus 1048576 /tmp/weighbridge-corpus"
+        " xz --verbose --keep --force -6 --threads=1 --block-size=1MiB /tmp/weighbridge-corpus",
+        "xz --verbose --test --threads=1 /tmp/weighbridge-corpus.xz",
+    ]
+    assert _commands({**DECOMPRESS, **PBZIP2, "threads": 2})[1] == (
+        "pbzip2 --verbose --test -p2 /tmp/weighbridge-corpus.bz2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"program": "gzip"}, "'xz' or 'pbzip2'"),
+        ({"size": 4}, "has no unit"),
+        ({"size": "1B"}, "greater than or equal to 65536"),
+        ({"level": 0}, "greater than or equal to 1"),
+        ({"threads": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], words: str):
+    with pytest.raises(ValidationError, match=words):
+        compress.PLUGIN.options.model_validate(options)
+
+
+def test_the_speed_is_of_the_text_and_by_the_launcher_s_clock():
+    options = compress.PLUGIN.options.model_validate({"size": "8MiB"})
+    done = replace(ended(stderr=data("compress-xz.stderr")), duration_s=4.0)
+    (speed,) = compress.PLUGIN.parse(options, {"solo": done}).measurements
+    assert speed.value == pytest.approx(8.388608 / 4)
+    assert speed.metric.unit == "MB/s"
+
+
+@pytest.mark.parametrize(
+    ("options", "file", "returncode", "words"),
+    [
+        ({}, "xz-full", 1, "xz ended with code 1"),
+        (DECOMPRESS, "xz-cut", 1, "xz ended with code 1"),
+        (PBZIP2, "pbzip2-full", 1, "pbzip2: Could not write to file!  Aborting"),
+        ({**PBZIP2, **DECOMPRESS}, "pbzip2-cut", 2, "pbzip2: File ends unexpectedly!"),
+        ({**PBZIP2, **DECOMPRESS}, "pbzip2-cut", 0, "pbzip2: File ends unexpectedly!"),
+    ],
+)
+def test_what_fails_is_told_in_its_own_words(options: dict[str, Any], file: str, returncode: int, words: str):
+    with pytest.raises(ProgramFailed, match=words):
+        parse("compress", options, b"", data(f"compress-{file}.stderr"), returncode)
+
+
+@pytest.mark.parametrize(
+    ("options", "file", "words"),
+    [
+        ({}, "xz", "8192.0 KiB, which is not the corpus"),
+        (PBZIP2, "pbzip2", "not the corpus"),
+        ({**PBZIP2, **DECOMPRESS}, "pbzip2", "has not told that its test was passed"),
+        (PBZIP2, "pbzip2-test", "not the corpus, or of none"),
+        ({}, "xz-full", "has not told the sizes"),
+    ],
+)
+def test_a_file_of_another_size_is_not_measured(options: dict[str, Any], file: str, words: str):
+    with pytest.raises(Unparseable, match=words):
+        parse("compress", options, b"", data(f"compress-{file}.stderr"))

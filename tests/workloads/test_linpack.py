@@ -1,0 +1,65 @@
+"""linpack: HPL's parameters, and reports of runs that failed."""
+
+import pytest
+
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.workloads import linpack
+
+from .captured import AT, data, parse, result
+
+SMALL = {"size": 300, "block": 64, "repeats": 2}
+
+
+def test_the_parameters_are_hpl_s_by_line():
+    options = linpack.PLUGIN.options.model_validate(SMALL)
+    ((path, text),) = linpack.PLUGIN.files("solo", options, AT).items()
+    lines = text.decode().splitlines()
+    assert path == "/tmp/hpccinf.txt"
+    assert [line.split()[0] for line in lines[3:13]] == ["8", "2", "300", "1", "64", "0", "1", "1", "1", "16.0"]
+    assert lines[5] == "300 300 Ns"
+    assert lines[31].startswith("##### This line (no. 32)")
+    assert len(lines) == 36
+
+
+def test_one_process_without_a_daemon_and_with_so_many_threads():
+    command = linpack.PLUGIN.command("solo", linpack.PLUGIN.options.model_validate({"threads": 2}), AT)
+    assert command.argv == ("env", "--chdir=/tmp", "hpcc")
+    assert command.env["OMPI_MCA_ess_singleton_isolated"] == "1"
+    assert command.env["OPENBLAS_NUM_THREADS"] == "2"
+
+
+def test_its_report_is_led_to_standard_output_before():
+    assert linpack.PLUGIN.warm_up(linpack.PLUGIN.options(), AT).argv[-2:] == ("/proc/self/fd/1", "/tmp/hpccoutf.txt")
+
+
+def test_a_residual_that_fails_is_a_failure_although_the_exit_code_is_zero():
+    with pytest.raises(ProgramFailed, match=r"its residual is 0\.0062458, and at most 16 passes"):
+        parse("linpack", SMALL, data("linpack-failed.txt"))
+
+
+def test_no_memory_is_told_in_hpl_s_words():
+    with pytest.raises(ProgramFailed, match="HPL: Memory allocation failed for A, x and b"):
+        parse("linpack", SMALL, data("linpack-no-memory.txt"))
+
+
+def test_mpi_that_does_not_start():
+    with pytest.raises(ProgramFailed, match="hpcc ended with code 1"):
+        parse("linpack", SMALL, b"", data("linpack-no-network.stderr"), returncode=1)
+
+
+def test_one_test_of_hpcc_that_did_not_succeed():
+    text = data("linpack-300.txt").replace(b"\nSuccess=1\n", b"\nSuccess=0\n")
+    with pytest.raises(ProgramFailed, match="one of its tests did not succeed"):
+        parse("linpack", SMALL, text)
+
+
+@pytest.mark.parametrize("other", [{}, {"size": 300}, {**SMALL, "block": 128}, {**SMALL, "repeats": 3}])
+def test_runs_of_other_parameters_are_not_measured(other: dict[str, int]):
+    with pytest.raises(Unparseable, match=r"not \d runs of HPL"):
+        parse("linpack", other, data("linpack-300.txt"))
+
+
+def test_the_work_took_hpl_s_own_time():
+    assert result("linpack", {}, data("linpack.txt")).work_s == pytest.approx(
+        2.89 + 3.59 + 3.18 + 2.68 + 3.88, rel=1e-3
+    )
