@@ -35,6 +35,8 @@ if [ "$extra" = dev ]; then
     need sshd openssh-server
     need sudo sudo
     need sar sysstat
+    need docker-compose docker-compose
+    need jq jq
     need chromium chromium
     need prometheus-node-exporter prometheus-node-exporter
     need prometheus prometheus

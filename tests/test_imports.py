@@ -43,7 +43,8 @@ ONLY: dict[str, set[str]] = {
     "analysis": {"store", "statistics", *ALL},
     "report": {"analysis", "store", "statistics", "user_cache", *ALL},
     "replication": {"report", "analysis", "store", "statistics", *ALL},
-    "cli": {"runner", "analysis", "report", "replication", "study", "store", "live", "registry", *ALL},
+    "kit": {"registry", *ALL},
+    "cli": {"runner", "analysis", "report", "replication", "kit", "study", "store", "live", "registry", *ALL},
     "java": set(),
     "golang": set(),
 }  # fmt: skip
