@@ -142,6 +142,7 @@ def test_data_files_and_what_makes_them_are_in_it():
     assert {"prepare.sh", "restore.sh", "server.sh", "client.sh", "warm_up.sh"} <= {
         path.removeprefix(f"{folder}/") for path in files if path.startswith(folder)
     }
+    assert files[f"{folder}/prepare.sh"] == files["environments/docker-bridge/mysql-threads-10/prepare.sh"]
     copied = re.findall(r'cp "\$kit"/(\S+) (\S+)', text_of(files, f"{folder}/server.sh"))
     assert copied and all(path in files for path, _ in copied)
 

@@ -26,9 +26,11 @@ def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files
     read: Files = {}
     try:
         for name, role, command in _programs(cell):
-            title = f"{cell.cell.label}, {name.replace('_', '-')}, in {environment.arm.name}"
-            of_role = {} if name in ("prepare", "restore") else cell.workload.files(role, cell.options, cell.at)
-            kept = {path: _kept(read, path, data) for path, data in of_role.items()}
+            data = name in ("prepare", "restore")  # the same for several levels, which then start from the same data
+            of_role = {} if data else cell.workload.files(role, cell.options, cell.at)
+            about = cell.cell.workload if data else cell.cell.label
+            title = f"{about}, {name.replace('_', '-')}, in {environment.arm.name}"
+            kept = {path: _kept(read, path, content) for path, content in of_role.items()}
             stdin = _kept(read, "stdin", command.stdin) if command.stdin else ""
             scripts[f"{folder}/{name}.sh"] = _script(title, command, kept, stdin, ends=name != "server")
     except TrialFailure as failure:
