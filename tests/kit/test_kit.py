@@ -116,6 +116,12 @@ def test_what_is_left_out_is_named_with_its_reason():
     assert "its client is on the host elsewhere" in first
 
 
+def test_workloads_that_time_the_opening_of_sites_are_left_out():
+    files = files_of(mine(**{"rr:  {kind: netperf, test: TCP_RR, duration: 1s}": "up:  {kind: boot}"}))
+    assert "- **up**: its trials open fresh sites" in text_of(files, "README.md")
+    assert not [path for path in files if "/up/" in path]
+
+
 def test_settings_are_the_studys():
     settings = text_of(files_of(mine()), ".env")
     assert "ROUNDS=7\n" in settings

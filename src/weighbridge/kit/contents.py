@@ -72,10 +72,13 @@ def contents(study: Study) -> Contents:
 
     Raises StudyError where Docker Compose can make none of its environments.
     """
-    cells, elsewhere = _cells_here(study)
+    here, elsewhere = _cells_here(study)
+    opening = [cell for cell in here if registry.workloads()[cell.kind].openings(cell.options) is not None]
+    cells = [cell for cell in here if cell not in opening]
     ports = _ports(study)
     environments: list[KitEnvironment] = []
     left_out = [LeftOut(cell.label, f"its client is on the host {cell.client}") for cell in elsewhere]
+    left_out += [LeftOut(cell.label, "its trials open fresh sites, which Weighbridge times") for cell in opening]
     folders = _Folders()
     for number, arm in enumerate(study.arms, 1):
         if arm.aa_of:
@@ -85,7 +88,7 @@ def contents(study: Study) -> Contents:
         if made.by_hand.cannot:
             left_out.append(LeftOut(arm.name, made.by_hand.cannot))
         elif not made.cells:
-            left_out.append(LeftOut(arm.name, "all of its clients are on another host"))
+            left_out.append(LeftOut(arm.name, "none of its workloads is here"))
         else:
             environments.append(_named(made, folders))
     if not any(environment.by_hand.services for environment in environments):
