@@ -8,7 +8,7 @@ from .test_commands import one_sentence, weighbridge  # noqa: F401 - a fixture
 def test_it_writes_a_folder(weighbridge, tmp_path):  # noqa: F811
     said = weighbridge("kit", "docker-networks", "--out", tmp_path / "kit")
     assert (said.code, said.err) == (0, "")
-    assert said.out == f"{tmp_path / 'kit'} written: {tmp_path / 'kit/README.md'} says how to run it\n"
+    assert said.out.endswith(f"{tmp_path / 'kit'} written: {tmp_path / 'kit/README.md'} says how to run it\n")
     assert os.access(tmp_path / "kit/run.sh", os.X_OK) and not os.access(tmp_path / "kit/Dockerfile", os.X_OK)
     assert " -l 120 " in (tmp_path / "kit/environments/docker-host/latency/client.sh").read_text()  # as published
 
@@ -20,7 +20,7 @@ def test_another_profile(weighbridge, tmp_path):  # noqa: F811
 
 
 def test_a_folder_of_its_own_name(weighbridge):  # noqa: F811
-    assert weighbridge("kit", "first-look").out.startswith("kit-first-look written")
+    assert "kit-first-look written" in weighbridge("kit", "first-look").out
 
 
 def test_only_an_empty_folder_is_written_to(weighbridge, tmp_path):  # noqa: F811
