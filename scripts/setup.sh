@@ -35,6 +35,8 @@ if [ "$extra" = dev ]; then
     need sshd openssh-server
     need sudo sudo
     need sar sysstat
+    need docker-compose docker-compose
+    need jq jq
     need qemu-system-x86_64 qemu-system-x86
     need depmod kmod
     need chromium chromium

@@ -70,10 +70,16 @@ def ensure(
 def key_of_folder(folder: Path) -> str:
     """A name for what the files below a folder are called and hold: sixteen hexadecimal digits."""
     content = hashlib.sha256()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        for part in (str(file.relative_to(folder)).encode(), file.read_bytes()):
+    for path, data in files_below(folder).items():
+        for part in (path.encode(), data):
             content.update(len(part).to_bytes(8, "big") + part)
     return content.hexdigest()[:16]
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder by its path in it, in the order of their paths."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.model.by_hand import ByHandRequest
 from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
@@ -95,11 +96,21 @@ def holds_as_environment(environment: Environment) -> None:
     assert environment.problems(options, needs=Needs(network=False)) == [], "its defaults have problems"
     assert not [problem for problem in environment.problems(options, needs=Needs(network=True)) if "\n" in problem]
     assert options == before, "asking has changed something"
+    _is_told_how_to_be_made_by_hand(environment, options)
     ready = environment.readiness()
     answers(ready)
     assert ready == environment.readiness()
     nothing: Any = None
     assert isinstance(environment.open(options, nothing), AbstractContextManager), "it needs a request to be asked"
+
+
+def _is_told_how_to_be_made_by_hand(environment: Environment, options: Any) -> None:
+    request = ByHandRequest(1, (("tcp", 5201),), frozenset({"server", "client"}))
+    by_hand = environment.by_hand(options, request)
+    assert by_hand == environment.by_hand(options, request)
+    assert not [sentence for sentence in (by_hand.cannot, *by_hand.first, *by_hand.differs) if "\n" in sentence]
+    assert {*by_hand.services} in (set(), {"server", "client"})
+    assert by_hand.listen and by_hand.address and by_hand.client
 
 
 def _fits_storage(environment: Environment) -> None:
@@ -189,6 +200,8 @@ def holds_as_source(source: UserlandSource, given: Mapping[str, Any], cache: Pat
     assert issubclass(source.options, SourceOptions)
     _is_of_its_kind(source)
     options, spec = source.options.model_validate(given), UserlandSpec.of(["iperf3"])
+    recipe = source.recipe(options, spec)
+    assert bool(recipe.cannot) != bool(recipe.base), "a recipe, or why there is none"
     lacking = source.cannot_build(options, spec, cache)
     assert lacking is None or all(lacking)
     try:

@@ -17,10 +17,12 @@ from weighbridge.engines.kernel_support import lacking
 from weighbridge.engines.networks import Attachment, network_name
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
+from weighbridge.environments._docker_by_hand import by_hand
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.process import environment_of, most_open_files
+from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import DATA, Host, Site, SiteRequest
@@ -92,6 +94,10 @@ class Docker(Environment):
             "docker overlay": DockerOptions(network="overlay"),
             "docker overlay, encrypted": DockerOptions(network="overlay", encrypted=True),
         }
+
+    def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
+        """Services and networks of Docker Compose."""
+        return by_hand(options, request)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

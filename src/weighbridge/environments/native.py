@@ -12,6 +12,7 @@ from weighbridge.engines.docker import engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
 from weighbridge.linux.process import link_prefix, output
+from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
@@ -55,6 +56,16 @@ class Native(Environment):
         return ["'cpu_share' is a part of the study's CPU limit: it needs limits: true"] * (
             options.cpu_share is not None and not options.limits
         )
+
+    def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
+        """The machine's own programs."""
+        if options.engine:
+            return ByHand("Weighbridge starts and stops an engine around each trial")
+        if options.own_host:
+            return ByHand("it is a control for the hosts that Weighbridge makes")
+        if options.cpu_share is not None:
+            return ByHand("Weighbridge sets limits of CPU time for native programs")
+        return ByHand()
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

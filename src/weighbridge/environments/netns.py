@@ -13,6 +13,7 @@ from weighbridge.hosts.chroot import chroot_site
 from weighbridge.linux import tc
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix, output
+from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Rate
@@ -52,6 +53,10 @@ class Netns(Environment):
         if output(("unshare", "--net", "true")) is None:
             return Readiness(False, "only root may make network namespaces and links", "run as root")
         return Readiness(True)
+
+    def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
+        """Not by hand."""
+        return ByHand("Weighbridge makes its network namespace and its cable")
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

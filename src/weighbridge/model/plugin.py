@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, final
 
+from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.measurement import Measurement, Metric
@@ -108,6 +109,10 @@ class Environment(Plugin):
     def variants(self) -> Mapping[str, Any]:
         """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""
         return {}
+
+    def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
+        """How it is made by hand, without Weighbridge, for ``weighbridge kit``."""
+        return ByHand("only Weighbridge brings it up")
 
     @abstractmethod
     def open(self, options: Any, request: SiteRequest) -> AbstractContextManager[Site]:
@@ -228,6 +233,13 @@ class Workload(Plugin):
     def generator_threads(self, options: Any) -> int:
         """How many threads of the measured process can be busy at once; with all of them busy it is the limit."""
         return 1
+
+    def jq(self, options: Any) -> str:
+        """The program of jq(1) that gives its first metric from the measured role's output; "" where that is no JSON.
+
+        For those who run it by hand: ``weighbridge kit`` writes it down.
+        """
+        return ""
 
     def asked_rate(self, options: Any) -> Measurement | None:
         """The rate that the program is told to keep, as a value of one of its metrics; None: as fast as it can.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from weighbridge.model.by_hand import Recipe
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
@@ -29,6 +30,10 @@ class UserlandSource(Plugin):
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
         """Why this user cannot build it, and what helps; None: it can. Without ``options``: why none at all."""
         return None
+
+    def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
+        """How an image with its programs is built by hand, without Weighbridge, for ``weighbridge kit``."""
+        return Recipe("its files are on one machine: archive them there, and `docker import` the archive")
 
     @abstractmethod
     def build(

@@ -7,12 +7,14 @@ from pathlib import Path
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.linux.process import run
+from weighbridge.model.by_hand import Build
 from weighbridge.model.command import Command
 
 PROJECTS = Path(__file__).parent.parent / "golang"
 BUILD_DEADLINE_S = 900.0
 _ENV = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 """One static file; Go itself is never fetched, and no workspace of the user's has a say. Proxies stay the user's."""
+_OPTIONS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
 _CONTENTS = "contents"
 """Beside the program: what it was built from and by, as ``go version -m`` tells it."""
 
@@ -79,11 +81,19 @@ def versions_in(contents: str) -> dict[str, str]:
     return found
 
 
+def by_hand(project: str) -> Build:
+    """How an image builds a project's program."""
+    folder, program = PROJECTS / project, program_of(project)
+    variables = tuple(f"{name}={value}" for name, value in _ENV.items())
+    command = ("env", *variables, "go", "build", *_OPTIONS, "-o", program, ".")
+    packages = ("ca-certificates", "golang-go")
+    return Build(project, packages, build_once.files_below(folder), (command,), program, f"{PLACE}/{program}")
+
+
 def _build(project: str, work: Path) -> None:
     """The sources are only read, where they are; the modules are those that go.sum names."""
     program = work / program_of(project)
-    options = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
-    _go(project, "build", *options, "-o", str(program), ".")
+    _go(project, "build", *_OPTIONS, "-o", str(program), ".")
     contents = _go(project, "version", "-m", str(program)).replace(str(program), program.name)
     (work / _CONTENTS).write_text(contents)
 

@@ -7,10 +7,12 @@ from pathlib import Path
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.linux.process import run
+from weighbridge.model.by_hand import Build
 from weighbridge.model.command import Command
 
 PROJECTS = Path(__file__).parent.parent / "java"
 BUILD_DEADLINE_S = 900.0
+_OPTIONS = ("--batch-mode", "--no-transfer-progress", "--errors")
 _NEEDED = ("mvn", "javac")
 
 
@@ -69,11 +71,19 @@ def _name_and_version(stem: str) -> tuple[str, str]:
     return "-".join(parts[:first]), "-".join(parts[first:])
 
 
+def by_hand(project: str) -> Build:
+    """How an image builds a project's jars."""
+    command = ("mvn", *_OPTIONS, "package")
+    packages = ("ca-certificates", "default-jdk-headless", "maven")
+    files = build_once.files_below(PROJECTS / project)
+    return Build(project, packages, files, (command,), "target/jars", f"/opt/{project}")
+
+
 def _build(project: str, work: Path) -> None:
     """Build in a copy of the project, and keep only the jars."""
     source = work / "source"
     shutil.copytree(PROJECTS / project, source)
-    argv = ("setpriv", "--pdeathsig", "KILL", "--", "mvn", "--batch-mode", "--no-transfer-progress", "--errors",
+    argv = ("setpriv", "--pdeathsig", "KILL", "--", "mvn", *_OPTIONS,
             f"--file={source / 'pom.xml'}", "package")  # fmt: skip
     completed = run(Command(argv, BUILD_DEADLINE_S))
     if completed.timed_out:

@@ -97,6 +97,11 @@ class Iperf3(Workload):
         """The bitrate of all streams."""
         return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate * options.parallel / 1e6)
 
+    def jq(self, options: Iperf3Options) -> str:
+        """What the receiving side saw."""
+        received = ".end.sum_received"
+        return f"{received}.bits_per_second / 1e6" if options.protocol == "tcp" else f"{received}.jitter_ms"
+
     def parse(self, options: Iperf3Options, completed: Mapping[str, Completed]) -> TrialResult:
         """What the client's document says of the receiver. Raises ProgramFailed or Unparseable.
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from weighbridge.engines.client import client_from_environment, engine_errors, quietly
 from weighbridge.errors import Unavailable
+from weighbridge.model.by_hand import Recipe
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
@@ -42,6 +43,10 @@ class Image(UserlandSource):
             return "no Docker engine answers that could have an image", "start it"
         client.close()
         return None
+
+    def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
+        """The image as it is."""
+        return Recipe(base=options.image)
 
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]

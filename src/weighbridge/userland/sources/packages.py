@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weighbridge.errors import UserlandError
+from weighbridge.model.by_hand import Recipe
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
@@ -67,6 +68,16 @@ class Packages(UserlandSource):
             or go_programs.cannot_build(spec.golang, cache)
             or c_programs.cannot_build(spec.c, cache)
         )
+
+    def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
+        """Debian's image of the same suite, the same packages, and the programs of ours built in it.
+
+        No versions are named: Debian's archive keeps only the newest of a suite, so that a pinned one soon fails.
+        """
+        suite, names = suite_of(_packages(spec))
+        base = f"debian:{suite}"
+        builds = (*(jars.by_hand(each) for each in spec.maven), *(programs.by_hand(each) for each in spec.golang))
+        return Recipe("", base, tuple(COMPONENTS.split()), tuple(names), builds)
 
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]

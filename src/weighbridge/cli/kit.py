@@ -1,0 +1,65 @@
+"""`weighbridge kit`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from weighbridge.cli.output import examples, out
+from weighbridge.errors import WeighbridgeError
+
+if TYPE_CHECKING:
+    from weighbridge.kit.kit import KitFile
+
+PUBLISHED = "published"
+"""The profile that kits have by default, where the study has it."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(
+        epilog=examples(
+            "weighbridge kit docker-networks",
+            "weighbridge kit first-look --out by-hand/",
+            "weighbridge kit docker-networks --profile standard",
+        )
+    )
+    def kit(
+        study: str = typer.Argument(help="A bundled study's name or the path of a study file."),
+        folder: Path | None = typer.Option(
+            None, "--out", help="The folder to write; it must be empty or not exist yet. [default: kit-STUDY]"
+        ),
+        profile: str | None = typer.Option(
+            None,
+            "--profile",
+            help="One of the study's profiles, or 'standard': the study as it stands. Without it, its profile "
+            "'published' where it has one.",
+        ),
+    ) -> None:
+        """Write a folder with which a study is run by hand, without Weighbridge: Dockerfile, compose files, ..."""
+        from weighbridge.kit.kit import kit as files_of
+        from weighbridge.replication.parameters import parameters_of
+        from weighbridge.study.profiles import load, profiles_of
+
+        chosen = profile or (PUBLISHED if PUBLISHED in profiles_of(study) else None)
+        loaded = load(study, chosen)
+        name = loaded.file.study
+        target = folder or Path(f"kit-{name}")
+        write(files_of(loaded, parameters_of(name)), target)
+        out().print(f"{target} written: {target / 'README.md'} says how to run it", markup=False, soft_wrap=True)
+
+
+def write(files: "Mapping[str, KitFile]", folder: Path) -> None:
+    """Write the files of a kit. Raises WeighbridgeError where the folder has something in it already."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise WeighbridgeError(f"{folder} exists already and is not empty: name another folder with --out")
+        for path, file in files.items():
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.data)
+            place.chmod(0o755 if file.executable else 0o644)
+    except OSError as error:
+        raise WeighbridgeError(f"cannot write {folder}: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""A study as a folder with which it is run by hand, without Weighbridge."""

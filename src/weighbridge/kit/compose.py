@@ -1,0 +1,95 @@
+"""An environment as a file for Docker Compose: one service for each role inside."""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from weighbridge.kit.contents import KitEnvironment
+from weighbridge.kit.text import one_line
+from weighbridge.model.by_hand import Setting
+from weighbridge.model.site import DATA, SITE_ENV
+from weighbridge.model.study import Resources
+
+KIT = "/kit"
+"""Where containers have the kit's own files."""
+IMAGE = "IMAGE"
+CELL = "CELL"
+CPUS = {"server": "SERVER_CPUS", "client": "CLIENT_CPUS"}
+"""The setting of each role's CPUs."""
+_TMPFS = ("/tmp:mode=1777,exec", "/run:mode=1777,exec")  # noqa: S108 - folders of the container
+
+
+def compose_file(environment: KitEnvironment, resources: Resources, image: str) -> str:
+    """The file's text; ``image`` is the image's name where no setting has another."""
+    from ruamel.yaml import YAML
+
+    document: dict[str, Any] = {
+        "services": {
+            role: {**_service(environment, role, resources, image), **_literal(environment.by_hand.services[role])}
+            for role in sorted(environment.inside, reverse=True)
+        }
+    }
+    if environment.by_hand.networks:
+        document["networks"] = _literal(environment.by_hand.networks)
+    if environment.data == "data":
+        document["volumes"] = {"data": {}}
+    yaml = YAML()
+    yaml.width = 10_000
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    text = io.StringIO()
+    text.write(f"# {one_line(environment.arm.name)}: the settings are in .env, what runs is in each CELL's folder\n")
+    yaml.dump(document, text)
+    return text.getvalue()
+
+
+def limits(resources: Resources, role: str) -> dict[str, Any]:
+    """The limits of a role's container as Docker Compose writes them."""
+    found: dict[str, Any] = {}
+    if resources.cpus is not None:
+        period_us = round((resources.cpu_period or 0.1) * 1e6)
+        found |= {"cpu_period": period_us, "cpu_quota": max(1000, round(resources.cpus * period_us))}
+    if resources.memory is not None:
+        found |= {"mem_limit": int(resources.memory), "memswap_limit": -1}
+    return {**found, "cpuset": f"${{{CPUS[role]}:-}}"}
+
+
+def settings_in(value: Any) -> Iterator[Setting]:
+    """The settings that stand somewhere in what an environment says."""
+    if isinstance(value, Setting):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from settings_in(each)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for each in value:
+            yield from settings_in(each)
+
+
+def _service(environment: KitEnvironment, role: str, resources: Resources, image: str) -> dict[str, Any]:
+    first, mounts = environment.cells[0].folder, [f"../..:{KIT}:ro"]
+    script = "solo" if environment.cells[0].roles == ("solo",) else role
+    if environment.data and role == environment.solo:
+        mounts.append(f"{environment.data}:{DATA}")
+    return {
+        "image": f"${{{IMAGE}:-{image}}}",
+        "command": ["sh", f"{KIT}/environments/{environment.folder}/${{{CELL}:-{first}}}/{script}.sh"],
+        "init": True,
+        "read_only": not environment.writes_layer,
+        "tmpfs": list(_TMPFS),
+        "volumes": mounts,
+        "environment": dict(SITE_ENV),
+        **limits(resources, role),
+    }
+
+
+def _literal(value: Any) -> Any:
+    """A value whose dollar signs Docker Compose takes as they are, and settings as what it replaces."""
+    if isinstance(value, Setting):
+        return f"${{{value.name}:-{value.value}}}"
+    if isinstance(value, str):
+        return value.replace("$", "$$")
+    if isinstance(value, Mapping):
+        return {key: _literal(each) for key, each in value.items()}
+    if isinstance(value, Sequence):
+        return [_literal(each) for each in value]
+    return value

@@ -1,0 +1,177 @@
+"""What of a study a kit has: its environments with their workloads and ports; and what it leaves out, and why."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge import registry
+from weighbridge.errors import StudyError
+from weighbridge.model.by_hand import ByHand, ByHandRequest
+from weighbridge.model.command import Transport
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.study import Arm, Cell, Role, Study
+
+FIRST_PORT = 5201
+"""iperf3's own, which published studies used. Each workload has two: its data may have a port of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class KitCell:
+    """A workload at a level in an environment; ``folder`` is its name among files."""
+
+    folder: str
+    cell: Cell
+    workload: Workload
+    options: Any
+    at: Endpoint
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Its processes; the last one is measured."""
+        return self.workload.roles(self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class KitEnvironment:
+    """An environment; ``folder`` is its name among files, ``inside`` the services of Docker Compose that it has.
+
+    ``solo`` is the service in which a program without a counterpart runs. ``writes_layer``: its root is written to.
+    ``data``: what servers keep their data on, as Docker Compose mounts it; empty where they keep none.
+    """
+
+    folder: str
+    arm: Arm
+    by_hand: ByHand
+    inside: frozenset[str]
+    cells: tuple[KitCell, ...]
+    solo: str
+    data: str = ""
+    writes_layer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something of the study that the kit does not have, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a kit is made of."""
+
+    study: Study
+    environments: tuple[KitEnvironment, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def contents(study: Study) -> Contents:
+    """Sort a study into what is run by hand and what is not.
+
+    Raises StudyError where Docker Compose can make none of its environments.
+    """
+    here, elsewhere = _cells_here(study)
+    opening = [cell for cell in here if registry.workloads()[cell.kind].openings(cell.options) is not None]
+    cells = [cell for cell in here if cell not in opening]
+    ports = _ports(study)
+    environments: list[KitEnvironment] = []
+    left_out = [LeftOut(cell.label, f"its client is on the host {cell.client}") for cell in elsewhere]
+    left_out += [LeftOut(cell.label, "its trials open fresh sites, which Weighbridge times") for cell in opening]
+    folders = _Folders()
+    for number, arm in enumerate(study.arms, 1):
+        if arm.aa_of:
+            left_out.append(LeftOut(arm.name, f"{arm.aa_of} a second time: it tells something in random blocks only"))
+            continue
+        made = _environment(study, arm, [cell for cell in cells if arm in study.arms_of(cell)], ports, number)
+        if made.by_hand.cannot:
+            left_out.append(LeftOut(arm.name, made.by_hand.cannot))
+        elif not made.cells:
+            left_out.append(LeftOut(arm.name, "none of its workloads is here"))
+        else:
+            environments.append(_named(made, folders))
+    if not any(environment.by_hand.services for environment in environments):
+        names = ", ".join(study.file.environments)
+        raise StudyError(f"Docker Compose can make none of the environments of {study.file.study} ({names})")
+    return Contents(study, tuple(environments), tuple(left_out))
+
+
+def _cells_here(study: Study) -> tuple[list[Cell], list[Cell]]:
+    """The cells with both roles on one machine, else those of one host's clients; and the others."""
+    hosts = study.client_hosts
+    wanted = study.server_host if study.server_host in hosts else hosts[0]
+    here = [cell for cell in study.cells if cell.client in ("", wanted)]
+    return here, [cell for cell in study.cells if cell not in here]
+
+
+def _ports(study: Study) -> Mapping[str, int]:
+    names = dict.fromkeys(cell.workload for cell in study.cells)
+    return {name: FIRST_PORT + 2 * number for number, name in enumerate(names)}
+
+
+def _environment(
+    study: Study, arm: Arm, cells: Iterable[Cell], ports: Mapping[str, int], number: int
+) -> KitEnvironment:
+    plugin, inside = registry.environments()[arm.kind], frozenset[str](study.file.inside)
+    chosen = [(cell, registry.workloads()[cell.kind], study.options(arm, cell)) for cell in cells]
+    reached = tuple(
+        dict.fromkeys(
+            port for cell, workload, options in chosen for port in _reached(workload, options, ports[cell.workload])
+        )
+    )
+    network = bool(reached)
+    solo = "server" if "server" in inside or not network else "client"
+    by_hand = plugin.by_hand(arm.options, ByHandRequest(number, reached, inside if network else {solo}, network))  # type: ignore[arg-type]
+    in_kit = tuple(
+        KitCell("", cell, workload, options, _endpoint(by_hand, ports[cell.workload]))
+        for cell, workload, options in chosen
+    )
+    way = _storage_way(arm, chosen)
+    data = {"volume": "data", "folder": "./data"}.get(way, "") if by_hand.services else ""
+    return KitEnvironment("", arm, by_hand, frozenset(by_hand.services), in_kit, solo, data, way == "layer")
+
+
+def _storage_way(arm: Arm, chosen: Iterable[tuple[Cell, Workload, Any]]) -> str:
+    """How data get into its server's site; empty where no workload keeps any."""
+    if not any(workload.needs_data(options) for _, workload, options in chosen):
+        return ""
+    environment = registry.environments()[arm.kind]
+    named = arm.options.storage if environment.mounts else None
+    kind = named.kind if named is not None else environment.storage
+    return registry.storage()[kind].way if kind else ""
+
+
+def _reached(workload: Workload, options: Any, port: int) -> Iterator[tuple[Transport, int]]:
+    for transport in workload.transports(options):
+        yield transport, port
+        if workload.has_data_port:
+            yield transport, port + 1
+
+
+def _endpoint(by_hand: ByHand, port: int) -> Endpoint:
+    return Endpoint(by_hand.listen, by_hand.address, port, by_hand.client, by_hand.udp_payload)
+
+
+class _Folders:
+    """Names for files: letters, digits and hyphens, each given once."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+
+    def name(self, text: str) -> str:
+        plain = re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "x"
+        found, number = plain, 1
+        while found in self._given:
+            number += 1
+            found = f"{plain}-{number}"
+        self._given.add(found)
+        return found
+
+
+def _named(made: KitEnvironment, folders: _Folders) -> KitEnvironment:
+    from dataclasses import replace
+
+    own = _Folders()
+    cells = tuple(replace(each, folder=own.name(each.cell.label)) for each in made.cells)
+    return replace(made, folder=folders.name(made.arm.name), cells=cells)

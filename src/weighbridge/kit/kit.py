@@ -1,0 +1,192 @@
+"""A study as the files of a kit."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge import registry
+from weighbridge.kit.compose import CELL, CPUS, IMAGE, compose_file, settings_in
+from weighbridge.kit.contents import Contents, KitCell, KitEnvironment, contents
+from weighbridge.kit.image import image_files
+from weighbridge.kit.rendering import render, static
+from weighbridge.kit.scripts import cell_files, listens
+from weighbridge.model.by_hand import Recipe, Setting
+from weighbridge.model.parameter import Parameter
+from weighbridge.model.study import Study
+from weighbridge.model.userland import UserlandSpec
+
+
+@dataclass(frozen=True, slots=True)
+class KitFile:
+    """What a file holds, and whether it is a program."""
+
+    data: bytes
+    executable: bool = False
+
+
+def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitFile]:
+    """The files of a kit by path, the same for the same study; ``parameters`` are those that its source published.
+
+    Raises StudyError where there is nothing that Docker Compose can make, UserlandError for wrong packages.
+    """
+    found = contents(study)
+    recipe = _recipe(found)
+    settings = _settings(found, parameters)
+    image = settings[0].value
+    files: dict[str, bytes] = {}
+    for environment in found.environments:
+        folder = f"environments/{environment.folder}"
+        for cell in environment.cells:
+            scripts, read = cell_files(environment, cell)
+            files |= scripts | read
+        if environment.by_hand.services:
+            files[f"{folder}/compose.yaml"] = compose_file(environment, study.file.resources, image).encode()
+        files[f"{folder}/run.sh"] = _environment_script(environment, parameters)
+    files |= {} if recipe.cannot else image_files(recipe)
+    files |= {name: static(name) for name in ("rounds.sh", "listening.sh", "summary.sh")}
+    files["run.sh"] = render("run.sh.j2", environments=[each.folder for each in found.environments])
+    files[".env"] = "".join(f"# {each.about}\n{each.name}={shlex.quote(each.value)}\n" for each in settings).encode()
+    files["study.yaml"] = study.text.encode(errors="replace")
+    if parameters:
+        files["parameters.csv"] = _table(parameters)
+    files["README.md"] = _readme(found, recipe, settings, parameters)
+    return {path: KitFile(data, path.endswith(".sh")) for path, data in sorted(files.items())}
+
+
+def _recipe(found: Contents) -> Recipe:
+    spec = UserlandSpec.union(
+        cell.workload.userland(cell.options) for each in found.environments for cell in each.cells
+    )
+    options = found.study.file.userland
+    return registry.userlands()[options.kind].recipe(options, spec)
+
+
+def _settings(found: Contents, parameters: Sequence[Parameter]) -> list[Setting]:
+    study = found.study
+    repetitions = study.file.repetitions
+    pause = _seconds(parameters, "pause_between_repetitions")
+    cpus = _cpus(study)
+    made = [
+        Setting(IMAGE, f"weighbridge-kit-{_tag(study.file.study)}", "the image with the programs"),
+        Setting("ROUNDS", str(repetitions.blocks or repetitions.min), "how often each workload is run"),
+        Setting(
+            "PAUSE",
+            pause or "1",
+            "seconds between two rounds" + (", as published" if pause else ""),
+        ),
+        Setting("LEVEL_PAUSE", "", "seconds after the last round of a workload; empty: as published"),
+        Setting(CELL, found.environments[0].cells[0].folder, "the workload, where Docker Compose is called by hand"),
+        *(Setting(name, cpus[role], f"CPUs of the {role}; empty: all") for role, name in CPUS.items()),
+    ]
+    own = (each for environment in found.environments for each in settings_in(_told(environment)))
+    return [*made, *dict.fromkeys(own)]
+
+
+def _cpus(study: Study) -> dict[str, str]:
+    """The CPUs of each role: as the study pins them, else those of its host."""
+    pin, hosts = study.file.resources.pin, study.file.hosts
+    if pin == "spread":
+        return {"server": "0", "client": "1"}
+    own = {"server": hosts[study.server_host].own_cpus, "client": hosts[study.client_hosts[0]].own_cpus}
+    return {role: str((pin or {}).get(role) or own[role] or "") for role in CPUS}  # type: ignore[call-overload]
+
+
+def _told(environment: KitEnvironment) -> list[Any]:
+    return [environment.by_hand.services, environment.by_hand.networks]
+
+
+def _tag(name: str) -> str:
+    """A study's name as images are named."""
+    return "".join(each if each.isalnum() else "-" for each in name.lower()).strip("-") or "study"
+
+
+def _seconds(parameters: Sequence[Parameter], name: str) -> str:
+    return next((each.value for each in parameters if each.parameter == name and each.unit == "s"), "")
+
+
+def _environment_script(environment: KitEnvironment, parameters: Sequence[Parameter]) -> bytes:
+    cells = []
+    for cell in environment.cells:
+        ports, signal = listens(cell)
+        pause = _seconds(parameters, f"{cell.cell.workload}.pause_between_levels") or "0"
+        cells.append(
+            {"folder": cell.folder, "roles": " ".join(cell.roles), "ports": ports, "signal": signal, "pause": pause,
+             "label": cell.cell.label}
+        )  # fmt: skip
+    return render("environment.sh.j2", environment=environment, cells=cells, **_places(environment))
+
+
+def _places(environment: KitEnvironment) -> dict[str, str]:
+    return {role: "compose" if role in environment.inside else "native" for role in CPUS}
+
+
+def _table(parameters: Sequence[Parameter]) -> bytes:
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("parameter", "value", "unit"))
+    writer.writerows((each.parameter, each.value, each.unit) for each in parameters)
+    return text.getvalue().encode()
+
+
+def _readme(found: Contents, recipe: Recipe, settings: Sequence[Setting], parameters: Sequence[Parameter]) -> bytes:
+    first = dict.fromkeys(each for environment in found.environments for each in environment.by_hand.first)
+    environments = [
+        {
+            "name": each.arm.name,
+            "folder": each.folder,
+            "how": _networks(each) if each.inside else "the machine's own programs",
+            **_places(each),
+        }
+        for each in found.environments
+    ]
+    workloads = [
+        {"label": cell.cell.label, "folder": cell.folder, "port": _port(cell), "command": _measured(cell)}
+        for cell in found.environments[0].cells
+    ]
+    return render(
+        "README.md.j2", study=found.study, recipe=recipe, settings=settings, parameters=parameters, first=list(first),
+        environments=environments, workloads=workloads, left_out=found.left_out, differs=list(_differs(found)),
+        rounds=settings[1].value, natively=any("native" in _places(each).values() for each in found.environments),
+    )  # fmt: skip
+
+
+def _networks(environment: KitEnvironment) -> str:
+    service = environment.by_hand.services[min(environment.inside)]
+    drivers = [str(each.get("driver", "")) for each in environment.by_hand.networks.values()]
+    network = str(service.get("network_mode") or ", ".join(dict.fromkeys(drivers)))
+    return f"Docker Compose, network {network}" + (", published ports" if _publishes(environment) else "")
+
+
+def _publishes(environment: KitEnvironment) -> bool:
+    return any("ports" in each for each in environment.by_hand.services.values())
+
+
+def _port(cell: KitCell) -> str:
+    return str(cell.at.port) if "server" in cell.roles else ""
+
+
+def _measured(cell: KitCell) -> str:
+    return shlex.join(cell.workload.command(cell.roles[-1], cell.options, cell.at).argv)
+
+
+def _differs(found: Contents) -> Iterator[str]:
+    file = found.study.file
+    for environment in found.environments:
+        yield from (f"{environment.arm.name}: {each}" for each in environment.by_hand.differs)
+    hosts = {name: host.description for name, host in file.hosts.items() if not host.traits.this_machine}
+    if hosts:
+        told = ", ".join(f"{name} ({description})" for name, description in hosts.items())
+        yield f"the study has hosts of its own: {told}; here both roles are on one machine, and no cable lies between"
+    if any(cell.link for cell in found.study.cells):
+        yield "the rate limits of cables are not there, so no workload lifts them"
+    if file.resources.memory is not None or file.resources.cpus is not None:
+        yield "limits of CPU time and memory are those of containers only"
+    if file.cpu_idle != "halt":
+        yield "idle CPUs halt as the machine has them do"
+    if any(each.data for each in found.environments):
+        yield "natively servers keep their data in /srv"
+    yield "resource use is not metered: run sar, or docker stats, beside it"

@@ -1,0 +1,35 @@
+"""The kit's templates."""
+
+import shlex
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from weighbridge.kit.text import markdown, one_line
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = resources.files("weighbridge.kit") / "templates"
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    made = Environment(  # noqa: S701 - no HTML: each value goes through a filter of its own
+        loader=FunctionLoader(lambda name: (_TEMPLATES / name).read_text()),
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    made.filters |= {"line": one_line, "md": markdown, "sh": lambda value: shlex.quote(str(value))}
+    return made
+
+
+def render(template: str, **values: Any) -> bytes:
+    """A template filled in."""
+    return _environment().get_template(template).render(**values).encode(errors="replace")
+
+
+def static(name: str) -> bytes:
+    """A file that is the same in every kit."""
+    return (_TEMPLATES / name).read_bytes()

@@ -1,0 +1,88 @@
+"""The programs of each role as small scripts, which run natively as in a container."""
+
+import hashlib
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from weighbridge.errors import StudyError
+from weighbridge.kit.contents import KitCell, KitEnvironment
+from weighbridge.kit.text import one_line
+from weighbridge.model.command import Command
+from weighbridge.model.measurement import TrialFailure
+from weighbridge.model.site import SITE_ENV
+from weighbridge.model.study import Role
+
+Files = dict[str, bytes]
+
+
+def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files]:
+    """The scripts of a workload in an environment, and the files that they read; both by path in the kit.
+
+    Raises StudyError where the workload cannot tell what it would run.
+    """
+    folder = f"environments/{environment.folder}/{cell.folder}"
+    scripts: Files = {}
+    read: Files = {}
+    try:
+        for name, role, command in _programs(cell):
+            data = name in ("prepare", "restore")  # the same for several levels, which then start from the same data
+            of_role = {} if data else cell.workload.files(role, cell.options, cell.at)
+            about = cell.cell.workload if data else cell.cell.label
+            title = f"{about}, {name.replace('_', '-')}, in {environment.arm.name}"
+            kept = {path: _kept(read, path, content) for path, content in of_role.items()}
+            stdin = _kept(read, "stdin", command.stdin) if command.stdin else ""
+            scripts[f"{folder}/{name}.sh"] = _script(title, command, kept, stdin, ends=name != "server")
+    except TrialFailure as failure:
+        raise StudyError(f"{cell.cell.label}: {failure}") from failure
+    if jq := cell.workload.jq(cell.options):
+        metric = cell.workload.metrics(cell.options)[0]
+        scripts[f"{folder}/headline.jq"] = f"# {metric.name} in {metric.unit}\n{jq}\n".encode()
+    return scripts, read
+
+
+def listens(cell: KitCell) -> tuple[str, int]:
+    """The ports on which its server listens, as listening.sh takes them, and the signal that ends it."""
+    if "server" not in cell.roles:
+        return "", 15
+    command = cell.workload.command("server", cell.options, cell.at)
+    return " ".join(f"{transport}:{port}" for transport, port in command.listens), int(command.stop_signal)
+
+
+def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
+    """The name of a script, the role in whose site it runs, and what it runs."""
+    workload, options, at = cell.workload, cell.options, cell.at
+    if "server" in cell.roles:
+        before = {"prepare": workload.prepare(options, at), "restore": workload.restore(options, at)}
+        yield from ((name, "server", command) for name, command in before.items() if command is not None)
+    if (warm_up := workload.warm_up(options, at)) is not None:
+        yield "warm_up", cell.roles[-1], warm_up
+    for role in cell.roles:
+        yield role, role, workload.command(role, options, at)
+
+
+def _kept(read: Files, path: str, data: bytes) -> str:
+    """Where the kit has a file: several workloads may read the same."""
+    place = f"files/{hashlib.sha256(data).hexdigest()[:12]}/{PurePosixPath(path).name}"
+    read[place] = data
+    return place
+
+
+def _script(title: str, command: Command, files: Mapping[str, str], stdin: str, *, ends: bool) -> bytes:
+    lines = [
+        "#!/bin/sh",
+        "# shellcheck shell=dash disable=SC2016",
+        f"# {one_line(title)}",
+        "set -eu",
+        *(['kit=$(dirname "$0")/../../..'] if files or stdin else []),
+        'ulimit -n "$(ulimit -H -n)"',
+    ]
+    for name, value in {"LANG": SITE_ENV["LANG"], **command.env}.items():
+        lines.append(f"export {shlex.quote(name)}={shlex.quote(value)}")
+    for path, place in files.items():
+        lines.append(f"mkdir -p {shlex.quote(str(PurePosixPath(path).parent))}")
+        lines.append(f'cp "$kit"/{shlex.quote(place)} {shlex.quote(path)}')
+    deadline = ("timeout", "--foreground", "-k", "5", f"{command.deadline_s:.0f}") if ends else ()
+    source = f'"$kit"/{shlex.quote(stdin)}' if stdin else "/dev/null"
+    lines.append(f"exec {shlex.join((*deadline, *command.argv))} <{source}")
+    return ("\n".join(lines) + "\n").encode(errors="replace")

@@ -1,0 +1,15 @@
+"""Text that others wrote, where it must stay what it is: in one line, in a word of a shell, in Markdown."""
+
+import re
+
+from weighbridge.model.text import printable
+
+
+def one_line(text: str) -> str:
+    """The text in one line, without characters that steer."""
+    return " ".join(printable(text).split())
+
+
+def markdown(text: str) -> str:
+    """The same, with nothing in it that Markdown or a browser would act on."""
+    return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", one_line(text))

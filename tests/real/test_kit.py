@@ -1,0 +1,160 @@
+"""What `weighbridge kit` writes, run: by Docker Compose and a shell, on a machine without a registry."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from weighbridge.cli.kit import write
+from weighbridge.engines.docker import engine_of
+from weighbridge.hosts.testbed import TestbedOptions, testbed_host
+from weighbridge.kit.kit import kit
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.userland import Userland
+from weighbridge.replication.parameters import parameters_of
+from weighbridge.study.loader import check, load
+from weighbridge.study.source import bundled, parse
+
+from .conftest import open_run
+
+STUDY = """\
+study: by-hand
+question: Do the scripts of a kit run?
+inside: {inside}
+resources: {{memory: 256MiB, cpus: 1, pin: spread}}
+aa: false
+baseline: native
+environments:
+  native:    {{kind: native}}
+  host:      {{kind: docker, network: host}}
+  bridge:    {{kind: docker, network: bridge, seccomp: unconfined}}
+  published: {{kind: docker, network: bridge, publish: true}}
+  macvlan:   {{kind: docker, network: macvlan, parent: eth0}}
+workloads:
+  tcp:   {{kind: iperf3, duration: 1s}}
+  redis: {{kind: redis-benchmark, tests: set, requests: 2000, clients: 4}}
+  cpu:   {{kind: sysbench-cpu, duration: 1s}}
+repetitions: {{blocks: 2}}
+"""
+PROGRAMS = ("iperf3", "redis-server", "redis-benchmark", "sysbench")
+
+
+@pytest.mark.parametrize("name", [name for name in bundled() if any(arm.kind == "docker" for arm in load(name).arms)])
+def test_docker_compose_takes_every_file_of_the_bundled_studies(name: str, tmp_path: Path):
+    write(kit(load(name), parameters_of(name)), tmp_path)
+    files = sorted(tmp_path.glob("environments/*/compose.yaml"))
+    assert files
+    for file in files:
+        argv = ("docker-compose", "--env-file", "../../.env", "config", "-q")
+        completed = subprocess.run(argv, cwd=file.parent, capture_output=True, text=True, timeout=60, check=False)
+        assert (completed.returncode, completed.stdout, completed.stderr) == (0, "", ""), file
+
+
+Machine = Callable[..., Completed]
+"""Runs a script of a folder on a machine: the folder, the script, its arguments, variables by name."""
+
+
+@pytest.fixture(scope="module")
+def machine(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine that has the programs and an engine with them as an image, but no registry: a testbed host."""
+    programs = tmp_path_factory.mktemp("programs")
+    for name in PROGRAMS:
+        (programs / name).write_text(f'#!/bin/sh\nexec chroot {userland.root} {name} "$@"\n')
+        (programs / name).chmod(0o755)
+    options = TestbedOptions.model_validate({"kind": "testbed"})
+    with open_run("0b1a2d0f0e12") as run, testbed_host("kit", options, run) as host:
+        engine = engine_of(run, host)
+        image = engine.image(userland)
+        engine.client.swarm.init(advertise_addr="127.0.0.1")
+        variables = {"PATH": f"{programs}:{os.environ['PATH']}", "DOCKER_HOST": "unix:///run/docker.sock"}
+
+        def script(folder: Path, name: str, *arguments: str, **more: str) -> Completed:
+            given = {**variables, "IMAGE": image, "PAUSE": "0", "SERVER_CPUS": "0", "CLIENT_CPUS": "0", **more}
+            settings = (f"{key}={value}" for key, value in given.items())
+            return host.run(Command(("env", *settings, str(folder / name), *arguments), 900))
+
+        yield script
+        client = engine.client
+        networks = [each.name for each in client.networks.list() if each.name.startswith("kit-")]
+        assert (client.containers.list(all=True), networks, client.volumes.list()) == ([], [], [])
+
+
+@pytest.mark.parametrize("inside", ["[server, client]", "[server]"])
+def test_the_scripts_of_a_kit_run(inside: str, machine: Machine, tmp_path: Path):
+    folder = tmp_path / "kit"
+    text = STUDY.format(inside=inside)
+    names = ["bridge", "host", "native", "published"]
+    if "client" in inside:
+        names.append("macvlan")
+    else:
+        text = "\n".join(line for line in text.splitlines() if "macvlan" not in line)
+    write(kit(check(parse(text, "by-hand.yaml"))), folder)
+    completed = machine(folder, "run.sh", "native", "bridge")
+    assert completed.returncode == 0, completed.text + completed.stderr.decode()
+    completed = machine(folder, "run.sh", *(name for name in names if name not in ("native", "bridge")), ROUNDS="1")
+    assert completed.returncode == 0, completed.text + completed.stderr.decode()
+    assert "iperf3\t" in (folder / "results/versions.txt").read_text()
+    for environment in names:
+        for number in (1, 2) if environment in ("native", "bridge") else (1,):
+            file = folder / f"results/{environment}/tcp/{number:03}.out"
+            assert json.loads(file.read_bytes())["end"]["sum_received"]["bits_per_second"] > 1e6, file
+            assert "SET" in (folder / f"results/{environment}/redis/{number:03}.out").read_text()
+            assert "events per second" in (folder / f"results/{environment}/cpu/{number:03}.out").read_text()
+    summary = machine(folder, "summary.sh")
+    rows = [line.split("\t") for line in summary.text.splitlines()[1:]]
+    rounds = {"native": "2", "bridge": "2"}
+    assert [(row[0], row[3], row[7]) for row in rows] == [
+        (name, rounds.get(name, "1"), "0") for name in sorted(names)
+    ]
+    assert all(float(row[4]) > 1 for row in rows)
+
+
+DATA = """\
+study: data
+question: Do servers find their files and their data?
+inside: [server, client]
+aa: false
+baseline: bridge
+environments:
+  bridge:  {kind: docker, network: bridge}
+workloads:
+  mysql: {kind: mysql-oltp, threads: [1, 2], duration: 1s, warm_up: 0s, tables: 1, table_size: 1000}
+  nginx: {kind: nginx-wrk, connections: 4, duration: 1s, warm_up: 0s}
+repetitions: {blocks: 1}
+"""
+
+
+def test_servers_find_their_files_and_their_data(machine: Machine, tmp_path: Path):
+    write(kit(check(parse(DATA, "data.yaml"))), tmp_path / "kit")
+    completed = machine(tmp_path / "kit", "run.sh", "bridge")
+    assert completed.returncode == 0, completed.text + completed.stderr.decode()
+    results = tmp_path / "kit/results/bridge"
+    assert "queries performed" in (results / "mysql-threads-2/001.out").read_text()
+    assert (results / "mysql-threads-1/001.prepare").exists()
+    assert not (results / "mysql-threads-2/001.prepare").exists(), "both start from the same data"
+    assert "requests" in (results / "nginx/001.out").read_text()
+
+
+def test_an_overlay_network_is_made_in_a_swarm(machine: Machine, tmp_path: Path):
+    """On a busy machine the swarm's manager may be late for the first containers: a round that fails is told."""
+    text = DATA.replace("bridge", "overlay").replace("  mysql", "  # mysql")
+    write(kit(check(parse(text, "overlay.yaml"))), tmp_path / "kit")
+    said = machine(tmp_path / "kit", "run.sh", ROUNDS="2").text
+    assert re.search("overlay: nginx: round . of 2$", said, re.MULTILINE), said
+
+
+def test_a_round_that_fails_is_told_and_the_others_go_on(machine: Machine, tmp_path: Path):
+    write(kit(check(parse(STUDY.format(inside="[server, client]"), "by-hand.yaml"))), tmp_path / "kit")
+    folder = tmp_path / "kit"
+    (folder / "environments/bridge/tcp/server.sh").write_text("#!/bin/sh\nexec sleep 60\n")
+    (folder / "listening.sh").write_text((folder / "listening.sh").read_text().replace("-lt 200", "-lt 2"))
+    completed = machine(folder, "run.sh", "bridge", ROUNDS="1")
+    said = completed.stderr.decode()
+    assert completed.returncode == 1
+    assert "bridge: tcp: round 1 of 1 failed" in said
+    assert "not everything ran in: bridge" in said
+    assert "events per second" in (folder / "results/bridge/cpu/001.out").read_text()
