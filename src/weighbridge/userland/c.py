@@ -9,6 +9,7 @@ from pathlib import Path
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.linux.process import run
+from weighbridge.model.by_hand import Build
 from weighbridge.model.command import Command
 
 PROJECTS = Path(__file__).parent.parent / "c"
@@ -78,10 +79,21 @@ def versions(program: Path) -> dict[str, str]:
     return {f"{program.name} (C program)": digest, "cc (compiler)": (program.parent / _COMPILER).read_text()}
 
 
+def by_hand(project: str, place: str) -> Build:
+    """How an image builds a project's program, for the folder ``place``."""
+    folder, program = PROJECTS / project, program_of(project)
+    command = ("cc", *_OPTIONS, "-o", program, *_sources(project))
+    packages = ("gcc", "libc6-dev")
+    return Build(project, packages, build_once.files_below(folder), (command,), program, f"{place}/{program}")
+
+
+def _sources(project: str) -> list[str]:
+    return sorted(path.name for path in (PROJECTS / project).glob("*.c"))
+
+
 def _build(project: str, work: Path) -> None:
     """The sources are only read, where they are."""
-    sources = sorted(path.name for path in (PROJECTS / project).glob("*.c"))
-    _cc(project, *_OPTIONS, "-o", str(work / program_of(project)), *sources)
+    _cc(project, *_OPTIONS, "-o", str(work / program_of(project)), *_sources(project))
     (work / _COMPILER).write_text(_cc(project, "--version").partition("\n")[0])
 
 

@@ -81,13 +81,13 @@ def versions_in(contents: str) -> dict[str, str]:
     return found
 
 
-def by_hand(project: str) -> Build:
-    """How an image builds a project's program."""
+def by_hand(project: str, place: str) -> Build:
+    """How an image builds a project's program, for the folder ``place``."""
     folder, program = PROJECTS / project, program_of(project)
     variables = tuple(f"{name}={value}" for name, value in _ENV.items())
     command = ("env", *variables, "go", "build", *_OPTIONS, "-o", program, ".")
     packages = ("ca-certificates", "golang-go")
-    return Build(project, packages, build_once.files_below(folder), (command,), program, f"{PLACE}/{program}")
+    return Build(project, packages, build_once.files_below(folder), (command,), program, f"{place}/{program}")
 
 
 def _build(project: str, work: Path) -> None:

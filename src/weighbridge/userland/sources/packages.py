@@ -76,7 +76,11 @@ class Packages(UserlandSource):
         """
         suite, names = suite_of(_packages(spec))
         base = f"debian:{suite}"
-        builds = (*(jars.by_hand(each) for each in spec.maven), *(programs.by_hand(each) for each in spec.golang))
+        builds = (
+            *(jars.by_hand(each) for each in spec.maven),
+            *(go_programs.by_hand(each, PROGRAMS) for each in spec.golang),
+            *(c_programs.by_hand(each, PROGRAMS) for each in spec.c),
+        )
         return Recipe("", base, tuple(COMPONENTS.split()), tuple(names), builds)
 
     def build(
