@@ -1,13 +1,14 @@
 """A private Docker engine on this machine, which leaves the machine as it was: its packet filter and folders too."""
 
 import contextlib
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weighbridge.engines import firewall
+from weighbridge.engines import firewall, gvisor
 from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.client import await_answer
 from weighbridge.engines.firewall import Adds
@@ -86,7 +87,7 @@ def _prepare(run: RunContext, data: Path) -> None:
     firewall.remember(base)
     for folder in (*(data / name for name in ("data", "tmp", *HOST_FOLDERS)), *HOST_FOLDERS.values()):
         folder.mkdir(parents=True, exist_ok=True)
-    (data / "etc/daemon.json").write_text("{}")
+    (data / "etc/daemon.json").write_text(json.dumps(gvisor.registration()))
 
 
 def discard_private(run_id: str, state: Path, cache: Path) -> None:
