@@ -76,9 +76,7 @@ def site(request: pytest.FixtureRequest, sites: dict[str, Site]) -> Site:
 
 
 def test_its_first_process_is_the_launcher_and_its_root_is_read_only(site: Site):
-    told = site.run(
-        Command(("sh", "-c", "cat /proc/1/comm; id -u; touch /x; echo $?; ulimit -n"))
-    )
+    told = site.run(Command(("sh", "-c", "cat /proc/1/comm; id -u; touch /x; echo $?; ulimit -n")))
     assert told.text.split() == ["weighbridge-lau", "0", "1", str(most_open_files())]
     assert site.open_files == most_open_files()
 

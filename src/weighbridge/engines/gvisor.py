@@ -66,7 +66,7 @@ def facts(engine: "Engine", network: str) -> dict[str, str]:
 def readiness() -> Readiness:
     """Whether it is installed."""
     if shutil.which(PROGRAM) is None:
-        return Readiness(False, "runsc, gVisor's runtime, is not installed", INSTALL)
+        return Readiness(False, "runsc, gVisor's runtime, is not installed", f"{INSTALL} (Go 1.21 or later)")
     return Readiness(True, f"runsc {version(str(shutil.which(PROGRAM)))}")
 
 

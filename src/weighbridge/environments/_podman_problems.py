@@ -36,6 +36,8 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield f"network: {network} does not lead from one container to another of the host: put one role outside"
     if needs.apart and network == "bridge" and not options.publish:
         yield "a bridge cannot be reached from another host: publish: true"
+    if needs.apart and network == "pasta":
+        yield "network: pasta is measured with its client on the same host: none from another one reached it here"
     if needs.apart and options.publish_on == "loopback":
         yield "'publish_on: loopback' cannot be reached from another host"
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):
