@@ -17,7 +17,14 @@ from typing import Any
 
 from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.firewall import Adds, remember
-from weighbridge.engines.podman_home import NETWORKS, Home, home_of_root, home_of_user
+from weighbridge.engines.podman_home import (
+    NETWORKS,
+    Home,
+    home_of_root,
+    home_of_user,
+    program_of_user,
+    runtime_of_user,
+)
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.process import link_prefix, output
@@ -168,7 +175,7 @@ def _opened(run: RunContext, host: Host, *, rootless: bool) -> Iterator[Podman]:
             stack.callback(group.kill)
             home = stack.enter_context(home_of_root(run, host, group, data, rootless=rootless))
         else:
-            stack.callback(_discard_of_user, run.state, data)
+            stack.callback(_discard_of_user, run.id, run.state, data)
             home = stack.enter_context(home_of_user(run, host, data))
         yield Podman(run, host, home, rootless=rootless)
 
@@ -183,13 +190,14 @@ def _noted(run: RunContext) -> Iterator[None]:
     restore(base, Adds.PODMAN)
 
 
-def _discard_of_user(state: Path, data: Path) -> None:
-    """End the process that keeps a user's namespaces, and remove files of the user's subordinate ids."""
-    output(("podman", "--root", str(data / "storage"), "unshare", "rm", "-rf", str(data / "storage")))
-    for note in (state / "podman").rglob("pause.pid"):
+def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
+    """Remove files of the user's subordinate ids, and end the process that keeps the user's namespaces."""
+    output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", str(data / "storage")))
+    runtime = runtime_of_user(state)
+    for note in runtime.rglob("pause.pid"):
         with contextlib.suppress(OSError, ValueError):
             os.kill(int(note.read_text()), signal.SIGKILL)
-    shutil.rmtree(state / "podman", ignore_errors=True)
+    shutil.rmtree(runtime, ignore_errors=True)
 
 
 def discard(run_id: str, state: Path, cache: Path) -> None:
@@ -199,4 +207,4 @@ def discard(run_id: str, state: Path, cache: Path) -> None:
     the note of it; mounts have gone with the processes.
     """
     for data in sorted((cache / "engines" / run_id).glob(f"data-{_USERS}*")):
-        _discard_of_user(state, data)
+        _discard_of_user(run_id, state, data)

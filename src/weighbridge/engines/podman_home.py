@@ -137,22 +137,32 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
 @contextmanager
 def home_of_user(run: RunContext, host: Host, data: Path) -> Iterator[Home]:
     """Of a user who is not root: the user's own subordinate ids, and folders of the run's own."""
-    runtime = run.state / "podman"
-    runtime.mkdir(mode=0o700, exist_ok=True)
+    program = program_of_user(run.id, run.state, data)
+    launcher = host.program(build.ensure(run.cache, run.say))
+    yield Home(within(host, run, None), program, launcher, lambda _host, folder, _name: folder)
+
+
+def runtime_of_user(state: Path) -> Path:
+    """The folder of its sockets and notes; podman takes no path of more than 50 characters there."""
+    return state / "pod"
+
+
+def program_of_user(run_id: str, state: Path, data: Path) -> tuple[str, ...]:
+    """Podman for a user who is not root, with all that it writes in folders of the run."""
+    runtime = runtime_of_user(state)
+    runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
     (runtime / "containers.conf").write_text('[engine]\nlock_type="file"\n')
     storage = f'[storage]\ndriver="overlay"\ngraphroot="{data}/storage"\nrunroot="{runtime}/run"\n'
     (runtime / "storage.conf").write_text(storage)
     variables = {
-        **environment_of(run.id),
+        **environment_of(run_id),
         "HOME": str(data),
         "TMPDIR": str(data),
         "XDG_RUNTIME_DIR": str(runtime),
         "CONTAINERS_CONF": str(runtime / "containers.conf"),
         "CONTAINERS_STORAGE_CONF": str(runtime / "storage.conf"),
     }
-    launcher = host.program(build.ensure(run.cache, run.say))
-    program = _podman(variables, str(data), str(runtime))
-    yield Home(within(host, run, None), program, launcher, lambda _host, folder, _name: folder)
+    return _podman(variables, str(data), str(runtime))
 
 
 def _podman(variables: dict[str, str], data: str, runtime: str) -> tuple[str, ...]:
