@@ -1,7 +1,8 @@
 # make demo: set up and measure this machine (at most ten minutes). make test: set up and run the whole test suite.
 # make calibrate: put known costs on this machine and read them back.
+# make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
 # make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
-.PHONY: demo test check unit real setup calibrate monitoring
+.PHONY: demo test check unit real setup calibrate monitoring gvisor
 
 demo:
 	@scripts/setup.sh
@@ -33,3 +34,9 @@ calibrate:
 # From Debian's packages; says which is missing. monitoring/README.md has the rest.
 monitoring:
 	@monitoring/run_here.py
+
+# The version that its tests were run with. No part of setup: it takes minutes and is for one runtime only.
+gvisor:
+	@scripts/setup.sh
+	CGO_ENABLED=0 GOBIN=$${GOBIN:-/usr/local/bin} go install gvisor.dev/gvisor/runsc@$$(.venv/bin/python -c \
+		'from weighbridge.engines.gvisor import VERSION; print(VERSION)')

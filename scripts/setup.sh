@@ -13,6 +13,7 @@ need() { # need COMMAND PACKAGE: remember PACKAGE where COMMAND is missing
 }
 
 missing=
+PATH=$PATH:/usr/lib/podman # netavark
 need dockerd docker.io
 need mmdebstrap mmdebstrap
 need iptables iptables
@@ -34,6 +35,12 @@ if [ "$extra" = dev ]; then
     need losetup mount
     need sshd openssh-server
     need sudo sudo
+    need podman podman
+    need netavark netavark
+    need runc runc
+    need slirp4netns slirp4netns
+    need pasta passt
+    need newuidmap uidmap
     need sar sysstat
     need docker-compose docker-compose
     need jq jq

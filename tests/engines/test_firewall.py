@@ -180,3 +180,22 @@ def test_a_note_that_is_there_is_kept(tmp_path: Path, host: dict[str, list[str]]
 def test_without_iptables_there_are_no_rules(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(firewall, "output", lambda _: None)
     assert firewall.count() == 0
+
+
+NETAVARK = """\
+:FORWARD ACCEPT
+:NETAVARK_FORWARD -
+-A FORWARD -m comment --comment "netavark firewall plugin rules" -j NETAVARK_FORWARD
+-A NETAVARK_FORWARD -d 10.89.0.0/24 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A NETAVARK_FORWARD -s 10.89.0.0/24 -j ACCEPT""".splitlines()
+
+
+def test_what_podman_adds_is_taken_out_and_what_docker_added_stays():
+    """As netavark 1.4 left it beside a private dockerd."""
+    now = [*NETAVARK, *FILTER]
+    steps = undo({":FORWARD ACCEPT"}, now, firewall.Adds.PODMAN)
+    assert steps[-1] == ("-X", "NETAVARK_FORWARD")
+    assert [step[0] for step in steps] == ["-D", "-D", "-D", "-X"]
+    assert not any("DOCKER" in word for step in steps for word in step)
+    assert not any("NETAVARK" in word for step in undo(set(), now, firewall.Adds.DOCKER) for word in step)
+    assert len(undo({":FORWARD ACCEPT"}, now)) == len(now) - 1

@@ -17,14 +17,15 @@ from weighbridge.userland.build import cache_folder
 
 PROGRAMS = {
     "dockerd", "containerd", "docker-proxy", "redis-server", "redis-benchmark", "iperf3", "sysbench", "nginx", "wrk",
-    "mariadbd", "mysqld", "qemu-system-x86", "hpcc", "pbzip2",
+    "mariadbd", "mysqld", "qemu-system-x86", "hpcc", "pbzip2", "podman", "conmon", "slirp4netns", "pasta",
 }  # fmt: skip
 FOLDERS = tuple(
     Path(path)
     for path in (
         "/run/docker", "/run/docker.pid", "/run/docker.sock", "/run/containerd", "/run/runc", "/run/netns",
         "/etc/docker", "/etc/containerd", "/var/lib/docker", "/var/lib/containerd", "/var/lib/cni",
-        "/var/lib/weighbridge", "/opt/containerd",
+        "/var/lib/weighbridge", "/opt/containerd", "/run/containers", "/run/libpod", "/var/lib/containers",
+        "/etc/containers/networks", "/dev/shm/libpod_lock", "/run/user",
     )
 )  # fmt: skip
 """Whatever an engine may write to, beside its own data in the cache."""

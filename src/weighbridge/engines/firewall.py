@@ -5,6 +5,7 @@ things were is kept in a folder, so that ``weighbridge clean`` can restore them 
 """
 
 import contextlib
+import enum
 import json
 import re
 import shlex
@@ -15,8 +16,18 @@ from weighbridge.linux.process import output
 NOTE = "firewall.json"
 TABLES = ("filter", "nat")
 _SYSCTLS = ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables")
-_OURS = re.compile(r"\bDOCKER|\bwb-[0-9a-f]+|\bdocker0\b|-s (\S+)/32 -d \1/32 .*-j MASQUERADE$")
-"""What an engine adds: its chains, rules that name our bridges, and a published port's way back to itself."""
+
+
+class Adds(enum.Enum):
+    """What each kind of engine adds, as a pattern for the lines of iptables-save."""
+
+    DOCKER = r"\bDOCKER|\bwb-[0-9a-f]+|\bdocker0\b|-s (\S+)/32 -d \1/32 .*-j MASQUERADE$"
+    """Its chains, rules that name our bridges, and a published port's way back to itself."""
+    PODMAN = r"\bNETAVARK"
+    """netavark's chains; each of its rules is in one of them or leads to one."""
+
+
+_EVERYTHING = "|".join(adds.value for adds in Adds)
 
 
 def rules(table: str) -> list[str]:
@@ -41,8 +52,11 @@ def remember(folder: Path) -> None:
     part.replace(folder / NOTE)  # so that no kill leaves half a note
 
 
-def restore(folder: Path) -> None:
-    """Take out what the engine added since ``remember``, and only that; does nothing where nothing was noted."""
+def restore(folder: Path, adds: Adds | None = None, *, last: bool = True) -> None:
+    """Take out what engines (or this kind) added since ``remember``, and only that; nothing where nothing was noted.
+
+    Unless it is the ``last``, another engine still runs: the note is kept for it, and the sysctls are left alone.
+    """
     (folder / NOTE).with_suffix(".part").unlink(missing_ok=True)
     try:
         note = json.loads((folder / NOTE).read_text())
@@ -50,8 +64,10 @@ def restore(folder: Path) -> None:
         return
     for table in TABLES:
         before = set(note["rules"][table])
-        for argv in undo(before, rules(table)):
+        for argv in undo(before, rules(table), adds):
             output(("iptables", "--wait", "-t", table, *argv))
+    if not last:
+        return
     for name, value in note["sysctls"].items():
         if _sysctl(name) != value:
             with contextlib.suppress(OSError):
@@ -59,13 +75,14 @@ def restore(folder: Path) -> None:
     (folder / NOTE).unlink(missing_ok=True)
 
 
-def undo(before: set[str], now: list[str]) -> list[tuple[str, ...]]:
+def undo(before: set[str], now: list[str], adds: Adds | None = None) -> list[tuple[str, ...]]:
     """The iptables arguments that take out the rules, chains and policies that an engine added: rules first."""
-    added = [line for line in now if line not in before and _OURS.search(line)]
+    ours = re.compile(adds.value if adds else _EVERYTHING)
+    added = [line for line in now if line not in before and ours.search(line)]
     steps = [tuple(shlex.split("-D" + rule[2:])) for rule in added if rule.startswith("-A")]
     steps += [("-X", chain.split()[0][1:]) for chain in added if chain.startswith(":")]
     policies = {line.split()[0][1:]: line.split()[1] for line in before if line.startswith(":")}
-    for line in now:
+    for line in now if adds is not Adds.PODMAN else ():  # it sets no policy
         if line.startswith(":") and line not in before:
             name, policy = line[1:].split()[:2]
             if policy != "-" and policies.get(name, "ACCEPT") != policy:

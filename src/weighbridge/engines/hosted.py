@@ -1,11 +1,13 @@
 """A Docker engine in a secluded host: packet filter, /run, /etc, /var/lib are its own; nothing needs protection."""
 
 import contextlib
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from weighbridge.engines import gvisor
 from weighbridge.engines.client import INSTALL, await_answer
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import Unavailable
@@ -25,12 +27,15 @@ def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> It
     run.say(f"starting a Docker engine on host {host.name}")
     data = run.cache / "engines" / run.id / host.name
     data.mkdir(parents=True, exist_ok=True)
+    settings_file = data / "daemon.json"
+    settings_file.write_text(json.dumps(gvisor.registration()))
     # containerd writes to TMPDIR what it did when it was found hanging
     variables = (f"{key}={value}" for key, value in {**environment_of(run.id), "TMPDIR": "/run"}.items())
     argv = (
         "env", "-i", *variables,
         "dockerd", "--data-root", str(data), "--exec-root", "/run/docker-exec", "--host", f"unix:///{_SOCKET}",
-        "--pidfile", "/run/docker.pid", "--bridge", "none", "--exec-opt", "native.cgroupdriver=cgroupfs",
+        "--pidfile", "/run/docker.pid", "--config-file", str(settings_file), "--bridge", "none",
+        "--exec-opt", "native.cgroupdriver=cgroupfs",
         "--shutdown-timeout", "5", "--log-level", "warn", "--dns", "127.0.0.1", *settings.arguments,
     )  # fmt: skip
     daemon = host.start(Command(argv))

@@ -1,16 +1,17 @@
 """A private Docker engine on this machine, which leaves the machine as it was: its packet filter and folders too."""
 
 import contextlib
-import fcntl
-import os
+import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weighbridge.engines import firewall
+from weighbridge.engines import firewall, gvisor
+from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.client import await_answer
+from weighbridge.engines.firewall import Adds
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import Unavailable
 from weighbridge.linux import links, process
@@ -46,7 +47,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
     run.say("starting a private Docker engine")
     data, socket = run.cache / "engines" / run.id, run.state / "docker.sock"
     try:
-        with _alone(run.state.parent, run.say):
+        with alone(run.state.parent, run.say):
             _prepare(run, data)
             group = Cgroup(f"{run.id}/engine").create()
             argv = secluded(
@@ -76,21 +77,6 @@ def secluded(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
     return (*start, *mounts, "--", *argv)
 
 
-@contextmanager
-def _alone(base: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Inside, no other private engine runs: each changes the host's packet filter and folders, and undoes that."""
-    folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another run to end: it has a private Docker engine, and two would disturb each other")
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
-
-
 def _prepare(run: RunContext, data: Path) -> None:
     """Note how the host is, once: a note that is already there was left by a killed run, and is the true one."""
     base = run.state.parent
@@ -100,7 +86,7 @@ def _prepare(run: RunContext, data: Path) -> None:
     firewall.remember(base)
     for folder in (*(data / name for name in ("data", "tmp", *HOST_FOLDERS)), *HOST_FOLDERS.values()):
         folder.mkdir(parents=True, exist_ok=True)
-    (data / "etc/daemon.json").write_text("{}")
+    (data / "etc/daemon.json").write_text(json.dumps(gvisor.registration()))
 
 
 def discard_private(run_id: str, state: Path, cache: Path) -> None:
@@ -111,23 +97,15 @@ def discard_private(run_id: str, state: Path, cache: Path) -> None:
             group.kill()
             group.remove()
     links.remove_all(run_id)
-    _restore_host(state.parent)
+    restore(state.parent, Adds.DOCKER, lambda: _remove_folders(state.parent))
     shutil.rmtree(cache / "engines" / run_id, ignore_errors=True)
     with contextlib.suppress(OSError):
         (cache / "engines").rmdir()
 
 
-def _restore_host(base: Path) -> None:
-    """Bring the host's packet filter and folders back, unless a living run's engine needs them: it will do so."""
-    with contextlib.suppress(FileNotFoundError, BlockingIOError):
-        folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            firewall.restore(base)
-            made = (base / _MADE).read_text().split()
-            for path in made:
-                with contextlib.suppress(OSError):
-                    Path(path).rmdir()
-            (base / _MADE).unlink()
-        finally:
-            os.close(folder)
+def _remove_folders(base: Path) -> None:
+    """Remove the folders that were made for the engine's sake."""
+    for path in (base / _MADE).read_text().split():
+        with contextlib.suppress(OSError):
+            Path(path).rmdir()
+    (base / _MADE).unlink()

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.engines import networks
+from weighbridge.engines import gvisor, networks
 from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import engine_errors, quietly, readiness
 from weighbridge.engines.container import DockerSite
@@ -60,6 +60,9 @@ class DockerOptions(EnvironmentOptions):
     publish_by: Literal["nat", "proxy"] = "nat"
     userland_proxy: Annotated[bool, Field(description="The engine's own setting")] = True
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
+    runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel of its own")] = (
+        "default"
+    )
 
 
 class Docker(Environment):
@@ -80,6 +83,8 @@ class Docker(Environment):
         ready = readiness()
         if not ready.ready or options is None:
             return ready
+        if options.runtime == "runsc" and not (sandbox := gvisor.readiness()).ready:
+            return sandbox
         wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         for feature in [*wanted, *(["encrypted"] if options.encrypted else [])]:
             if why := lacking(feature):
@@ -93,6 +98,7 @@ class Docker(Environment):
             "docker ipvlan": DockerOptions(network="ipvlan"),
             "docker overlay": DockerOptions(network="overlay"),
             "docker overlay, encrypted": DockerOptions(network="overlay", encrypted=True),
+            "docker runtime: runsc (gVisor)": DockerOptions(runtime="runsc"),
         }
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
@@ -113,7 +119,10 @@ class Docker(Environment):
                 addresses = _addresses(container, options, request, made, attachment)
             why, variables = _why(made, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
-            yield DockerSite(request, made, container, addresses, _notes(options, request), launcher)
+            site = DockerSite(request, made, container, addresses, _notes(options, request, made), launcher)
+            if options.runtime == "runsc" and options.network == "host":
+                site.listening = gvisor.listening_outside(made.host, site.pid)
+            yield site
 
 
 _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
@@ -186,6 +195,7 @@ def _container(
         entrypoint=[LAUNCHER],
         stdin_open=True,
         log_config={"type": "none"},
+        runtime=gvisor.runtime(made, options.network) if options.runtime == "runsc" else None,
         healthcheck={"test": ["NONE"]},  # of an image that has one
         name=f"weighbridge-{request.run.id}-{request.name}",
         hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve
@@ -254,7 +264,8 @@ def _must_be_there(made: Engine, container: Any) -> None:
     """Listeners, counters and signals go by /proc: of an engine elsewhere they would be those of strangers."""
     for _ in range(200):
         with contextlib.suppress(OSError):
-            if LAUNCHER.encode() in made.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline"):
+            words = made.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline")
+            if LAUNCHER.encode() in words or container.id.encode() in words:  # gVisor's sandbox names its container
                 return
         time.sleep(0.005)  # it may be about to become what it was told to run
     raise Unavailable(
@@ -275,8 +286,10 @@ def _addresses(
     return _published_on(options, request, made.host, attachment.own), "0.0.0.0"  # noqa: S104
 
 
-def _notes(options: DockerOptions, request: SiteRequest) -> dict[str, str]:
+def _notes(options: DockerOptions, request: SiteRequest, made: Engine) -> dict[str, str]:
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    if options.runtime == "runsc":
+        notes |= gvisor.facts(made, options.network)
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
         notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside of all limits"

@@ -23,15 +23,23 @@ def listening(ports: Iterable[tuple[Transport, int]], pid: int | str = "self", p
 
 def bound(transport: Transport, process: Path) -> set[int]:
     """The ports with a listener in the network namespace of a process, which is named by its folder in /proc."""
-    state = _TCP_LISTEN if transport == "tcp" else _UDP_BOUND
     found: set[int] = set()
-    for table in (transport, f"{transport}6"):
+    for table in tables_of(transport):
         with contextlib.suppress(OSError):
-            for line in (process / "net" / table).read_text().splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == state:
-                    found.add(int(fields[1].rsplit(":", 1)[1], 16))
+            found |= bound_in(transport, (process / "net" / table).read_text())
     return found
+
+
+def tables_of(transport: Transport) -> tuple[str, str]:
+    """The names of its tables in /proc/PID/net."""
+    return transport, f"{transport}6"
+
+
+def bound_in(transport: Transport, table: str) -> set[int]:
+    """The ports with a listener, from the text of such a table."""
+    state = _TCP_LISTEN if transport == "tcp" else _UDP_BOUND
+    lines = (line.split() for line in table.splitlines()[1:])
+    return {int(fields[1].rsplit(":", 1)[1], 16) for fields in lines if fields[3] == state}
 
 
 def free_port(taken: Collection[int] = (), is_free: Callable[[int], bool] | None = None) -> int:

@@ -158,6 +158,13 @@ def most_open_files() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
+def most_processes() -> int:
+    """How many processes this user may have, and at most as many as there can be (podman lowers its own to that)."""
+    there_can_be = int(Path("/proc/sys/kernel/pid_max").read_text())
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    return there_can_be if hard == resource.RLIM_INFINITY else min(hard, there_can_be)
+
+
 def mounted_by(run_id: str) -> str:
     """What a chroot's own /tmp and /run are named after: it tells the run of each process in there."""
     return f"weighbridge-{run_id}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weighbridge.build_once import half_built
 from weighbridge.engines import client as docker
-from weighbridge.engines import swarm
+from weighbridge.engines import podman, swarm
 from weighbridge.engines.private import discard_private
 from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroups, links
@@ -81,6 +81,7 @@ def sweep(run_id: str) -> None:
         swarm.leave_ours(client, run_id)
         client.close()
     _end_processes(run_id)
+    podman.discard(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     discard_private(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     cgroups.remove_top()
 

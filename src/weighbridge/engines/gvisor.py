@@ -1,0 +1,116 @@
+"""gVisor as a runtime of Docker's containers: runsc, with which a kernel in user space serves their system calls."""
+
+import contextlib
+import functools
+import mmap
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weighbridge.errors import Unavailable
+from weighbridge.linux.network import bound_in, tables_of
+from weighbridge.linux.process import output
+from weighbridge.model.command import Transport
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Host
+
+if TYPE_CHECKING:
+    from weighbridge.engines.docker import Engine
+
+PROGRAM = "runsc"
+VERSION = "v0.0.0-20260905035102-160fafc42237"
+INSTALL = f"CGO_ENABLED=0 GOBIN=/usr/local/bin go install gvisor.dev/gvisor/runsc@{VERSION}"
+_ON_HOST = "runsc-host"
+_HOST_NETWORK = "--network=host"
+"""Without it runsc takes the addresses of every interface of its network namespace: the host's, on its network."""
+_MODULE = re.compile(rb"gvisor\.dev/gvisor\t(v[0-9][^\t\n]{1,60})[\t\n]")
+_LOOK_S = 0.002
+_PLATFORM = "systrap"
+"""Runsc's default: it catches system calls with seccomp, and needs no device."""
+
+
+def registration() -> dict[str, Any]:
+    """What a daemon.json says of it, for an engine of our own; nothing where it is not installed."""
+    path = shutil.which(PROGRAM)
+    if path is None:
+        return {}
+    own = {"path": path, "runtimeArgs": [f"--platform={_PLATFORM}"]}
+    on_host = {"path": path, "runtimeArgs": [f"--platform={_PLATFORM}", _HOST_NETWORK]}
+    return {"runtimes": {PROGRAM: own, _ON_HOST: on_host}}
+
+
+def runtime(engine: "Engine", network: str) -> str:
+    """The name of the runtime in an engine for a container on this network. Unavailable where it has none."""
+    wanted = network == "host"
+    for name, about in _runtimes(engine).items():
+        if Path(about.get("path") or "").name == PROGRAM and (_HOST_NETWORK in _arguments(about)) == wanted:
+            return name
+    which = f"with {_HOST_NETWORK}, without which it would take away the host's addresses" if wanted else "as it is"
+    raise Unavailable(f"the Docker engine of host {engine.host.name} has not registered runsc {which} (dockerd's "
+                      "'runtimes'): stop that engine, and one with it is started for the run")  # fmt: skip
+
+
+def facts(engine: "Engine", network: str) -> dict[str, str]:
+    """Its version and its platform."""
+    about = _runtimes(engine)[runtime(engine, network)]
+    platform = [word.partition("=")[2] for word in _arguments(about) if word.startswith("--platform=")]
+    return {
+        "runtime": f"runsc {version(str(about['path']))}, platform {platform[-1] if platform else _PLATFORM}",
+        "kernel": "gVisor's own, in user space",
+    }
+
+
+def readiness() -> Readiness:
+    """Whether it is installed."""
+    if shutil.which(PROGRAM) is None:
+        return Readiness(False, "runsc, gVisor's runtime, is not installed", f"{INSTALL} (Go 1.21 or later)")
+    return Readiness(True, f"runsc {version(str(shutil.which(PROGRAM)))}")
+
+
+@functools.cache
+def version(path: str) -> str:
+    """As it says; of one that ``go install`` has built, that of its Go module, which is in the program."""
+    said = re.search(r"version (\S+)", output((path, "--version")) or "")
+    if said and said[1] != "VERSION_MISSING":
+        return said[1]
+    try:
+        with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as program:
+            found = _MODULE.search(program)
+            return found[1].decode() if found else "of unknown version"
+    except (OSError, ValueError):
+        return "of unknown version"
+
+
+def listening_outside(host: Host, pid: int) -> Callable[..., bool]:
+    """``Site.listening`` for a sandbox on its host's network, whose own tables do not have its sockets.
+
+    ``pid`` is the sandbox's, whose network namespace is the host's.
+    """
+
+    def bound(transport: Transport) -> set[int]:
+        found: set[int] = set()
+        for table in tables_of(transport):
+            with contextlib.suppress(OSError):
+                found |= bound_in(transport, host.read(f"/proc/{pid}/net/{table}").decode())
+        return found
+
+    def listening(ports: tuple[tuple[Transport, int], ...], within_s: float = 0.0) -> bool:
+        deadline = time.monotonic() + within_s
+        while not (there := all(port in bound(transport) for transport, port in ports)):
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(_LOOK_S)
+        return there
+
+    return listening
+
+
+def _runtimes(engine: "Engine") -> dict[str, Any]:
+    return dict(engine.client.info().get("Runtimes") or {})
+
+
+def _arguments(about: dict[str, Any]) -> list[str]:
+    return about.get("runtimeArgs") or []

@@ -1,0 +1,210 @@
+"""Podman on a host, for a run alone: its images, networks and containers, by its command line.
+
+Nothing of it is in the path of what is measured: podman and conmon carry the launcher's stream, and netavark is gone
+once a network is set up. slirp4netns, pasta and rootlessport are part of what a rootless container costs.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from weighbridge.engines.alone import alone, restore
+from weighbridge.engines.firewall import Adds, remember
+from weighbridge.engines.podman_home import (
+    NETWORKS,
+    Home,
+    home_of_root,
+    home_of_user,
+    program_of_user,
+    runtime_of_user,
+)
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux import cgroup_files
+from weighbridge.linux.process import link_prefix, output
+from weighbridge.model.command import Command, Completed, HostProcess, Stream
+from weighbridge.model.site import Group, Host, RunContext
+from weighbridge.model.userland import Userland
+
+LABEL = "weighbridge.run"
+_ASK_S, _IMPORT_S = 120.0, 900.0
+_numbers = itertools.count()
+_FIRST_LINK = 500
+"""Docker's bridges in the same run have the numbers below."""
+_IMPORT = 'tar --create --numeric-owner --one-file-system --directory "$0" . | "$@"'
+_MOVE = 'pid=$1; shift; for file; do echo "$pid" > "$file"; done'
+_USERS = "podman-user"
+"""In the name of the data of podmans that are not root's."""
+
+
+class Podman:
+    """One for each host of a run, and one more for its rootless containers."""
+
+    def __init__(self, run: RunContext, host: Host, home: Home, *, rootless: bool) -> None:
+        self.host = host
+        self.rootless = rootless
+        self.launcher = home.launcher
+        self._run = run
+        self._home = home
+        self._images: set[str] = set()
+        self.runtime = runtime()
+        about = json.loads(self.must("reading its settings", "info", "--format", "json"))
+        self.version = str(about["version"]["Version"])
+        self.storage_driver = str(about["store"]["graphDriverName"])
+
+    def ask(self, *words: str, deadline_s: float = _ASK_S) -> Completed:
+        """Run a podman command to its end."""
+        return self.host.run(Command(self._argv(*words), deadline_s))
+
+    def must(self, what: str, *words: str) -> str:
+        """The output of a command that must succeed. Raises Unavailable; EnvironmentLost where podman has gone."""
+        done = self.ask(*words)
+        if done.returncode != 0:
+            if "nsenter: cannot open" in done.last_words:
+                raise EnvironmentLost(f"{what}: the namespace of podman has gone")
+            raise Unavailable(f"{what}: podman refuses: {_error_in(done)}")
+        return done.text.strip()
+
+    def _argv(self, *words: str) -> tuple[str, ...]:
+        return self._home.argv("--runtime", self.runtime, *words)
+
+    def image(self, userland: Userland) -> str:
+        """The name of the userland's image, imported at first use."""
+        name = f"weighbridge:{userland.digest[:12]}"
+        if name not in self._images:
+            whose = "rootless podman" if self.rootless else "podman"
+            self._run.say(f"importing the userland into {whose} on host {self.host.name}")
+            root = str(self.host.userland(userland))
+            words = ("--quiet", "--change", f"LABEL {LABEL}={self._run.id}", "-", name)
+            argv = ("sh", "-c", _IMPORT, root, *self._argv("import", *words))
+            done = self.host.run(Command(argv, _IMPORT_S))
+            if done.returncode != 0:
+                raise Unavailable(f"podman cannot import the userland: {done.last_words}")
+            self._images.add(name)
+        return name
+
+    @contextmanager
+    def bridge(self) -> Iterator[dict[str, Any]]:
+        """A bridge network of its own, as ``podman network inspect`` tells it."""
+        number = next(_numbers)
+        name, link = f"weighbridge-{number}", f"{link_prefix(self._run.id)}{_FIRST_LINK + number % 400}"
+        size = ("--opt", f"mtu={self._mtu()}") if self.host.interface else ()
+        label = ("--label", f"{LABEL}={self._run.id}")
+        self.must(f"making network {name}", "network", "create", "--disable-dns", *label, *size, name)
+        try:
+            network = dict(json.loads(self.must("looking at it", "network", "inspect", name))[0])
+            self._rename(network, link)
+            yield network
+        finally:
+            with contextlib.suppress(EnvironmentLost):
+                self.ask("network", "rm", "--force", name)
+
+    def _rename(self, network: dict[str, Any], link: str) -> None:
+        """Name its bridge, which does not exist yet, so that it tells whose it is; not every podman has an option."""
+        text = json.dumps(network | {"network_interface": link}).encode()
+        argv = (*self._home.prefix, "tee", f"{NETWORKS}/{network['name']}.json")
+        done = self.host.run(Command(argv, _ASK_S, stdin=text))
+        if done.returncode != 0:
+            raise Unavailable(f"podman's network cannot be given a name: {done.last_words}")
+
+    def _mtu(self) -> str:
+        return self.host.read(f"/sys/class/net/{self.host.interface}/mtu").decode().strip()
+
+    def attach(self, container: str) -> tuple[HostProcess, Stream]:
+        """Start a container, and talk to its first process."""
+        words = ("start", "--attach", "--interactive", "--sig-proxy=false", container)
+        return self.host.talk(Command(self._argv(*words)))
+
+    def start_beside(self, *argv: str) -> HostProcess:
+        """Start another program where podman runs, and as whom."""
+        return self.host.start(Command((*self._home.prefix, *argv)))
+
+    def inspect(self, container: str) -> dict[str, Any]:
+        """What ``podman inspect`` tells of a container."""
+        return dict(json.loads(self.must(f"looking at {container}", "container", "inspect", container))[0])
+
+    def move(self, pid: int, group: Group) -> None:
+        """Put a process of the host into a control group of ours. Raises Unavailable."""
+        files = [str(path) for path in group.procs]
+        done = self.host.run(Command(("sh", "-c", _MOVE, "move", str(pid), *files), 10))
+        if done.returncode != 0:
+            raise Unavailable(f"a container cannot be put into its control group: {done.last_words}")
+
+    def put_folder(self, folder: str, name: str) -> str:
+        """Have a folder of the host where containers can mount it, and write to it; gives where that is."""
+        return self._home.put_folder(self.host, folder, name)
+
+
+def _error_in(done: Completed) -> str:
+    """What podman says of a failure: it often adds where to find help."""
+    lines = done.stderr.decode(errors="replace").splitlines()
+    errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
+    return errors[-1][:300] if errors else done.last_words
+
+
+def runtime() -> str:
+    """The runtime of its containers: crun, as podman would have it, but runc where control groups are version 1."""
+    known = ("crun", "runc") if cgroup_files.version() == 2 else ("runc",)
+    return next((name for name in known if shutil.which(name)), known[-1])
+
+
+def podman_of(run: RunContext, host: Host, *, rootless: bool) -> Podman:
+    """The podman of a host, the same for the whole run. Raises Unavailable."""
+    kind = "rootless podman" if rootless else "podman"
+    return run.share(f"{kind} {host.name}", lambda: _opened(run, host, rootless=rootless))
+
+
+@contextmanager
+def _opened(run: RunContext, host: Host, *, rootless: bool) -> Iterator[Podman]:
+    if not host.root and not host.this_machine:
+        raise Unavailable(f"podman on host {host.name} needs root there")
+    with ExitStack() as stack:
+        if host.root and host.this_machine and not rootless:
+            stack.enter_context(_noted(run))
+        name = f"{'podman' if host.root else _USERS}{'-rootless' if rootless else ''}-{host.name}"
+        data = stack.enter_context(host.data_folder(run, name))
+        if host.root:
+            group = host.group(name)
+            stack.callback(group.remove)
+            stack.callback(group.kill)
+            home = stack.enter_context(home_of_root(run, host, group, data, rootless=rootless))
+        else:
+            stack.callback(_discard_of_user, run.id, run.state, data)
+            home = stack.enter_context(home_of_user(run, host, data))
+        yield Podman(run, host, home, rootless=rootless)
+
+
+@contextmanager
+def _noted(run: RunContext) -> Iterator[None]:
+    """Inside, the packet filter may be changed; afterwards it is as it was."""
+    base = run.state.parent
+    with alone(base, run.say):
+        remember(base)
+        yield
+    restore(base, Adds.PODMAN)
+
+
+def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
+    """Remove files of the user's subordinate ids, and end the process that keeps the user's namespaces."""
+    output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", str(data / "storage")))
+    runtime = runtime_of_user(state)
+    for note in runtime.rglob("pause.pid"):
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int(note.read_text()), signal.SIGKILL)
+    shutil.rmtree(runtime, ignore_errors=True)
+
+
+def discard(run_id: str, state: Path, cache: Path) -> None:
+    """Remove the files of a user's subordinate ids that a killed run's podman left, which only podman may.
+
+    All else is known without podman: processes by their control groups, links by their names, the packet filter by
+    the note of it; mounts have gone with the processes.
+    """
+    for data in sorted((cache / "engines" / run_id).glob(f"data-{_USERS}*")):
+        _discard_of_user(run_id, state, data)

@@ -1,0 +1,171 @@
+"""Where podman lives for a run: storage, configuration and mounts of its own, so that the user's podman is untouched.
+
+Root has it in a mount namespace, in which /run and /var/lib/containers are empty. Rootless podman of root is that of
+an account that exists in there alone. A user who is not root needs no namespace: podman makes its own.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
+from weighbridge.launcher import build
+from weighbridge.launcher.within import within
+from weighbridge.linux.process import environment_of, mounted_by
+from weighbridge.model.command import Command
+from weighbridge.model.site import Group, Host, RunContext
+
+ACCOUNT = 0x6FFF0000
+"""The user of rootless podman where we are root, and with the numbers that follow, that of its containers: at the end
+of those that are set aside for containers (systemd's uids and gids)."""
+_LAST = 0xFFFF
+INSIDE = "/run/weighbridge"
+"""The namespace's folder of ours."""
+LAUNCHER = f"{INSIDE}/launcher"
+_READY_S = 20.0
+
+# Devices that every user may open on an ordinary machine are closed on some: these are copies. The lock of iptables
+# stays everybody's.
+_MAKE = r"""set -e
+data=$1 launcher=$2 name=$3 account=$4 last=$5
+touch /run/xtables.lock
+mount -t tmpfs -o mode=755 "$name" /mnt
+mkdir /mnt/weighbridge
+( cd /mnt/weighbridge && mkdir data etc home networks runtime )
+touch /mnt/xtables.lock
+mount --bind /run/xtables.lock /mnt/xtables.lock
+mount --bind "$data" /mnt/weighbridge/data
+cp "$launcher" /mnt/weighbridge/launcher
+chmod 755 /mnt/weighbridge/launcher
+printf '%s\n' '[engine]' 'lock_type="file"' \
+    '[network]' 'network_backend="netavark"' 'network_config_dir="/run/weighbridge/networks"' \
+    > /mnt/weighbridge/containers.conf
+printf '%s\n' '[storage]' 'driver="overlay"' 'graphroot="/run/weighbridge/data/storage"' \
+    'runroot="/run/weighbridge/runtime/run"' > /mnt/weighbridge/storage.conf
+mount --rbind /mnt /run
+umount -l /mnt
+if [ -d /var/lib/containers ]; then
+    mount -t tmpfs "$name" /var/lib/containers
+else
+    mount -t tmpfs "$name" /var/lib
+fi
+cd /run/weighbridge
+if [ "$account" != 0 ]; then
+    chown "$account:$account" home runtime data networks
+    chmod 700 home runtime data
+    { cat /etc/passwd; echo "weighbridge:x:$account:$account::/run/weighbridge/home:/bin/sh"; } > etc/passwd
+    { cat /etc/group; echo "weighbridge:x:$account:"; } > etc/group
+    echo "weighbridge:$((account + 1)):$last" | tee etc/subuid > etc/subgid
+    for file in passwd group subuid subgid; do mount --bind "etc/$file" "/etc/$file"; done
+    for device in net/tun fuse; do
+        [ -e "/dev/$device" ] || continue
+        mknod -m 666 "etc/${device#*/}" c $(stat -c '0x%t 0x%T' "/dev/$device")
+        mount --bind "etc/${device#*/}" "/dev/$device"
+    done
+fi
+mount --make-rshared /
+echo "ready $$"
+exec cat
+"""
+
+NETWORKS = f"{INSIDE}/networks"
+"""Where root's podman has a file for each network."""
+_PUT = 'chown "$3" "$1" && mkdir "$2" && mount --bind "$1" "$2"'
+
+PutFolder = Callable[[Host, str, str], str]
+"""Has a folder of the host where containers can mount it and write to it, under a name; gives where that is."""
+
+
+class Home:
+    """How a podman command is begun: ``prefix`` before ``podman``, and ``program`` with what each has."""
+
+    def __init__(
+        self, prefix: tuple[str, ...], program: tuple[str, ...], launcher: str, put_folder: PutFolder
+    ) -> None:
+        self.prefix = prefix
+        self.program = program
+        self.launcher = launcher
+        """Where podman finds the first process of its containers."""
+        self.put_folder = put_folder
+
+    def argv(self, *words: str) -> tuple[str, ...]:
+        """The argument list of a podman command."""
+        return (*self.prefix, *self.program, *words)
+
+
+@contextmanager
+def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootless: bool) -> Iterator[Home]:
+    """In a mount namespace on the host that lasts as long as the context. Raises Unavailable."""
+    account = ACCOUNT if rootless else 0
+    launcher = host.program(build.ensure(run.cache, run.say))
+    words = (str(data), launcher, mounted_by(run.id), str(account), str(_LAST))
+    made = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _MAKE, "podman", *words)
+    process, stream = host.talk(Command(within(host, run, group, *made)))
+    try:
+        try:
+            said = stream.receive(_READY_S).decode(errors="replace").split()
+        except TimeoutError:
+            said = []
+        if said[:1] != ["ready"]:
+            raise Unavailable(f"podman cannot have mounts of its own: {process.stop().last_words}")
+        become = ("setpriv", "--reuid", str(account), "--regid", str(account), "--clear-groups") if rootless else ()
+        enter = ("nsenter", f"--mount=/proc/{said[1]}/ns/mnt", "--", *become)
+        variables = {
+            **environment_of(run.id),
+            "HOME": f"{INSIDE}/home",
+            "TMPDIR": f"{INSIDE}/data",
+            "CONTAINERS_CONF": f"{INSIDE}/containers.conf",
+            "CONTAINERS_STORAGE_CONF": f"{INSIDE}/storage.conf",
+            **({"XDG_RUNTIME_DIR": f"{INSIDE}/runtime"} if rootless else {}),
+        }
+
+        def put_folder(on: Host, folder: str, name: str) -> str:
+            there = f"{INSIDE}/{name}"
+            owner = f"{account}:{account}"
+            done = on.run(Command((*enter[:3], "sh", "-c", _PUT, "put", folder, there, owner), 10))
+            if done.returncode != 0:
+                raise Unavailable(f"podman cannot have the folder {folder}: {done.last_words}")
+            return there
+
+        program = _podman(variables, f"{INSIDE}/data", f"{INSIDE}/runtime")
+        yield Home((*within(host, run, group), *enter), program, LAUNCHER, put_folder)
+    finally:
+        stream.end()
+        process.stop()
+
+
+@contextmanager
+def home_of_user(run: RunContext, host: Host, data: Path) -> Iterator[Home]:
+    """Of a user who is not root: the user's own subordinate ids, and folders of the run's own."""
+    program = program_of_user(run.id, run.state, data)
+    launcher = host.program(build.ensure(run.cache, run.say))
+    yield Home(within(host, run, None), program, launcher, lambda _host, folder, _name: folder)
+
+
+def runtime_of_user(state: Path) -> Path:
+    """The folder of its sockets and notes; podman takes no path of more than 50 characters there."""
+    return state / "pod"
+
+
+def program_of_user(run_id: str, state: Path, data: Path) -> tuple[str, ...]:
+    """Podman for a user who is not root, with all that it writes in folders of the run."""
+    runtime = runtime_of_user(state)
+    runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (runtime / "containers.conf").write_text('[engine]\nlock_type="file"\n')
+    storage = f'[storage]\ndriver="overlay"\ngraphroot="{data}/storage"\nrunroot="{runtime}/run"\n'
+    (runtime / "storage.conf").write_text(storage)
+    variables = {
+        **environment_of(run_id),
+        "HOME": str(data),
+        "TMPDIR": str(data),
+        "XDG_RUNTIME_DIR": str(runtime),
+        "CONTAINERS_CONF": str(runtime / "containers.conf"),
+        "CONTAINERS_STORAGE_CONF": str(runtime / "storage.conf"),
+    }
+    return _podman(variables, str(data), str(runtime))
+
+
+def _podman(variables: dict[str, str], data: str, runtime: str) -> tuple[str, ...]:
+    settings = tuple(f"{name}={value}" for name, value in variables.items())
+    folders = ("--root", f"{data}/storage", "--runroot", f"{runtime}/run")
+    return ("env", "-i", *settings, "podman", *folders, "--cgroup-manager=cgroupfs", "--events-backend=file")

@@ -1,0 +1,76 @@
+"""Whether Podman can be used on this machine, and what is missing: programs, ids, devices."""
+
+import os
+import pwd
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from weighbridge.engines.podman import runtime
+from weighbridge.linux.process import output
+from weighbridge.model.plugin import Readiness
+
+_HELPERS = (Path("/usr/lib/podman"), Path("/usr/libexec/podman"), Path("/usr/local/libexec/podman"))
+_KNOWS_PASTA = (4, 4)
+_TUN = Path("/dev/net/tun")
+
+
+def version() -> tuple[int, ...]:
+    """Of podman, as numbers; empty where it does not tell."""
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", output(("podman", "--version")) or "")
+    return tuple(int(number) for number in found.groups()) if found else ()
+
+
+def readiness(options: Any | None) -> Readiness:
+    """Whether podman can be used with these options (None: in some way)."""
+    root = os.geteuid() == 0
+    rootless = options.rootless if options is not None else not root
+    if not root and not rootless:
+        return Readiness(False, "only root may start podman's rootful containers", "run as root, or rootless: true")
+    programs = {runtime(): runtime()}
+    if rootless:
+        programs |= {"newuidmap": "uidmap", "newgidmap": "uidmap"}
+    network = options.joined if options is not None else ""
+    if network in ("slirp4netns", "pasta"):
+        programs[network] = "passt" if network == "pasta" else network
+    if network == "bridge" and not any((folder / "netavark").exists() for folder in _HELPERS):
+        programs["netavark"] = "netavark"
+    missing = {program: package for program, package in programs.items() if shutil.which(program) is None}
+    if missing:
+        names, packages = " and ".join(missing), " ".join(dict.fromkeys(missing.values()))
+        return Readiness(False, f"podman lacks {names}", f"apt-get install {packages}")
+    told = ".".join(str(number) for number in version())
+    return (_rootless(root, network) if rootless else None) or Readiness(True, f"podman {told}, {runtime()}")
+
+
+def _rootless(root: bool, network: str) -> Readiness | None:
+    if output(("unshare", "--map-root-user", "true")) is None:
+        return Readiness(
+            False, "this kernel does not let users make user namespaces", "allow them, or rootless: false"
+        )
+    if not root and not _has_ids():
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        remedy = f"usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+        return Readiness(False, f"{user} has no subordinate ids in /etc/subuid and /etc/subgid", remedy)
+    if network in ("slirp4netns", "pasta"):
+        if not _TUN.exists():
+            return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", "modprobe tun")
+        if not root and not os.access(_TUN, os.R_OK | os.W_OK):
+            return Readiness(False, f"{network} needs {_TUN}, which this user may not open", f"chmod 666 {_TUN}")
+    return None
+
+
+def _has_ids() -> bool:
+    user = pwd.getpwuid(os.geteuid())
+    whose = (f"{user.pw_name}:", f"{user.pw_uid}:")
+    try:
+        texts = [Path(f"/etc/{name}").read_text() for name in ("subuid", "subgid")]
+    except OSError:
+        return False
+    return all(any(line.startswith(whose) for line in text.splitlines()) for text in texts)
+
+
+def knows_pasta() -> bool:
+    """Whether podman connects containers by pasta itself, as it does from 4.4 on."""
+    return version()[:2] >= _KNOWS_PASTA

@@ -1,0 +1,50 @@
+"""Engines of one run share the lock of the machine's packet filter; those of another run wait, or leave it alone."""
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from weighbridge.engines import alone, firewall
+
+
+@pytest.fixture
+def restored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool]]:
+    calls: list[tuple[object, bool]] = []
+    monkeypatch.setattr(firewall, "restore", lambda _, adds=None, *, last=True: calls.append((adds, last)))
+    return calls
+
+
+def locked(folder: Path) -> bool:
+    other = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(other)
+    return False
+
+
+def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restored: list[tuple[object, bool]]):
+    said: list[str] = []
+    with alone.alone(tmp_path, said.append):
+        with alone.alone(tmp_path, said.append):
+            assert locked(tmp_path)
+        assert locked(tmp_path)
+        alone.restore(tmp_path, firewall.Adds.PODMAN)
+    assert not locked(tmp_path)
+    alone.restore(tmp_path, firewall.Adds.DOCKER)
+    assert restored == [(firewall.Adds.PODMAN, False), (None, True)]
+    assert not said
+
+
+def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tuple[object, bool]]):
+    other = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    further: list[str] = []
+    alone.restore(tmp_path, firewall.Adds.DOCKER, lambda: further.append("done"))
+    os.close(other)
+    assert not restored
+    assert not further

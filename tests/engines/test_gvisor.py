@@ -1,0 +1,88 @@
+"""Which of an engine's runtimes is gVisor, and which of them may be on the host's network; its version."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from weighbridge.engines import gvisor
+from weighbridge.errors import Unavailable
+
+RUNC = {"path": "runc"}
+OWN = {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--platform=systrap"]}
+ON_HOST = {"path": "/opt/runsc", "runtimeArgs": ["--platform=kvm", "--network=host"]}
+
+
+def engine(**runtimes: Any) -> Any:
+    client = SimpleNamespace(info=lambda: {"Runtimes": runtimes})
+    return SimpleNamespace(client=client, host=SimpleNamespace(name="a"))
+
+
+def test_a_container_on_the_host_s_network_gets_the_runtime_that_leaves_it_alone():
+    both = engine(runc=RUNC, sandboxed=OWN, shared=ON_HOST)
+    assert gvisor.runtime(both, "host") == "shared"
+    assert gvisor.runtime(both, "bridge") == "sandboxed"
+
+
+def test_never_on_the_host_s_network_without_it():
+    with pytest.raises(Unavailable, match="would take away the host's addresses"):
+        gvisor.runtime(engine(runc=RUNC, runsc=OWN), "host")
+
+
+@pytest.mark.parametrize("runtimes", [{}, {"runc": RUNC}, {"runsc": ON_HOST}, {"runsc": {}}])
+def test_an_engine_that_does_not_know_it(runtimes: dict[str, Any]):
+    with pytest.raises(Unavailable, match="has not registered runsc"):
+        gvisor.runtime(engine(**runtimes), "bridge")
+
+
+def test_the_facts_name_version_and_platform(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gvisor, "version", lambda path: f"1 of {path}")
+    told = gvisor.facts(engine(runsc=OWN, shared=ON_HOST), "host")
+    assert told["runtime"] == "runsc 1 of /opt/runsc, platform kvm"
+    assert gvisor.facts(engine(runsc={"path": "runsc"}), "none")["runtime"].endswith("platform systrap")
+
+
+@pytest.mark.parametrize(
+    ("said", "content", "found"),
+    [
+        ("runsc version release-20240101.0\nspec: 1.1.0", b"", "release-20240101.0"),
+        ("runsc version VERSION_MISSING", b"\0mod\tgvisor.dev/gvisor\tv0.0.0-2026-ab\th1:x\n", "v0.0.0-2026-ab"),
+        ("runsc version VERSION_MISSING", b"nothing of it", "of unknown version"),
+        ("", b"", "of unknown version"),
+    ],
+)
+def test_the_version(said: str, content: bytes, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    program = tmp_path / "runsc"
+    program.write_bytes(content)
+    monkeypatch.setattr(gvisor, "output", lambda _: said)
+    assert gvisor.version(str(program)) == found
+
+
+def test_an_engine_of_our_own_is_told_of_both_or_of_none(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gvisor.shutil, "which", lambda _: "/usr/local/bin/runsc")
+    runtimes = gvisor.registration()["runtimes"]
+    assert gvisor.runtime(engine(**runtimes), "host") != gvisor.runtime(engine(**runtimes), "bridge")
+    monkeypatch.setattr(gvisor.shutil, "which", lambda _: None)
+    assert gvisor.registration() == {}
+    assert not gvisor.readiness().ready
+    assert "go install" in gvisor.readiness().remedy
+
+
+TABLE = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000:1451 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12345 1
+   1: 0100007F:1452 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 12346 1
+"""
+
+
+def test_listeners_are_looked_for_outside_of_the_sandbox():
+    def read(path: str) -> bytes:
+        if path != "/proc/7/net/tcp":
+            raise FileNotFoundError(path)
+        return TABLE.encode()
+
+    listening = gvisor.listening_outside(SimpleNamespace(read=read), 7)  # type: ignore[arg-type]
+    assert listening((("tcp", 0x1451),))
+    assert not listening((("tcp", 0x1452),), 0.01)
+    assert not listening((("tcp", 0x1451), ("udp", 0x1451)), 0.0)

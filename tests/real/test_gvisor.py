@@ -1,0 +1,112 @@
+"""gVisor as Docker's runtime: the launcher works in it, and the host keeps its addresses, on its own network too."""
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.facts.connection import connection
+from weighbridge.hosts import testbed
+from weighbridge.linux.process import output
+from weighbridge.model.command import Command
+from weighbridge.model.plugin import Endpoint
+from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.userland import Userland
+
+from .conftest import open_run
+
+pytestmark = pytest.mark.skipif(shutil.which("runsc") is None, reason="needs runsc: make gvisor")
+DOCKER = registry.environments()["docker"]
+KINDS: dict[str, dict[str, Any]] = {
+    "none": {"network": "none", "runtime": "runsc"},
+    "host": {"network": "host", "runtime": "runsc"},
+    "published": {"network": "bridge", "publish": True, "runtime": "runsc"},
+}
+PORT = 25_301
+LIMITS = Limits(cpus=0.5, memory=256 * 2**20, cpuset="0")
+
+
+def addresses() -> str:
+    """Of this machine, without the links of runs and of containers, which come and go."""
+    return "\n".join(
+        line
+        for line in (output(("ip", "-brief", "address")) or "").splitlines()
+        if not line.startswith(("wb-", "veth"))
+    )
+
+
+@pytest.fixture(scope="module")
+def sites(small_userland: Userland) -> Iterator[dict[str, Site]]:
+    """On hosts of a testbed: were runsc to take addresses, it would be theirs."""
+    before = addresses()
+    options = registry.hosts()["testbed"].options(kind="testbed")
+    with open_run("9715079715e0") as run:
+        near, far = (run.stack.enter_context(testbed.testbed_host(name, options, run)) for name in ("near", "far"))  # type: ignore[arg-type]
+        opened = {}
+        for name, given in KINDS.items():
+            request = SiteRequest(
+                run, far, name, "server", small_userland, LIMITS, (("tcp", PORT),), environment=name, apart=True
+            )
+            opened[name] = run.stack.enter_context(DOCKER.open(DOCKER.options(**given), request))
+        native = registry.environments()["native"]
+        client = SiteRequest(run, near, "client", "client", small_userland, Limits(), apart=True)
+        opened["client"] = run.stack.enter_context(native.open(native.options(), client))
+        yield opened
+    assert addresses() == before
+
+
+@pytest.fixture(params=KINDS)
+def site(request: pytest.FixtureRequest, sites: dict[str, Site]) -> Site:
+    return sites[request.param]
+
+
+def test_the_kernel_is_gvisor_s_and_the_facts_say_which(site: Site):
+    assert "gVisor" in site.run(Command(("dmesg",))).text
+    assert re.fullmatch(r"runsc \S+, platform \w+", site.facts()["runtime"])
+    assert not [fact for fact in site.facts() if fact.startswith("not honoured")]
+
+
+def test_programs_files_and_deadlines(site: Site):
+    site.put("/tmp/a", b"x" * 300_000)
+    assert site.read("/tmp/a") == b"x" * 300_000
+    assert site.run(Command(("sh", "-c", "exit 7"))).returncode == 7
+    assert site.run(Command(("touch", "/x"))).returncode == 1
+    late = site.run(Command(("sleep", "60"), deadline_s=0.3))
+    assert late.timed_out
+    gone = site.run(Command(("no-such-program",)))
+    assert (gone.returncode, gone.error) == (127, 2)
+
+
+def test_what_it_uses_is_metered_and_frozen_it_uses_nothing(site: Site):
+    running = site.start(Command(("sh", "-c", "while :; do :; done")))
+    before = site.meters()["cpu_s"]
+    time.sleep(0.5)
+    assert site.meters()["cpu_s"] > before + 0.02
+    site.freeze()
+    used = site.meters()["cpu_s"]
+    time.sleep(0.3)
+    assert site.meters()["cpu_s"] == pytest.approx(used, abs=0.01)
+    site.thaw()
+    running.stop()
+
+
+@pytest.mark.parametrize("name", ["host", "published"])
+def test_a_server_is_reached_and_the_host_keeps_its_addresses(name: str, sites: dict[str, Site]):
+    site, client = sites[name], sites["client"]
+    told = site.host.run(Command(("ip", "-brief", "address", "show", site.host.interface), 10)).text
+    assert site.host.address in told
+    for _ in range(10):
+        if (path := connection(site, client, Endpoint(site.listen, site.address, PORT), "tcp")) is not None:
+            break
+        time.sleep(0.5)
+    assert path is not None
+    server = site.start(Command(("iperf3", "-s", "-1", "-p", str(PORT))))
+    assert not site.listening((("udp", PORT),))
+    assert site.listening((("tcp", PORT),), 10.0)
+    done = client.run(Command(("iperf3", "-c", site.address, "-p", str(PORT), "-n", "10M"), 30))
+    assert done.returncode == 0, done
+    server.stop()
