@@ -79,6 +79,8 @@ def analyse(store: RunStore) -> Analysis:
         bottlenecks={where: counts(mine) for where, mine in limits.items()},
         durability=by_label(kept),
         paths=paths,
+        left_out=store.left_out(),
+        rungs=plan.ladder,
     )
 
 

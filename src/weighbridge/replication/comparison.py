@@ -189,6 +189,8 @@ def _why(
 ) -> str:
     """Why a published row has no measured comparison."""
     wanted = compared.measured
+    if left_out := next((each for each in analysis.left_out if each.environment == row.environment), None):
+        return f"{row.environment} was left out, as it could not be opened: {left_out.reason}"
     if row.environment not in analysis.environments:
         return f"{row.environment} is not in this run"
     if not here:
