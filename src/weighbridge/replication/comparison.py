@@ -9,8 +9,11 @@ from typing import Literal
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
+from weighbridge.replication.absent import why_impossible, why_not_measured
+from weighbridge.replication.pair import compare_pair
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
+from weighbridge.replication.spread import SpreadRows, spread_rows
 from weighbridge.report.text.formatting import NO_INTERVAL, difference_interval
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict
@@ -63,8 +66,10 @@ class ComparedRow:
 
     @property
     def name(self) -> str:
-        """The environment with its level."""
-        return f"{self.published.environment} ({self.level})" if self.level else self.published.environment
+        """The environment with its level, and what it is compared with where that is not the run's baseline."""
+        own = self.published
+        pair = f"{own.environment} / {own.against}" if own.against else own.environment
+        return f"{pair} ({self.level})" if self.level else pair
 
     @property
     def apart(self) -> bool:
@@ -109,6 +114,8 @@ class Replication:
     study: Published
     analysis: Analysis
     tables: tuple[Table, ...]
+    spreads: tuple[SpreadRows, ...] = ()
+    """How far runs differ, as published and in the run."""
 
     @property
     def counts(self) -> dict[Direction, int]:
@@ -134,11 +141,9 @@ class Replication:
         told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
         rows = [row for table in self.tables for row in table.rows]
         measured, apart = sum(row.measured is not None for row in rows), sum(row.apart for row in rows)
+        with_ = "" if any(row.published.against for row in rows) else f" with {self.study.baseline}"
         size = f" In size, {apart} of {measured} published figures lie outside of the measured interval."
-        return (
-            f"{len(rows)} published comparisons with {self.study.baseline}; rows by direction: {told}."
-            f"{size if measured else ''}"
-        )
+        return f"{len(rows)} published comparisons{with_}; rows by direction: {told}.{size if measured else ''}"
 
 
 def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
@@ -146,25 +151,36 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
     tables = []
     for compared in study.comparisons:
         found = rows(study, compared, analysis.equivalence)
-        tables.append(Table(compared, tuple(_row(analysis, compared, row, offers) for row in found)))
-    return Replication(study, analysis, tuple(tables))
+        tables.append(Table(compared, tuple(_row(study, analysis, compared, row, offers) for row in found)))
+    return Replication(study, analysis, tuple(tables), spread_rows(analysis, study))
 
 
-def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]) -> ComparedRow:
+def _row(
+    study: Published, analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]
+) -> ComparedRow:
     wanted = compared.measured
     here = [report for report in analysis.metrics if report.workload == wanted.workload]
     report = next((each for each in here if each.metric == wanted.metric and _same_level(each, compared, row)), None)
-    comparison = (
-        next((each for each in report.comparisons if each.environment == row.environment), None) if report else None
-    )
+    comparison = _measured(analysis, report, row) if report else None
     if comparison is None or comparison.cost is None:
         broke = _broke(analysis, compared, row)
-        why = broke or _why(analysis, compared, row, here, report) + _offered(compared, row, offers, absent=not here)
+        both = row.environment, row.against or analysis.baseline
+        impossible = next(filter(None, (why_impossible(study, analysis, name) for name in both)), "")
+        absent = next(filter(None, (why_not_measured(study, analysis, name) for name in both)), "")
+        other = (absent or _why(compared, here, report)) + _offered(compared, row, offers, absent=not here)
+        why = broke or impossible or other
         return ComparedRow(row, None, report.unit if report else "", "not measured", why)
     assert report is not None
     hidden = comparison.verdict == "hidden"
     way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
     return ComparedRow(row, comparison, report.unit, way, "")
+
+
+def _measured(analysis: Analysis, report: MetricReport, row: PublishedRow) -> Comparison | None:
+    """The run's own comparison with its baseline, or one of the two environments alone."""
+    if row.against and row.against != analysis.baseline:
+        return compare_pair(analysis, report, row.environment, row.against)
+    return next((each for each in report.comparisons if each.environment == row.environment), None)
 
 
 def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
@@ -179,20 +195,14 @@ def _broke(analysis: Analysis, compared: Compared, row: PublishedRow) -> str:
             if mine == workload and json.loads(key) == level}  # fmt: skip
     return "; ".join(
         f"{name} {broke_count(here[name])}: {here[name].reason}"
-        for name in (row.environment, analysis.baseline)
+        for name in (row.environment, row.against or analysis.baseline)
         if name in here
     )
 
 
-def _why(
-    analysis: Analysis, compared: Compared, row: PublishedRow, here: list[MetricReport], report: MetricReport | None
-) -> str:
-    """Why a published row has no measured comparison."""
+def _why(compared: Compared, here: list[MetricReport], report: MetricReport | None) -> str:
+    """Why a published row has no measured comparison although the run has both environments."""
     wanted = compared.measured
-    if left_out := next((each for each in analysis.left_out if each.environment == row.environment), None):
-        return f"{row.environment} was left out, as it could not be opened: {left_out.reason}"
-    if row.environment not in analysis.environments:
-        return f"{row.environment} is not in this run"
     if not here:
         return f"the workload {wanted.workload} has no finished trial in this run"
     if report is None:
