@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from weighbridge.cli.approval import brought_lines
+from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
 from weighbridge.model.level import level_label
 
@@ -48,10 +49,11 @@ def describe(study: "Study") -> "PlanDocument":
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.preflight import userland_problem, warnings
     from weighbridge.runner.run import readiness_of, userland_of
+    from weighbridge.runner.study_facts import unverified_parts
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
-    ready = readiness_of(study)
+    ready, unverified = readiness_of(study), unverified_parts(study)
     missing = [arm.name for arm in study.arms if arm.optional and not ready[arm.name].ready]
     whole, study = study, study.without(missing)
     repetitions = study.file.repetitions
@@ -59,6 +61,7 @@ def describe(study: "Study") -> "PlanDocument":
     spec = userland_of(study)
     problem = userland_problem(spec, study.file.userland)
     lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
+    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()]
     least, most = seconds(study)
     return {
         "version": VERSION,
@@ -67,7 +70,8 @@ def describe(study: "Study") -> "PlanDocument":
         "baseline": study.file.baseline,
         "environments": [
             {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "optional": arm.optional,
-             "ready": ready[arm.name].ready, "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy}
+             "ready": ready[arm.name].ready, "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy,
+             "unverified": unverified.get(arm.name, "")}
             for arm in whole.arms
         ],
         "hosts": hosts_of(study),
@@ -92,7 +96,7 @@ def describe(study: "Study") -> "PlanDocument":
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in brought_by(whole)
         ],
-        "warnings": [*warnings(study), *lacking],
+        "warnings": [*warnings(study), *lacking, *notes],
     }  # fmt: skip
 
 
@@ -139,7 +143,8 @@ def _print(planned: "PlanDocument", hosts: str, with_trials: bool) -> None:
         note = f" ({arm['aa_of']} a second time: shows the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         left = "left out" if arm["optional"] else "no"
-        state = "yes" if arm["ready"] else f"{left}: {arm['why']}; {arm['remedy']}"
+        good = f"yes, {UNVERIFIED}" if arm["unverified"] else "yes"
+        state = good if arm["ready"] else f"{left}: {arm['why']}; {arm['remedy']}"
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
     out().print(table)
     if hosts:

@@ -1,7 +1,20 @@
-"""Why a run does not measure an environment of a published study."""
+"""Why a run does not measure an environment of a published study, and what measures it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis
-from weighbridge.replication.published import Published
+from weighbridge.replication.proof import PublishedRow
+from weighbridge.replication.published import Compared, Published
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one of the study's profiles measures."""
+
+    profile: str
+    workloads: frozenset[str]
+    environments: frozenset[str]
 
 
 def why_impossible(study: Published, analysis: Analysis, environment: str) -> str:
@@ -16,3 +29,15 @@ def why_not_measured(study: Published, analysis: Analysis, environment: str) -> 
     """Why a run does not measure an environment; empty where it does."""
     impossible = why_impossible(study, analysis, environment)
     return impossible or ("" if environment in analysis.environments else f"{environment} is not in this run")
+
+
+def offered(compared: Compared, row: PublishedRow, offers: Sequence[Offer], *, absent: bool) -> str:
+    """Which profile measures it, the one with the fewest workloads; empty where none does, or this run meant to."""
+    fitting = [
+        each
+        for each in offers
+        if absent and compared.measured.workload in each.workloads and row.environment in each.environments
+    ]
+    if not fitting:
+        return ""
+    return f": --profile {min(fitting, key=lambda each: len(each.workloads)).profile} measures it"

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
-from weighbridge.replication.absent import why_impossible, why_not_measured
+from weighbridge.replication.absent import Offer, offered, why_impossible, why_not_measured
 from weighbridge.replication.pair import compare_pair
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
 from weighbridge.replication.spread import SpreadRows, spread_rows
+from weighbridge.report.text.environments import environment_name
 from weighbridge.report.text.formatting import NO_INTERVAL, difference_interval
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict
@@ -34,17 +36,9 @@ DIRECTIONS: dict[Direction, str] = {
 FARTHEST_RATIO = 100.0
 """A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
 INCONCLUSIVE = "inconclusive"
+NOT_IN_SIZE = "emulated: not comparable in size"
 SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", "not measured": "not measured"}
 """Directions that a summary names; the two others are its inconclusive ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What one of the study's profiles measures."""
-
-    profile: str
-    workloads: frozenset[str]
-    environments: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +52,11 @@ class ComparedRow:
     direction: Direction
     why: str
     """Why there is no measured comparison; empty where there is one."""
+    isolation: Isolation = NO_HYPERVISOR
+    """The hypervisors that the environment was measured in."""
+    emulated: bool = False
+    """Whether the environment or the baseline was measured under emulation: then sizes are not compared, as the
+    published figures are of hardware."""
 
     @property
     def level(self) -> str:
@@ -66,20 +65,24 @@ class ComparedRow:
 
     @property
     def name(self) -> str:
-        """The environment with its level, and what it is compared with where that is not the run's baseline."""
+        """The environment with the hypervisors that it was measured in, its level, and what it is compared with.
+
+        The latter where that is not the run's baseline.
+        """
         own = self.published
-        pair = f"{own.environment} / {own.against}" if own.against else own.environment
-        return f"{pair} ({self.level})" if self.level else pair
+        name = environment_name(own.environment, self.isolation if self.measured else NO_HYPERVISOR)
+        name = f"{name} / {own.against}" if own.against else name
+        return f"{name} ({self.level})" if self.level else name
 
     @property
     def apart(self) -> bool:
-        """Whether the published figure, or its whole interval, lies outside of the measured interval.
+        """Whether the published figure, or its whole interval, lies outside of the measured one, not under emulation.
 
         It may be so whatever the direction: two costs of the same sign may be of different size.
         """
         cost, own = self.measured.cost if self.measured else None, self.published
         compared = own.compared
-        if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
+        if cost is None or self.emulated or cost.blocks < 2 or cost.scale != compared.scale:
             return False
         if cost.scale == "difference" and self.unit != compared.shown_unit:
             return False
@@ -91,11 +94,14 @@ class ComparedRow:
         """The direction as people read it, with what weakens it."""
         weak = []
         if self.measured is not None and self.measured.hidden is not None:
-            return comparison_verdict(self.measured)
+            verdict = comparison_verdict(self.measured)
+            return f"{verdict} ({NOT_IN_SIZE})" if self.emulated else verdict
         if self.measured is not None and self.measured.exploratory:
             weak.append("exploratory")
         if self.direction in ("agrees", "disagrees") and self.published.proof == "sign only":
             weak.append("sign only")
+        if self.measured is not None and self.emulated:
+            weak.append(NOT_IN_SIZE)
         return f"{self.direction} ({', '.join(weak)})" if weak else self.direction
 
 
@@ -135,15 +141,24 @@ class Replication:
             for name, counts in found.items()
         ]
 
+    def name(self, environment: str) -> str:
+        """An environment of the run with the hypervisors that it was measured in."""
+        return environment_name(environment, self.analysis.isolation.get(environment, NO_HYPERVISOR))
+
     @property
     def sentence(self) -> str:
         """The outcome in one sentence."""
         told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
         rows = [row for table in self.tables for row in table.rows]
-        measured, apart = sum(row.measured is not None for row in rows), sum(row.apart for row in rows)
+        measured, apart = [row for row in rows if row.measured is not None], sum(row.apart for row in rows)
+        emulated = sum(row.emulated for row in measured)
+        compared = len(measured) - emulated
+        size = f" In size, {apart} of {compared} published figures lie outside of the measured interval."
+        size = size if compared else ""
+        if emulated:
+            size += f" {emulated} measured under emulation: not comparable in size with figures of hardware."
         with_ = "" if any(row.published.against for row in rows) else f" with {self.study.baseline}"
-        size = f" In size, {apart} of {measured} published figures lie outside of the measured interval."
-        return f"{len(rows)} published comparisons{with_}; rows by direction: {told}.{size if measured else ''}"
+        return f"{len(rows)} published comparisons{with_}; rows by direction: {told}.{size}"
 
 
 def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
@@ -162,18 +177,19 @@ def _row(
     here = [report for report in analysis.metrics if report.workload == wanted.workload]
     report = next((each for each in here if each.metric == wanted.metric and _same_level(each, compared, row)), None)
     comparison = _measured(analysis, report, row) if report else None
+    both = row.environment, row.against or analysis.baseline
     if comparison is None or comparison.cost is None:
         broke = _broke(analysis, compared, row)
-        both = row.environment, row.against or analysis.baseline
         impossible = next(filter(None, (why_impossible(study, analysis, name) for name in both)), "")
         absent = next(filter(None, (why_not_measured(study, analysis, name) for name in both)), "")
-        other = (absent or _why(compared, here, report)) + _offered(compared, row, offers, absent=not here)
+        other = (absent or _why(compared, here, report)) + offered(compared, row, offers, absent=not here)
         why = broke or impossible or other
         return ComparedRow(row, None, report.unit if report else "", "not measured", why)
     assert report is not None
     hidden = comparison.verdict == "hidden"
     way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
-    return ComparedRow(row, comparison, report.unit, way, "")
+    sides = [analysis.isolation.get(name, NO_HYPERVISOR) for name in both]
+    return ComparedRow(row, comparison, report.unit, way, "", sides[0], any(side.emulated for side in sides))
 
 
 def _measured(analysis: Analysis, report: MetricReport, row: PublishedRow) -> Comparison | None:
@@ -210,18 +226,6 @@ def _why(compared: Compared, here: list[MetricReport], report: MetricReport | No
             return "this level is not in the run"
         return f"{wanted.workload} has no {metric_words(wanted.metric)} in this run"
     return "no block has both values"
-
-
-def _offered(compared: Compared, row: PublishedRow, offers: Sequence[Offer], *, absent: bool) -> str:
-    """Which profile measures it, the one with the fewest workloads; empty where none does, or this run meant to."""
-    fitting = [
-        each
-        for each in offers
-        if absent and compared.measured.workload in each.workloads and row.environment in each.environments
-    ]
-    if not fitting:
-        return ""
-    return f": --profile {min(fitting, key=lambda each: len(each.workloads)).profile} measures it"
 
 
 def direction(row: PublishedRow, measured: Comparison, margin: float) -> Direction:

@@ -13,6 +13,7 @@ from weighbridge.replication.document import (
 from weighbridge.replication.published import Compared
 from weighbridge.replication.spread import SpreadRow
 from weighbridge.report.export.json import finite, hidden_json
+from weighbridge.report.export.within import within_json
 from weighbridge.statistics import Interval
 
 
@@ -52,7 +53,9 @@ def _row_json(found: Replication, compared: Compared, row: ComparedRow) -> Repli
         measured = {
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
             "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
-            "apart": row.apart, "hidden": hidden_json(other.hidden),
+            "apart": row.apart, "comparable_in_size": not row.emulated,
+            **within_json(found.analysis, own.environment),
+            "hidden": hidden_json(other.hidden),
         }  # fmt: skip
     return {
         "table": compared.title, "environment": own.environment,

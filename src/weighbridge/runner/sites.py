@@ -1,6 +1,5 @@
 """The sites of a run: opened before the first trial, all but the measured ones frozen, closed at the end."""
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,7 +11,7 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
-from weighbridge.facts.site import about_site
+from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
@@ -22,6 +21,7 @@ from weighbridge.model.left_out import LeftOut
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import HERE, Host, RunContext, Site, SiteRequest
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userland
 from weighbridge.runner.left_out import measured
@@ -29,6 +29,7 @@ from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
+from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Machine, Stage, links_of
 from weighbridge.runner.storage import site_storage
 
@@ -37,8 +38,6 @@ OUTSIDE = "outside"
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
 Found = TypeVar("Found")
-Key = tuple[str, Role, str]
-"""A site: its environment or "outside", its role, and the host of the clients that it is for."""
 
 
 @dataclass(slots=True)
@@ -58,8 +57,6 @@ class Sites:
     """Those that were; ``study`` is without them from then on."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
     _open: dict[Key, Site] = field(default_factory=dict)
-    _opened: int = 0
-    """How many sites were ever opened: each is named by its number."""
     _stacks: dict[str, ExitStack] = field(default_factory=dict)
     """What closes the sites of each environment."""
     _payloads: dict[tuple[str, str], DatagramPath] = field(default_factory=dict)
@@ -68,6 +65,7 @@ class Sites:
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     _awake: set[Key] = field(default_factory=set)
     _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
+    _requests: SiteRequests = field(default_factory=SiteRequests)
 
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them.
@@ -106,7 +104,7 @@ class Sites:
             if arm in self.study.arms:
                 with self._leaving_out(arm):
                     self._paths[place] = self._wait_until_reachable(
-                        arm, cell, "connection", partial(_connection, transport=transport)
+                        arm, cell, "connection", lambda *ends, over=transport: connection(*ends, over)
                     )
 
     @contextmanager
@@ -152,7 +150,7 @@ class Sites:
         request = SiteRequest(
             run=self.run,
             host=host,
-            name=f"{self._opened}-{re.sub('[^A-Za-z0-9]+', '-', place).strip('-')}-{role}",
+            name=self._requests.name(key),
             role=role,
             userland=self.userland,
             limits=limits_of(self.study, role, host),
@@ -164,8 +162,7 @@ class Sites:
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.say(f"starting {place} ({role}{apart})")
         options = arm.options if inside else environment.options()
-        site = stack.enter_context(environment.open(options, request))
-        self._opened += 1
+        site = stack.enter_context(self._requests.open(key, environment, options, request))
         self._open[key] = site
         site.freeze()
 
@@ -182,6 +179,7 @@ class Sites:
     def stage(self, arm: Arm, cell: Cell) -> Stage:
         """The thawed sites for one workload in one environment; all others are frozen."""
         keys = {role: self._key(arm, role, cell.client) for role in roles_of(cell)}
+        measured = roles_of(cell)[-1]
         wanted = set(keys.values())
         for key in self._awake - wanted:
             self._open[key].freeze()
@@ -198,7 +196,8 @@ class Sites:
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
             sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, prepared,
-            cpus, inside, links_of(sites), polled=self.polled,
+            cpus, inside, links_of(sites), open_site=partial(self._requests.open_beside, keys[measured]),
+            polled=self.polled,
         )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:
@@ -253,6 +252,10 @@ class Sites:
                     found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
         return found
 
+    def layers(self) -> dict[str, str]:
+        """The hypervisors of each site that is in some, as JSON (`weighbridge.model.isolation.SiteLayers`)."""
+        return {name: layers_json(layers_of_site(site)) for name, _, site in self._named() if site.layers}
+
     def readers(self) -> dict[str, Read]:
         """Who reads the files of each machine that sites are on."""
         return {site.host.machine: reader_of(site.host, self.here) for site in self._open.values()}
@@ -269,13 +272,20 @@ class Sites:
         The package database is compared between them.
         """
         found = {}
-        several = len({client for _, _, client in self._open}) > 1
-        for (place, role, client), site in self._open.items():
+        for name, role, site in self._named():
             site.thaw()
-            found[f"{place}/{role}" + (f"@{client}" if several else "")] = {**site.facts(), **about_site(site)}
+            limits = {"limits": str(limits_of(self.study, role, site.host))}  # unless it has others, as it then says
+            found[name] = {**limits, **site.facts(), **about_site(site)}
             site.freeze()
         self._awake = set()
         return found
+
+    def _named(self) -> list[tuple[str, Role, Site]]:
+        several = len({client for _, _, client in self._open}) > 1
+        return [
+            (f"{place}/{role}" + (f"@{client}" if several else ""), role, site)
+            for (place, role, client), site in self._open.items()
+        ]
 
 
 def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
@@ -287,7 +297,3 @@ def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
         others = found[name].roles if name in found else ()
         found[name] = Machine(cpus, (*others, role), reader_of(site.host, here))
     return found
-
-
-def _connection(server: Site, client: Site, at: Endpoint, *, transport: Transport) -> NetworkPath | None:
-    return connection(server, client, at, transport)
