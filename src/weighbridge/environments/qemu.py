@@ -42,8 +42,8 @@ class QemuOptions(EnvironmentOptions):
     ``accelerator: auto`` is KVM where a guest really came up under it, else emulation (TCG), whose figures are the
     emulator's and not the hypervisor's: the report says which it was. ``network: bridge`` is a tap on a bridge of the
     run's own, of which with ``attach: interface`` the host's interface is a port; ``user`` is QEMU's own network
-    stack with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs and
-    memory come from the study's ``resources``.
+    stack with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs
+    and memory come from the study's ``resources``.
     """
 
     accelerator: Wanted = "auto"

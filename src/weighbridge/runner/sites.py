@@ -104,7 +104,10 @@ class Sites:
             if arm in self.study.arms:
                 with self._leaving_out(arm):
                     self._paths[place] = self._wait_until_reachable(
-                        arm, cell, "connection", lambda *ends, over=transport: connection(*ends, over)
+                        arm,
+                        cell,
+                        "connection",
+                        lambda one, other, at, over=transport: connection(one, other, at, over),
                     )
 
     @contextmanager
