@@ -901,3 +901,59 @@ def test_head_as_the_reader(weighbridge: Weighbridge, monkeypatch: pytest.Monkey
 
 def test_only_failures_of_ours_are_hidden():
     assert all(issubclass(getattr(errors, name), WeighbridgeError) for name in CODES)
+
+
+# -- optional environments -------------------------------------------------------------------------
+
+OPTIONAL = """\
+study: s
+question: q
+baseline: native
+environments:
+  native: {kind: native}
+  inner: {kind: netns}
+  port: {kind: docker, network: bridge, publish: true, optional: true}
+workloads: {cpu: {kind: sysbench-cpu, duration: 1s}}
+repetitions: {blocks: 2}
+"""
+
+
+def without_docker(made):
+    return {
+        arm.name: Readiness(False, "docker does not answer", "start it") if arm.kind == "docker" else Readiness(True)
+        for arm in made.arms
+    }
+
+
+def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(running, "readiness_of", without_docker)
+    Path("s.yaml").write_text(OPTIONAL)
+    said = " ".join(weighbridge("plan", "s.yaml").out.split())
+    assert "port docker left out: docker does not answer; start it" in said
+    assert "2 blocks x 1 workload x 3 environments = 6 trials" in said and "refuse" not in said
+    planned = json.loads(weighbridge("plan", "s.yaml", "--json").out)
+    fits(Document.PLAN, planned)
+    (port,) = [each for each in planned["environments"] if each["name"] == "port"]
+    assert (port["optional"], port["ready"], port["why"]) == (True, False, "docker does not answer")
+    assert {trial["environment"] for trial in planned["trials"]} == {"native", "inner", "native-again"}
+    Path("s.yaml").write_text(OPTIONAL.replace(", optional: true", ""))
+    assert "will refuse this: port cannot be opened here" in " ".join(weighbridge("plan", "s.yaml").out.split())
+
+
+def test_a_run_says_first_what_it_leaves_out(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(running, "readiness_of", without_docker)
+    Path("s.yaml").write_text(OPTIONAL)
+    said = weighbridge("run", "s.yaml", "--out", "there", "--yes")
+    assert said.code == 0 and "note: port is left out: docker does not answer; start it" in said.err
+    assert "s: 3 environments x 1 workload" in said.err
+    ((study, _),) = ready
+    assert "port" in [arm.name for arm in study.arms]  # the run itself leaves it out, and keeps why
+
+
+def test_nothing_but_the_baseline_is_no_study(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(running, "readiness_of", without_docker)
+    Path("s.yaml").write_text(OPTIONAL.replace("  inner: {kind: netns}\n", ""))
+    assert "will refuse this: nothing is left to compare with native" in weighbridge("plan", "s.yaml").out
+    said = weighbridge("run", "s.yaml", "--out", "there", "--yes")
+    assert said.code == 4 and "nothing is left to compare with native: port is left out: docker does not" in said.err
+    assert ready == []

@@ -16,7 +16,8 @@ from weighbridge.analysis.results import Comparison
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric
 from weighbridge.model.stored_layers import layers_json
-from weighbridge.replication.comparison import Offer, direction, ratio_text, replication
+from weighbridge.replication.absent import Offer
+from weighbridge.replication.comparison import direction, ratio_text, replication
 from weighbridge.replication.export import replication_json
 from weighbridge.replication.page import chart, print_replication, write_replication
 from weighbridge.replication.proof import PublishedRow

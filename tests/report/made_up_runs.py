@@ -9,6 +9,7 @@ from hdrh.histogram import HdrHistogram
 from pydantic import BaseModel
 
 from weighbridge.model.flag import Flag
+from weighbridge.model.left_out import LeftOut, left_out_text
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Arm, Cell, Level, Repetitions, Study, StudyFile
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
@@ -67,6 +68,8 @@ class Recipe:
     """Blocks that are run a second time at the end, with every value half as large."""
     seed: int = 7
     ladder: list[str | list[str | None]] = field(default_factory=list)
+    left_out: tuple[LeftOut, ...] = ()
+    """Environments that could not be opened: arms of the study without a trial."""
     absent: set[tuple[str, str]] = field(default_factory=set)
     """Workload and environment that are not measured together."""
     options: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -80,6 +83,9 @@ class Recipe:
         found = [Arm(name="native", kind="native", options=AnyOptions())]
         found += [
             Arm(name=name, kind="docker", options=AnyOptions(**self.options.get(name, {}))) for name in self.costs
+        ]
+        found += [
+            Arm(name=each.environment, kind=each.kind, options=AnyOptions(), optional=True) for each in self.left_out
         ]
         if self.aa:
             found.append(Arm(name="native-again", kind="native", options=AnyOptions(), aa_of="native"))
@@ -104,7 +110,8 @@ def _study(recipe: Recipe) -> Study:
 
 def _info(recipe: Recipe) -> dict[str, str]:
     ladder = {"ladder": json.dumps(recipe.ladder)} if recipe.ladder else {}
-    return {**ladder, **({"loads": json.dumps(recipe.loads)} if recipe.loads else {})}
+    left_out = {"left_out": left_out_text(recipe.left_out)} if recipe.left_out else {}
+    return {**ladder, **left_out, **({"loads": json.dumps(recipe.loads)} if recipe.loads else {})}
 
 
 def _histogram(chance: random.Random, middle_s: float) -> str:
@@ -139,7 +146,9 @@ def make_run(directory: Path, recipe: Recipe) -> RunStore:
             store.add_facts(scope, facts)
         for block in range(1, recipe.blocks + 1):
             for workload in recipe.workloads:
+                left_out = {each.environment for each in recipe.left_out}
                 arms = [arm.name for arm in recipe.arms() if (workload.name, arm.name) not in recipe.absent]
+                arms = [name for name in arms if name not in left_out]
                 chance.shuffle(arms)
                 shared = chance.gauss(0, 0.03)
                 for environment in arms:

@@ -1,13 +1,13 @@
 """A world without processes: sites, programs and workloads that do what a test says."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.errors import EnvironmentLost
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, Running, Transport, Usage
 from weighbridge.model.isolation import Layers
@@ -179,12 +179,14 @@ class Layer(Environment):
         self.world = world
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        return Readiness(True)
+        return (self.kind == "fake" and self.world.not_ready) or Readiness(True)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[FakeSite]:
         if request.name.split("-")[1] in self.world.cannot_open:
             raise EnvironmentLost(f"cannot open {request.name}")
+        if (why := self.world.unavailable.get("-".join(request.name.split("-")[1:]))) is not None:
+            raise Unavailable(why)
         site = FakeSite(self.world, request.name, "-".join(request.name.split("-")[1:-1]), request.role)
         self.world.sites.append(site)
         self.world.requests.append(request)
@@ -277,6 +279,10 @@ class World:
     fails: tuple[str, ...] = ()
     oom_kills: Callable[[], float] = lambda: 0.0
     cannot_open: set[str] = field(default_factory=set)
+    unavailable: dict[str, str] = field(default_factory=dict)
+    """Sites that cannot be opened, by environment and role (``two-server``), and why."""
+    not_ready: Readiness | None = None
+    """What is said of the kind ``fake``, where not that it is ready."""
     layers: dict[str, Layers] = field(default_factory=dict)
     """The hypervisors of each environment's sites."""
     solo: FakeSolo = field(default_factory=FakeSolo)
@@ -306,7 +312,7 @@ question: What does it cost?
 meters: {{source: off}}
 {more}
 baseline: native
-environments: {{native: {{kind: native}}, one: {{kind: fake}}, two: {{kind: fake}}}}
+environments: {{native: {{kind: native}}, one: {{kind: fake{one}}}, two: {{kind: fake{two}}}}}
 workloads: {{{workloads}}}
 repetitions: {{{repetitions}}}
 """
@@ -318,10 +324,13 @@ def study(
     blocks: int = 2,
     more: str = "",
     repetitions: str = "",
+    optional: Collection[str] = (),
 ) -> Study:
     """A study of three environments in the fake world (whose registry must be in place)."""
+    given = {name: ", optional: true" if name in optional else "" for name in ("one", "two")}
     repetitions = repetitions or f"blocks: {blocks}"
-    return check(parse(TEXT.format(workloads=workloads, repetitions=repetitions, more=more), "made-up.yaml"))
+    text = TEXT.format(workloads=workloads, repetitions=repetitions, more=more, **given)
+    return check(parse(text, "made-up.yaml"))
 
 
 @contextmanager

@@ -81,6 +81,8 @@ def analyse(store: RunStore) -> Analysis:
         bottlenecks={where: counts(mine) for where, mine in limits.items()},
         durability=by_label(kept),
         paths=paths,
+        left_out=store.left_out(),
+        rungs=plan.ladder,
         isolation=isolation,
         notices=(*isolation_remarks(isolation), *unverified_remarks(facts, plan.environments)),
     )

@@ -24,7 +24,10 @@ class Plan:
     looks: int
     planned_blocks: int | None
     ladder: tuple[Rung, ...] = ()
-    """Environments and those to which each adds one step, bases first; empty where the study has no ladder."""
+    """Environments and those to which each adds one step, bases first; empty where the study has no ladder.
+
+    Those that are left out are in it, so that what adds to them is linked to what they add to.
+    """
 
     absent: frozenset[tuple[str, str, str]] = frozenset()
     """Workload, level (JSON) and environment where the study does not measure the environment."""
@@ -51,7 +54,9 @@ def plan_of(store: RunStore) -> Plan:
     changes = extensions(info)
     fixed = repetitions.get("blocks")
     looks = len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1
-    names = tuple(name for name, *_ in arms)
+    left_out = {each.environment for each in store.left_out()}
+    every = tuple(name for name, *_ in arms)
+    names = tuple(name for name in every if name not in left_out)
     return Plan(
         baseline=info.get("baseline", ""),
         aa_arm=next((name for name, _, _, aa_of in arms if aa_of is not None), None),
@@ -59,7 +64,7 @@ def plan_of(store: RunStore) -> Plan:
         equivalence=float(info["equivalence"]) if "equivalence" in info else None,
         target=target,
         absent=frozenset((str(w), str(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))),
-        ladder=tuple(rung for rung in store.ladder() if rung.name in names),
+        ladder=tuple(rung for rung in store.ladder() if rung.name in every),
         looks=looks + sum(change.looked for change in changes),
         planned_blocks=changes[-1].blocks if changes and fixed else fixed,
         changes=changes,

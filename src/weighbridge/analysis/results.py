@@ -15,6 +15,8 @@ from weighbridge.analysis.remarks import Remark
 from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.ladder import Rung
+from weighbridge.model.left_out import LeftOut
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 
 FEW_BLOCKS = 5
@@ -204,6 +206,10 @@ class Analysis:
     """By label what a power cut leaves of what the workload's server has acknowledged."""
     paths: Paths = field(default_factory=Paths)
     """The network path of each environment, for the clients of each host."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Environments of the study that could not be opened; they are none of ``environments``."""
+    rungs: tuple[Rung, ...] = ()
+    """The study's ladder as written, with what is left out."""
     isolation: Mapping[str, Isolation] = field(default_factory=dict)
     """The hypervisors of the environments that were measured in some, by environment."""
     notices: tuple[Remark, ...] = ()

@@ -21,13 +21,16 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
     from weighbridge.runner.estimate import clock, seconds
+    from weighbridge.runner.left_out import left_out_line, measured, not_ready
     from weighbridge.runner.preflight import require_userland, warnings
-    from weighbridge.runner.run import require_ready, userland_of
+    from weighbridge.runner.run import readiness_of, require_ready, userland_of
     from weighbridge.study.brings import brought_by
     from weighbridge.study.source import is_bundled
 
     if not (yes or is_bundled(named) or _person_there()):
         _needs_yes(f"{named} is not a bundled study", f"read 'weighbridge plan {named}'")
+    left_out = not_ready(study, readiness_of)
+    study = measured(study, left_out)
     require_ready(study)
     require_userland(userland_of(study), study.file.userland)
     least, most = seconds(study)
@@ -37,6 +40,8 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
         f"{clock(least)} to {clock(most)}; results go to {directory}",
         markup=False,
     )
+    for each in left_out:
+        err().print(f"note: {left_out_line(each)}", markup=False)
     for warning in warnings(study):
         err().print(f"note: {warning}", markup=False)
     brought = brought_by(study)

@@ -54,6 +54,8 @@ def describe(study: "Study") -> "PlanDocument":
     from weighbridge.study.schedule import block
 
     ready, unverified = readiness_of(study), unverified_parts(study)
+    missing = [arm.name for arm in study.arms if arm.optional and not ready[arm.name].ready]
+    whole, study = study, study.without(missing)
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     spec = userland_of(study)
@@ -67,10 +69,10 @@ def describe(study: "Study") -> "PlanDocument":
         "question": study.file.question,
         "baseline": study.file.baseline,
         "environments": [
-            {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "ready": ready[arm.name].ready,
-             "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy,
+            {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "optional": arm.optional,
+             "ready": ready[arm.name].ready, "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy,
              "unverified": unverified.get(arm.name, "")}
-            for arm in study.arms
+            for arm in whole.arms
         ],
         "hosts": hosts_of(study),
         "workloads": [
@@ -92,7 +94,7 @@ def describe(study: "Study") -> "PlanDocument":
         "seed": study.file.seed,
         "brings": [
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
-            for each in brought_by(study)
+            for each in brought_by(whole)
         ],
         "warnings": [*warnings(study), *lacking, *notes],
     }  # fmt: skip
@@ -140,13 +142,9 @@ def _print(planned: "PlanDocument", hosts: str, with_trials: bool) -> None:
     for arm in planned["environments"]:
         note = f" ({arm['aa_of']} a second time: shows the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
-        state = (
-            "yes"
-            if arm["ready"] and not arm["unverified"]
-            else f"yes, {UNVERIFIED}"
-            if arm["ready"]
-            else f"no: {arm['why']}; {arm['remedy']}"
-        )
+        left = "left out" if arm["optional"] else "no"
+        good = f"yes, {UNVERIFIED}" if arm["unverified"] else "yes"
+        state = good if arm["ready"] else f"{left}: {arm['why']}; {arm['remedy']}"
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
     out().print(table)
     if hosts:
@@ -154,7 +152,8 @@ def _print(planned: "PlanDocument", hosts: str, with_trials: bool) -> None:
     names = ", ".join(
         cell["label"] + " (no rate limit on the cables)" * (cell["link"] == "none") for cell in planned["workloads"]
     )
-    arms, cells = len(planned["environments"]), len(planned["workloads"])
+    measured = [arm for arm in planned["environments"] if arm["ready"] or not arm["optional"]]
+    arms, cells = len(measured), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
     each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"
     in_block = len(planned["trials"]) // max(1, planned["blocks"])  # less where clients reach not every environment
@@ -172,8 +171,12 @@ def _print(planned: "PlanDocument", hosts: str, with_trials: bool) -> None:
     out().print(f"{rule}, in random order (seed {planned['seed']})")
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, and set-up the first time")
-    if lacking := [arm["name"] for arm in planned["environments"] if not arm["ready"]]:
+    if lacking := [arm["name"] for arm in measured if not arm["ready"]]:
         out().print(f"weighbridge run will refuse this: {', '.join(lacking)} cannot be opened here", markup=False)
+    elif all(arm["aa_of"] or arm["name"] == planned["baseline"] for arm in measured) and len(measured) < len(
+        planned["environments"]
+    ):
+        out().print(f"weighbridge run will refuse this: nothing is left to compare with {planned['baseline']}")
     brought = (
         Brought(Brings(each["what"]), each["place"], each["value"], tuple(each["lines"]))
         for each in planned["brings"]

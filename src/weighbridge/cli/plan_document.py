@@ -9,11 +9,12 @@ VERSION: Final = 1
 
 
 class PlannedEnvironment(TypedDict):
-    """One environment, and whether it can be opened here."""
+    """One environment, and whether it can be opened here. What is not ready and ``optional`` is left out."""
 
     name: str
     kind: str
     aa_of: str | None
+    optional: bool
     ready: bool
     why: str
     remedy: str

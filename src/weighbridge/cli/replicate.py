@@ -11,7 +11,8 @@ from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
     from weighbridge.model.study import Study
-    from weighbridge.replication.comparison import Offer, Replication
+    from weighbridge.replication.absent import Offer
+    from weighbridge.replication.comparison import Replication
     from weighbridge.store.run import RunStore
 
 PAGE = "replication.html"
@@ -150,7 +151,7 @@ def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication"
 
 def _offers(study: str) -> "list[Offer]":
     """What each profile of the bundled study measures."""
-    from weighbridge.replication.comparison import Offer
+    from weighbridge.replication.absent import Offer
     from weighbridge.study.profiles import load, profiles_of
 
     studies = {name: load(study, name) for name in profiles_of(study)}

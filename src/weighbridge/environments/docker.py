@@ -166,9 +166,13 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
     if options.attach:
         network = run.share(f"bridged {host.name}", lambda: networks.attached_bridge(made, run, parent))
         return Attachment(network.name, fixed, network)
-    if request.beside:
-        return Attachment(network_name(run, request.beside))
-    network = stack.enter_context(networks.bridge(made, run, request.name))
+    if options.publish:
+        if request.beside:
+            return Attachment(network_name(run, request.beside))
+        network = stack.enter_context(networks.bridge(made, run, request.name))
+    else:  # both roles are on one bridge: Docker lets nothing pass between two
+        key = f"bridge {host.name} {request.environment}"
+        network = run.share(key, lambda: networks.bridge(made, run, request.name))
     return Attachment(network.name, None, network, _ports(options, request, host, network))
 
 

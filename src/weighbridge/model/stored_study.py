@@ -62,6 +62,7 @@ class StoredArm(_Stored):
     aa_of: str | None
     clients: tuple[str, ...] | None
     workloads: tuple[StoredOwnOptions, ...]
+    optional: bool = False
 
 
 class StoredCell(_Stored):
@@ -96,7 +97,7 @@ def _arm(arm: Arm) -> dict[str, Any]:
         {"workload": workload, "level": level, "options": _data(options)}
         for (workload, level), options in arm.workloads.items()
     ]
-    return {**arm.model_dump(include={"name", "kind", "aa_of", "clients"}), "options": _data(arm.options),
+    return {**arm.model_dump(include={"name", "kind", "aa_of", "clients", "optional"}), "options": _data(arm.options),
             "workloads": own}  # fmt: skip
 
 

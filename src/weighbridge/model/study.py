@@ -1,5 +1,6 @@
 """A study as it is run: every sweep expanded, every quantity in its base unit."""
 
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -169,7 +170,8 @@ class Arm(BaseModel):
     """One environment of a study under its name; ``aa_of`` names the baseline that it repeats.
 
     ``workloads`` are the options that workloads have in this environment only, whole and checked, by cell
-    (workload, level). ``clients`` are the hosts whose clients it is measured with; None: all.
+    (workload, level). ``clients`` are the hosts whose clients it is measured with; None: all. An ``optional`` one is
+    left out, and the run says so, where it cannot be opened before the first trial.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -179,6 +181,7 @@ class Arm(BaseModel):
     aa_of: str | None = None
     workloads: dict[tuple[str, Level], Any] = {}
     clients: tuple[str, ...] | None = None
+    optional: bool = False
 
 
 class Cell(BaseModel):
@@ -212,6 +215,12 @@ class Study(BaseModel):
     def baseline(self) -> Arm:
         """The arm that the others are compared with."""
         return next(arm for arm in self.arms if arm.name == self.file.baseline)
+
+    def without(self, environments: Collection[str]) -> "Study":
+        """The study as it is run where these environments cannot be opened. Its file and text stay as written."""
+        if not environments:
+            return self
+        return self.model_copy(update={"arms": tuple(arm for arm in self.arms if arm.name not in environments)})
 
     def options(self, arm: Arm, cell: Cell) -> Any:
         """The options of a workload in an environment: the cell's, unless the environment has its own."""

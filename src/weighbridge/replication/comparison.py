@@ -10,8 +10,11 @@ from typing import Literal
 from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
+from weighbridge.replication.absent import Offer, offered, why_impossible, why_not_measured
+from weighbridge.replication.pair import compare_pair
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
+from weighbridge.replication.spread import SpreadRows, spread_rows
 from weighbridge.report.text.environments import environment_name
 from weighbridge.report.text.formatting import NO_INTERVAL, difference_interval
 from weighbridge.report.text.metric_names import metric_words
@@ -39,15 +42,6 @@ SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", 
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """What one of the study's profiles measures."""
-
-    profile: str
-    workloads: frozenset[str]
-    environments: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class ComparedRow:
     """One published comparison beside the measured one."""
 
@@ -71,8 +65,13 @@ class ComparedRow:
 
     @property
     def name(self) -> str:
-        """The environment with the hypervisors that it was measured in, and its level."""
-        name = environment_name(self.published.environment, self.isolation if self.measured else NO_HYPERVISOR)
+        """The environment with the hypervisors that it was measured in, its level, and what it is compared with.
+
+        The latter where that is not the run's baseline.
+        """
+        own = self.published
+        name = environment_name(own.environment, self.isolation if self.measured else NO_HYPERVISOR)
+        name = f"{name} / {own.against}" if own.against else name
         return f"{name} ({self.level})" if self.level else name
 
     @property
@@ -121,6 +120,8 @@ class Replication:
     study: Published
     analysis: Analysis
     tables: tuple[Table, ...]
+    spreads: tuple[SpreadRows, ...] = ()
+    """How far runs differ, as published and in the run."""
 
     @property
     def counts(self) -> dict[Direction, int]:
@@ -156,7 +157,8 @@ class Replication:
         size = size if compared else ""
         if emulated:
             size += f" {emulated} measured under emulation: not comparable in size with figures of hardware."
-        return f"{len(rows)} published comparisons with {self.study.baseline}; rows by direction: {told}.{size}"
+        with_ = "" if any(row.published.against for row in rows) else f" with {self.study.baseline}"
+        return f"{len(rows)} published comparisons{with_}; rows by direction: {told}.{size}"
 
 
 def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
@@ -164,26 +166,37 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
     tables = []
     for compared in study.comparisons:
         found = rows(study, compared, analysis.equivalence)
-        tables.append(Table(compared, tuple(_row(analysis, compared, row, offers) for row in found)))
-    return Replication(study, analysis, tuple(tables))
+        tables.append(Table(compared, tuple(_row(study, analysis, compared, row, offers) for row in found)))
+    return Replication(study, analysis, tuple(tables), spread_rows(analysis, study))
 
 
-def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]) -> ComparedRow:
+def _row(
+    study: Published, analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer]
+) -> ComparedRow:
     wanted = compared.measured
     here = [report for report in analysis.metrics if report.workload == wanted.workload]
     report = next((each for each in here if each.metric == wanted.metric and _same_level(each, compared, row)), None)
-    comparison = (
-        next((each for each in report.comparisons if each.environment == row.environment), None) if report else None
-    )
+    comparison = _measured(analysis, report, row) if report else None
+    both = row.environment, row.against or analysis.baseline
     if comparison is None or comparison.cost is None:
         broke = _broke(analysis, compared, row)
-        why = broke or _why(analysis, compared, row, here, report) + _offered(compared, row, offers, absent=not here)
+        impossible = next(filter(None, (why_impossible(study, analysis, name) for name in both)), "")
+        absent = next(filter(None, (why_not_measured(study, analysis, name) for name in both)), "")
+        other = (absent or _why(compared, here, report)) + offered(compared, row, offers, absent=not here)
+        why = broke or impossible or other
         return ComparedRow(row, None, report.unit if report else "", "not measured", why)
     assert report is not None
     hidden = comparison.verdict == "hidden"
     way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
-    sides = [analysis.isolation.get(name, NO_HYPERVISOR) for name in (row.environment, analysis.baseline)]
+    sides = [analysis.isolation.get(name, NO_HYPERVISOR) for name in both]
     return ComparedRow(row, comparison, report.unit, way, "", sides[0], any(side.emulated for side in sides))
+
+
+def _measured(analysis: Analysis, report: MetricReport, row: PublishedRow) -> Comparison | None:
+    """The run's own comparison with its baseline, or one of the two environments alone."""
+    if row.against and row.against != analysis.baseline:
+        return compare_pair(analysis, report, row.environment, row.against)
+    return next((each for each in report.comparisons if each.environment == row.environment), None)
 
 
 def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
@@ -198,18 +211,14 @@ def _broke(analysis: Analysis, compared: Compared, row: PublishedRow) -> str:
             if mine == workload and json.loads(key) == level}  # fmt: skip
     return "; ".join(
         f"{name} {broke_count(here[name])}: {here[name].reason}"
-        for name in (row.environment, analysis.baseline)
+        for name in (row.environment, row.against or analysis.baseline)
         if name in here
     )
 
 
-def _why(
-    analysis: Analysis, compared: Compared, row: PublishedRow, here: list[MetricReport], report: MetricReport | None
-) -> str:
-    """Why a published row has no measured comparison."""
+def _why(compared: Compared, here: list[MetricReport], report: MetricReport | None) -> str:
+    """Why a published row has no measured comparison although the run has both environments."""
     wanted = compared.measured
-    if row.environment not in analysis.environments:
-        return f"{row.environment} is not in this run"
     if not here:
         return f"the workload {wanted.workload} has no finished trial in this run"
     if report is None:
@@ -217,18 +226,6 @@ def _why(
             return "this level is not in the run"
         return f"{wanted.workload} has no {metric_words(wanted.metric)} in this run"
     return "no block has both values"
-
-
-def _offered(compared: Compared, row: PublishedRow, offers: Sequence[Offer], *, absent: bool) -> str:
-    """Which profile measures it, the one with the fewest workloads; empty where none does, or this run meant to."""
-    fitting = [
-        each
-        for each in offers
-        if absent and compared.measured.workload in each.workloads and row.environment in each.environments
-    ]
-    if not fitting:
-        return ""
-    return f": --profile {min(fitting, key=lambda each: len(each.workloads)).profile} measures it"
 
 
 def direction(row: PublishedRow, measured: Comparison, margin: float) -> Direction:

@@ -43,14 +43,49 @@ class ReplicationRow(TypedDict):
 
     table: str
     environment: str
+    against: str
     level: dict[str, str]
     scale: Scale
     unit: str
-    baseline_value: float
-    value: float
+    baseline_value: float | None
+    value: float | None
     published: PublishedComparison
     measured: MeasuredComparison | None
     direction: Direction
+    why: str
+
+
+class SpreadOfRuns(TypedDict):
+    """Mean, standard deviation and coefficient of variation (a fraction)."""
+
+    mean: float | None
+    deviation: float | None
+    variation: float | None
+
+
+class PublishedSpreadDocument(SpreadOfRuns):
+    """As printed; ``derived`` names what follows from the others."""
+
+    derived: list[str]
+
+
+class MeasuredSpreadDocument(SpreadOfRuns):
+    """Of a run's blocks, with the 95 % limits of the coefficient of variation."""
+
+    variation_low: float | None
+    variation_high: float | None
+    runs: int
+    unit: str
+
+
+class SpreadRowDocument(TypedDict):
+    """How far the runs of one environment differ, as published and as measured."""
+
+    table: str
+    published_as: str
+    environment: str
+    published: PublishedSpreadDocument
+    measured: MeasuredSpreadDocument | None
     why: str
 
 
@@ -69,4 +104,5 @@ class ReplicationDocument(TypedDict):
     counts: dict[Direction, int]
     summary: dict[str, str]
     rows: list[ReplicationRow]
+    spreads: list[SpreadRowDocument]
     oddities: list[str]

@@ -1,15 +1,17 @@
 """A replication as a document for machines."""
 
-from weighbridge.analysis.results import Analysis
 from weighbridge.replication.comparison import ComparedRow, Replication
 from weighbridge.replication.document import (
     VERSION,
     Estimate,
     MeasuredComparison,
+    MeasuredSpreadDocument,
     ReplicationDocument,
     ReplicationRow,
+    SpreadRowDocument,
 )
 from weighbridge.replication.published import Compared
+from weighbridge.replication.spread import SpreadRow
 from weighbridge.report.export.json import finite, hidden_json
 from weighbridge.report.export.within import within_json
 from weighbridge.statistics import Interval
@@ -20,12 +22,30 @@ def replication_json(found: Replication) -> ReplicationDocument:
     return {
         "version": VERSION, "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
         "trusted": found.analysis.trust.trusted, "counts": found.counts, "summary": dict(found.summary),
-        "rows": [_row_json(found.analysis, table.compared, row) for table in found.tables for row in table.rows],
+        "rows": [_row_json(found, table.compared, row) for table in found.tables for row in table.rows],
+        "spreads": [_spread_json(each.table.title, row) for each in found.spreads for row in each.rows],
         "oddities": list(found.study.oddities),
     }  # fmt: skip
 
 
-def _row_json(analysis: Analysis, compared: Compared, row: ComparedRow) -> ReplicationRow:
+def _spread_json(title: str, row: SpreadRow) -> SpreadRowDocument:
+    own, other = row.published, row.measured
+    measured: MeasuredSpreadDocument | None = None
+    if other is not None:
+        low, high = other.limits or (None, None)
+        measured = {
+            "mean": other.mean, "deviation": other.deviation, "variation": other.variation, "variation_low": low,
+            "variation_high": high, "runs": other.runs, "unit": row.unit,
+        }  # fmt: skip
+    return {
+        "table": title, "published_as": row.published_as, "environment": row.environment,
+        "published": {"mean": own.mean, "deviation": own.deviation, "variation": own.variation,
+                      "derived": list(own.derived)},
+        "measured": measured, "why": row.why,
+    }  # fmt: skip
+
+
+def _row_json(found: Replication, compared: Compared, row: ComparedRow) -> ReplicationRow:
     own, other = row.published, row.measured
     cost = other.cost if other else None
     measured: MeasuredComparison | None = None
@@ -33,11 +53,13 @@ def _row_json(analysis: Analysis, compared: Compared, row: ComparedRow) -> Repli
         measured = {
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
             "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
-            "apart": row.apart, "comparable_in_size": not row.emulated, **within_json(analysis, own.environment),
+            "apart": row.apart, "comparable_in_size": not row.emulated,
+            **within_json(found.analysis, own.environment),
             "hidden": hidden_json(other.hidden),
         }  # fmt: skip
     return {
-        "table": compared.title, "environment": own.environment, "level": dict(own.level), "scale": compared.scale,
+        "table": compared.title, "environment": own.environment,
+        "against": own.against or found.analysis.baseline, "level": dict(own.level), "scale": compared.scale,
         "unit": compared.shown_unit, "baseline_value": own.baseline, "value": own.value,
         "published": {**_numbers(own.interval, own.effect), "verdict": own.proof},
         "measured": measured, "direction": row.direction, "why": row.why,

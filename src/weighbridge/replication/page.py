@@ -14,7 +14,8 @@ from weighbridge.replication.comparison import (
     measured_text,
     published_text,
 )
-from weighbridge.replication.published_study import better_words, left_out, setup_rows, variant
+from weighbridge.replication.published_study import better_words, comparison_words, left_out, setup_rows, variant
+from weighbridge.replication.spread_words import SPREAD_COLUMNS, print_spreads, spread_cells
 from weighbridge.report.charts.base import Canvas, Chart, colour_of, layer, nominal, quantitative, rule_at
 from weighbridge.report.charts.labels import name_axis, row_px
 from weighbridge.report.charts.static.scales import round_factors
@@ -58,8 +59,10 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
             }
             for number, table in enumerate(found.tables, 1)
         ],
+        spreads=[{"table": each.table, "rows": spread_cells(each)} for each in found.spreads],
         colours=COLOURS,
         setup=setup_rows(found.study, store, analysis),
+        spread_columns=SPREAD_COLUMNS,
         variant=variant(store),
         directions=DIRECTIONS,
         left_out=left_out(found.study),
@@ -83,8 +86,8 @@ def _rows(table: Table, rows: Sequence[ComparedRow]) -> list[dict[str, str]]:
     return [
         {
             "name": row.name,
-            "baseline": f"{plain(row.published.baseline)} {unit}",
-            "value": f"{plain(row.published.value)} {unit}",
+            "baseline": _value(row.published.baseline, unit),
+            "value": _value(row.published.value, unit),
             "published": published_text(row.published),
             "proof": row.published.proof,
             "measured": measured_text(row),
@@ -97,6 +100,10 @@ def _rows(table: Table, rows: Sequence[ComparedRow]) -> list[dict[str, str]]:
         }
         for row in rows
     ]
+
+
+def _value(value: float | None, unit: str) -> str:
+    return "–" if value is None else f"{plain(value)} {unit}"
 
 
 def _medians(row: ComparedRow) -> str:
@@ -202,9 +209,9 @@ def print_replication(found: Replication, console: "Console") -> None:
     for name, counts in found.summary:
         console.print(Text(f"  {found.name(name)}: {counts}"))
     for table in found.tables:
-        how = "ratio to" if table.compared.scale == "ratio" else "difference from"
         better = better_words(found.study, table.compared)
-        console.print(Text(f"\n{table.compared.title} ({how} {found.study.baseline}; {better})", style="bold"))
+        how = comparison_words(found.study, table.compared)
+        console.print(Text(f"\n{table.compared.title} ({how}; {better})", style="bold"))
         if all(row.measured is None for row in table.rows):
             for why in dict.fromkeys(row.why for row in table.rows):
                 console.print(Text(f"  not measured: {printable(why)}", style="dim"))
@@ -222,4 +229,5 @@ def print_replication(found: Replication, console: "Console") -> None:
             absent.setdefault(row.why, []).append(row.name)
         for why, names in absent.items():
             console.print(Text(f"  not measured ({printable(why)}): {', '.join(names)}", style="dim"))
+    print_spreads(found.spreads, console)
     console.print(Text(found.sentence, style="bold"))

@@ -3,14 +3,15 @@
 The rule, for every row alone (nothing is corrected for their number):
 
 - where each run's own mean is printed: Welch's t interval at 95 % on the logarithms (of a difference: on the values);
-- where only mean and deviation of the runs are printed: the same with the deviation of the logarithm taken as
-  deviation / mean (delta method), and as many runs as the study says;
-- where neither is printed: the sign of the difference only.
+- where only mean and deviation (or coefficient of variation) of the runs are printed: the same with the deviation of
+  the logarithm taken as deviation / mean (delta method), and as many runs as the study says;
+- where neither is printed, or only the ratio of two environments: the sign of the difference only.
 
 *Different*: the interval excludes no difference. *Equivalent*: the 90 % interval lies within the margin (two
 one-sided tests at 5 %), which wins over *different*, as in a run's own report.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,13 +32,16 @@ class PublishedRow:
     """As the bundled study names it."""
     level: Mapping[str, str]
     """The measured factors; empty where nothing is swept."""
-    baseline: float
-    value: float
+    baseline: float | None
+    value: float | None
+    """None where only their ratio is printed."""
     effect: float
     """Value / baseline (from each run's mean where they are printed), or the difference."""
     interval: Interval | None
     """With its 95 % limits; None where no spread is published."""
     proof: Proof
+    against: str = ""
+    """What it is compared with, as the bundled study names it; empty: the run's baseline."""
 
     @property
     def sign(self) -> int:
@@ -48,12 +52,27 @@ class PublishedRow:
 
 def rows(study: Published, compared: Compared, margin: float | None) -> Iterator[PublishedRow]:
     """The published rows of one comparison; ``margin`` is that of equivalence, as a fraction."""
+    if compared.statistic == "ratio":
+        yield from _ratios(study, compared)
+        return
     for printed, measured in (compared.environments or study.environments).items():
         for level in _levels(study, compared, printed) if printed != study.baseline else ():
             names = {compared.levels[factor]: value for factor, value in level.items()}
             sides = [_side(study, compared, environment, level) for environment in (study.baseline, printed)]
-            if (row := _row(compared, measured, names, sides, margin)) is not None:
-                yield row
+            for environment in measured:
+                if (row := _row(compared, environment, names, sides, margin)) is not None:
+                    yield row
+
+
+def _ratios(study: Published, compared: Compared) -> Iterator[PublishedRow]:
+    """The rows of printed ratios: for each environment that is measured in the place of the published ones."""
+    measured = compared.environments or study.environments
+    own = measured.get(study.baseline, ())
+    for figure in study.ratios(compared):
+        names, bases = (measured[printed] for printed in figure.environment.split(" / "))
+        for name, base in itertools.product(names, bases):
+            against = "" if base in own else base
+            yield PublishedRow(compared, name, {}, None, None, figure.value, None, "sign only", against)
 
 
 def _levels(study: Published, compared: Compared, environment: str) -> list[dict[str, str]]:
@@ -85,6 +104,9 @@ def _side(study: Published, compared: Compared, environment: str, level: Mapping
     deviation = study.find(compared, environment, level, "stdev")
     tests = tuple(_shown(compared, figure) for figure in study.tests(compared, environment, level))
     value = _shown(compared, mean) if mean else sum(tests) / len(tests) if tests else None
+    variation = study.variation(compared, environment) if compared.spread == "cv" else None
+    if variation is not None and value is not None:
+        return _Side(value, value * variation, tests, study.runs)
     return _Side(value, abs(compared.times) * deviation.value if deviation else None, tests, study.runs)
 
 
@@ -112,7 +134,7 @@ def _row(
             interval = Interval(*(math.exp(end) for end in (interval.estimate, interval.low, interval.high)))
     plain = value / baseline if compared.scale == "ratio" and baseline else value - baseline
     effect = interval.estimate if interval else plain
-    return PublishedRow(compared, environment, level, baseline, value, effect, interval, proof)
+    return PublishedRow(compared, environment, level, baseline, value, effect, interval, proof, compared.against)
 
 
 def _sample(compared: Compared, side: _Side, *, ratio: bool) -> Sample | None:
@@ -121,7 +143,7 @@ def _sample(compared: Compared, side: _Side, *, ratio: bool) -> Sample | None:
         values = [math.log(test) for test in side.tests] if ratio else list(side.tests)
         mean = sum(values) / len(values)
         return Sample(mean, math.sqrt(sum((each - mean) ** 2 for each in values) / (len(values) - 1)), len(values))
-    if compared.spread == "runs" and side.deviation is not None and side.value is not None:
+    if compared.spread in ("runs", "cv") and side.deviation is not None and side.value is not None:
         if ratio:
             return Sample(math.log(side.value), side.deviation / side.value, side.runs)
         return Sample(side.value, side.deviation, side.runs)
@@ -134,8 +156,14 @@ def unused(study: Published) -> list[Figure]:
 
 
 def used(study: Published, figure: Figure) -> bool:
-    """Whether any comparison uses a figure."""
+    """Whether any comparison, or table of spreads, uses a figure."""
+    if any(table.fits(figure) for table in study.spreads):
+        return True
     for compared in study.comparisons:
+        if compared.statistic == "ratio":
+            if figure in study.ratios(compared):
+                return True
+            continue
         environments = {*(compared.environments or study.environments), study.baseline}
         about = (figure.workload, figure.metric, figure.unit)
         if about != (compared.workload, compared.metric, compared.unit) or figure.environment not in environments:

@@ -18,6 +18,14 @@ Number = Annotated[float, BeforeValidator(lambda value: float(Fraction(str(value
 """A number, also as a fraction: 1/300."""
 
 
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+"""Names of environments; a single one may be written alone."""
+
+
+SPREADS = ("mean", "stdev", "cv")
+"""The statistics of a `SpreadTable`, as the figures name them."""
+
+
 class _Data(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -78,16 +86,20 @@ class Compared(_Data):
     level: dict[str, str] = {}
     levels: dict[str, str] = {}
     """Published factor -> measured factor: every level of it is a row of its own."""
-    environments: dict[str, str] = {}
+    environments: dict[str, Names] = {}
     """Published -> measured; without any, those of the whole study."""
+    statistic: Literal["mean", "ratio"] = "mean"
+    """What is printed: values of environments, or ratios of two whose figures are not (``xen / qemu``)."""
+    against: str = ""
+    """The measured environment that stands for the published baseline, where it is not the run's own baseline."""
     baseline: Origin | None = None
     shown: str = ""
     """The unit after ``times`` and ``plus``, where it is another (or has another name) than as printed."""
     times: Number = 1.0
     plus: Number = 0.0
     scale: Literal["ratio", "difference"] = "ratio"
-    spread: Literal["runs", "tests", "none"] = "none"
-    """What tells how far runs differ: printed deviations of runs, each run's mean, or nothing."""
+    spread: Literal["runs", "cv", "tests", "none"] = "none"
+    """What tells how far runs differ: printed deviations, coefficients of variation, each run's mean, or nothing."""
     note: str = ""
 
     @property
@@ -101,7 +113,29 @@ class Compared(_Data):
             raise ValueError("needs labels or tests")
         if self.spread == "tests" and not self.tests:
             raise ValueError("spread: tests needs tests")
+        if self.statistic == "ratio" and (self.levels or self.tests or self.scale != "ratio"):
+            raise ValueError("statistic: ratio has neither levels nor tests, and its scale is a ratio")
         return self
+
+
+class SpreadTable(_Data):
+    """Mean, standard deviation and coefficient of variation, as published and of a run's blocks."""
+
+    title: str
+    workload: str
+    metric: str
+    unit: str
+    """Of the printed means and deviations."""
+    labels: tuple[str, ...]
+    measured: Measured
+    environments: dict[str, Names] = {}
+    """Published -> measured; without any, those of the whole study."""
+    note: str = ""
+
+    def fits(self, figure: Figure) -> bool:
+        """Whether a figure is part of it."""
+        about = (figure.workload, figure.metric)
+        return figure.table in self.labels and about == (self.workload, self.metric) and figure.statistic in SPREADS
 
 
 class LeftOut(_Data):
@@ -141,8 +175,11 @@ class Published(_Data):
     source: str
     baseline: str
     runs: Annotated[int, Field(ge=1)]
-    environments: dict[str, str]
+    environments: dict[str, Names]
+    no_environment: dict[str, str] = {}
+    """Measured names of environments that no study can have yet, and why: their rows are listed all the same."""
     comparisons: tuple[Compared, ...]
+    spreads: tuple[SpreadTable, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     oddities: tuple[str, ...] = ()
     setup: tuple[Setup, ...] = ()
@@ -153,6 +190,24 @@ class Published(_Data):
         at = self._origin(compared, environment)
         wanted = {**at.level, **level}
         return next(iter(self._matching(compared, environment, at.labels, wanted, statistic)), None)
+
+    def variation(self, compared: Compared, environment: str) -> float | None:
+        """The printed coefficient of variation of an environment, as a fraction; None where none is printed."""
+        for figure in self.figures:
+            about = (figure.environment, figure.workload, figure.metric, figure.statistic)
+            if about == (environment, compared.workload, compared.metric, "cv") and figure.table in compared.labels:
+                return figure.value / 100 if figure.unit == "%" else figure.value
+        return None
+
+    def ratios(self, compared: Compared) -> tuple[Figure, ...]:
+        """The printed ratios of two environments, which are named in the figure: ``xen / qemu``."""
+        return tuple(
+            figure
+            for figure in self.figures
+            if figure.table in compared.labels
+            and (figure.workload, figure.metric, figure.statistic) == (compared.workload, compared.metric, "ratio")
+            and (figure.unit, figure.levels) == (compared.unit, compared.level)
+        )
 
     def tests(self, compared: Compared, environment: str, level: Mapping[str, str]) -> tuple[Figure, ...]:
         """Each run's own mean; empty where the study does not print it."""

@@ -36,6 +36,13 @@ def better_words(study: Published, compared: Compared) -> str:
     return "more is better" if higher is (compared.times > 0) else "less is better"
 
 
+def comparison_words(study: Published, compared: Compared) -> str:
+    """With what a table compares: ``ratio to native``, ``ratio of two environments``."""
+    if compared.statistic == "ratio":
+        return "ratio of two environments"
+    return f"{'ratio to' if compared.scale == 'ratio' else 'difference from'} {compared.against or study.baseline}"
+
+
 def variant(store: RunStore) -> str:
     """Which profile and link a run was made with, as its study's first line tells; empty where it does not."""
     info = store.info()

@@ -20,6 +20,7 @@ from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines
 from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.environments import displayed
+from weighbridge.report.text.left_out import left_out_lines
 from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -81,6 +82,7 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         banner=_banner(analysis),
         once=once,
         conditions=condition_lines(analysis),
+        left_out=left_out_lines(analysis),
         remark_codes=CODES,
         sections=parts,
         folded=folded,

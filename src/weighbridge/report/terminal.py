@@ -18,6 +18,7 @@ from weighbridge.report.text.durability import durability_of, sweep_durability
 from weighbridge.report.text.effect import effect
 from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.formatting import TOO_FEW, quantities
+from weighbridge.report.text.left_out import left_out_lines
 from weighbridge.report.text.metric_names import metric_name, metric_title, titled
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -161,6 +162,7 @@ def _curves(analysis: Analysis) -> list["RenderableType"]:
 
 def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["RenderableType"]:
     parts: list[RenderableType] = [_text(f"{analysis.study}: {analysis.question}"), _text(answer(analysis), "bold")]
+    parts += [_indented(line, "yellow") for line in left_out_lines(analysis)]
     if not analysis.metrics:
         return parts
     parts += matrix_tables(analysis, width)

@@ -26,6 +26,7 @@ from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
+from weighbridge.runner.left_out import leave_out
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.readiness import ready
 from weighbridge.runner.session import Progress, Session
@@ -83,7 +84,7 @@ def require_ready(study: Study) -> list[str]:
     """Raise Unavailable that names each environment that cannot be opened, why, and what makes it ready.
 
     Likewise where its Prometheus server does not answer; StudyError where that refuses a query. Gives what a person
-    should know of it.
+    should know of it. Which environments may be missing `weighbridge.runner.left_out` says before.
     """
     if study.file.cpu_idle == "poll" and (why := lacking()):
         raise CannotPoll(why)
@@ -121,6 +122,7 @@ def run_study(
     """
     with RunStore(directory, writable=True) as store:
         study = _begin_or_continue(study, store, progress, blocks)
+        study = leave_out(study, store, readiness_of, progress.say)
         for note in require_ready(study):
             progress.say(note)
         run_id = store.info()["run_id"]

@@ -13,6 +13,7 @@ from weighbridge.facts.differences import about_hosts
 from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
 from weighbridge.model import isolation
+from weighbridge.model.left_out import left_out_text
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Level, Study
@@ -20,6 +21,7 @@ from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userland
 from weighbridge.runner.continuity import require_same_layers
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
+from weighbridge.runner.left_out import left_out_line
 from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.precision import Precision, Standing
@@ -28,6 +30,7 @@ from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.study_facts import durabilities, unlimited_links, unverified_parts
 from weighbridge.runner.trial import run_trial
+from weighbridge.store.reader import LEFT_OUT
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
 
@@ -77,6 +80,9 @@ class Session:
     _time: TimeLeft = field(init=False)
 
     def __post_init__(self) -> None:
+        self._plan()
+
+    def _plan(self) -> None:
         self._precision = Precision(self.study, self.store)
         self._failures = RepeatedFailures(self.study)
         self._time = TimeLeft(self.study)
@@ -90,6 +96,8 @@ class Session:
         for trial, (outcome, message) in self.store.endings().items():
             self._failures.note(trial, outcome, message)
         try:
+            if not self._finished:  # before the first trial it is decided what the run measures
+                self._opened()
             self._walk()
         finally:
             with shield():
@@ -105,8 +113,11 @@ class Session:
             self.store.set_info(METERS_HZ, repr(hz))
             polled, here = (False, read_here) if self.pollers is None else (True, self.pollers.read)
             opened = self._stack.enter_context(meters(self.study.file.meters, hz, polled=polled))
-            self._sites = Sites(self.study, self.run, self.userland, opened, here, polled)
+            self._sites = Sites(
+                self.study, self.run, self.userland, opened, here, polled, may_leave_out=not self._finished
+            )
             self._sites.open_all(self._stack)
+            self._leave_out(self._sites)
             if self.study.file.meters.source != "off" and self._has_servers():
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
                 self._idle.look()
@@ -124,6 +135,15 @@ class Session:
             self.store.add_facts("links", unlimited_links(self.study))
             self.store.add_facts("during", self.volatile_facts())
         return self._sites
+
+    def _leave_out(self, sites: Sites) -> None:
+        """Measure without the environments that could not be opened, and keep and tell why."""
+        if sites.left_out:
+            self.study = sites.study
+            self._plan()
+            self.store.set_info(LEFT_OUT, left_out_text([*self.store.left_out(), *sites.left_out]))
+            for each in sites.left_out:
+                self.progress.say(left_out_line(each))
 
     def _walk(self) -> None:
         """Block after block, until every comparison is as precise as the study wants, or its maximum or budget."""

@@ -1,14 +1,14 @@
 """The sites of a run: opened before the first trial, all but the measured ones frozen, closed at the end."""
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from weighbridge import registry
-from weighbridge.errors import Unavailable
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
 from weighbridge.facts.site import about_site, layers_of_site
@@ -17,17 +17,20 @@ from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
 from weighbridge.model.cpus import cpus_in
+from weighbridge.model.left_out import LeftOut
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest
+from weighbridge.model.site import HERE, Host, RunContext, Site, SiteRequest
 from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userland
+from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
+from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
-from weighbridge.runner.stage import Machine, Stage
+from weighbridge.runner.stage import Machine, Stage, links_of
 from weighbridge.runner.storage import site_storage
 
 OUTSIDE = "outside"
@@ -48,8 +51,14 @@ class Sites:
     here: Read = read_here
     """Reads the files of this machine; ``polled``: whose idle CPUs poll."""
     polled: bool = False
+    may_leave_out: bool = False
+    """Whether an optional environment that cannot be opened is left out: as long as nothing is measured."""
+    left_out: list[LeftOut] = field(default_factory=list)
+    """Those that were; ``study`` is without them from then on."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
     _open: dict[Key, Site] = field(default_factory=dict)
+    _stacks: dict[str, ExitStack] = field(default_factory=dict)
+    """What closes the sites of each environment."""
     _payloads: dict[tuple[str, str], DatagramPath] = field(default_factory=dict)
     _paths: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
     """By environment and host of the client, as the other one."""
@@ -59,28 +68,58 @@ class Sites:
     _requests: SiteRequests = field(default_factory=SiteRequests)
 
     def open_all(self, stack: ExitStack) -> None:
-        """Open every site that the study's workloads need, and freeze it. The stack closes them."""
+        """Open every site that the study's workloads need, and freeze it. The stack closes them.
+
+        Raises Unavailable or EnvironmentLost, which leave out an environment that may be missing.
+        """
         self.hosts = open_hosts(self.study, self.run)
         for cell in self.study.cells:
             for arm in self.study.arms_of(cell):
-                if _transports(self.study, arm, cell):
+                if transports_of(self.study, arm, cell):
                     # each environment has ports of its own: a published port takes its number on the whole host
                     ports = self._ports.setdefault((arm.name, cell.client), {})
                     if cell.workload not in ports:
                         ports[cell.workload] = self._host("server").free_ports(self._taken())
         for arm in self.study.arms:
-            for cell in self.study.cells:
-                for role in _roles(cell) if arm in self.study.arms_of(cell) else ():
-                    self._open_one(stack, self._key(arm, role, cell.client), arm)
+            keys = [
+                self._key(arm, role, cell.client)
+                for cell in self.study.cells
+                for role in (roles_of(cell) if arm in self.study.arms_of(cell) else ())
+            ]
+            for key in keys:
+                if key[0] == OUTSIDE:  # it is of every environment
+                    self._open_one(stack, key, arm)
+            own = self._stacks[arm.name] = stack.enter_context(ExitStack())
+            with self._leaving_out(arm):
+                for key in keys:
+                    self._open_one(own, key, arm)
         over: dict[tuple[str, str], tuple[Transport, Arm, Cell]] = {}
-        for place, arm, cell in _first_over(self.study, "udp"):
-            self._payloads[place] = self._wait_until_reachable(arm, cell, "datagram", probe)
+        for place, arm, cell in first_over(self.study, "udp"):
             over[place] = "udp", arm, cell
-        over |= {place: ("tcp", arm, cell) for place, arm, cell in _first_over(self.study, "tcp")}
+            if arm in self.study.arms:  # it was not left out for the clients of another host
+                with self._leaving_out(arm):
+                    self._payloads[place] = self._wait_until_reachable(arm, cell, "datagram", probe)
+        over |= {place: ("tcp", arm, cell) for place, arm, cell in first_over(self.study, "tcp")}
         for place, (transport, arm, cell) in over.items():  # a path that is not known is not measured
-            self._paths[place] = self._wait_until_reachable(
-                arm, cell, "connection", partial(_connection, transport=transport)
-            )
+            if arm in self.study.arms:
+                with self._leaving_out(arm):
+                    self._paths[place] = self._wait_until_reachable(arm, cell, "connection", _by(transport))
+
+    @contextmanager
+    def _leaving_out(self, arm: Arm) -> Iterator[None]:
+        """Leave an optional environment out where something cannot be had of it, and close what it opened."""
+        try:
+            yield
+        except (Unavailable, EnvironmentLost) as error:
+            if not (self.may_leave_out and arm.optional):
+                raise
+            self._stacks.pop(arm.name).close()
+            every: tuple[dict[Any, Any], ...] = self._open, self._ports, self._payloads, self._paths
+            for noted in every:
+                for where in [each for each in noted if each[0] == arm.name]:
+                    del noted[where]
+            self.left_out.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
+            self.study = measured(self.study, self.left_out)
 
     def paths(self) -> dict[str, str]:
         """The network path of each environment as JSON (`weighbridge.model.path.NetworkPath`), by "ENVIRONMENT@HOST".
@@ -98,24 +137,13 @@ class Sites:
     def _taken(self) -> set[int]:
         return {port for ports in self._ports.values() for port in ports.values()}
 
-    def _published(self, arm: Arm, client: str) -> tuple[tuple[Transport, int], ...]:
-        """Every port on which clients reach the servers of an environment."""
-        found: dict[tuple[Transport, int], None] = {}
-        for cell in self.study.cells:
-            workload = registry.workloads()[cell.kind]
-            port = self._ports.get((arm.name, client), {}).get(cell.workload, 0)
-            for transport in _transports(self.study, arm, cell) if port else ():
-                found[transport, port] = None
-                if workload.has_data_port:
-                    found[transport, port + 1] = None
-        return tuple(found)
-
     def _open_one(self, stack: ExitStack, key: Key, arm: Arm) -> None:
         if key in self._open:
             return
         place, role, client = key
         inside, host = place != OUTSIDE, self._host(role, client)
         kind = arm.kind if inside else "native"
+        ports = self._ports.get((arm.name, client), {})
         environment = registry.environments()[kind]
         request = SiteRequest(
             run=self.run,
@@ -124,7 +152,7 @@ class Sites:
             role=role,
             userland=self.userland,
             limits=limits_of(self.study, role, host),
-            ports=self._published(arm, client) if inside and role == "server" else (),
+            ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
             environment=place,
             apart=self._apart(client),
             storage=site_storage(environment, arm.options if inside else None, self.study, role),
@@ -148,8 +176,8 @@ class Sites:
 
     def stage(self, arm: Arm, cell: Cell) -> Stage:
         """The thawed sites for one workload in one environment; all others are frozen."""
-        keys = {role: self._key(arm, role, cell.client) for role in _roles(cell)}
-        measured = _roles(cell)[-1]
+        keys = {role: self._key(arm, role, cell.client) for role in roles_of(cell)}
+        measured = roles_of(cell)[-1]
         wanted = set(keys.values())
         for key in self._awake - wanted:
             self._open[key].freeze()
@@ -166,7 +194,7 @@ class Sites:
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
             sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, prepared,
-            cpus, inside, _links(sites), open_site=partial(self._requests.open_beside, keys[measured]),
+            cpus, inside, links_of(sites), open_site=partial(self._requests.open_beside, keys[measured]),
             polled=self.polled,
         )  # fmt: skip
 
@@ -191,22 +219,22 @@ class Sites:
         A server that takes no connection would also be told as one that broke under its load.
         """
         sites = self._sites(arm, cell)
-        for site in sites.values():
-            site.thaw()
-        at = self._endpoint(arm, cell, sites)
-        deadline = time.monotonic() + REACHED_S
-        while not (found := attempt(sites["server"], sites["client"], at)):
-            if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"environment {arm.name}: no {what} from its client reaches its server at {at.address} "
-                    f"(tried for {REACHED_S:.0f} s)"
-                )
-        for site in sites.values():
-            site.freeze()
+        with ExitStack() as awake:
+            for site in sites.values():
+                site.thaw()
+                awake.callback(site.freeze)
+            at = self._endpoint(arm, cell, sites)
+            deadline = time.monotonic() + REACHED_S
+            while not (found := attempt(sites["server"], sites["client"], at)):
+                if time.monotonic() > deadline:
+                    raise Unavailable(
+                        f"environment {arm.name}: no {what} from its client reaches its server at {at.address} "
+                        f"(tried for {REACHED_S:.0f} s)"
+                    )
         return found
 
     def _sites(self, arm: Arm, cell: Cell) -> dict[Role, Site]:
-        return {role: self._open[self._key(arm, role, cell.client)] for role in _roles(cell)}
+        return {role: self._open[self._key(arm, role, cell.client)] for role in roles_of(cell)}
 
     def sizes(self) -> dict[str, str]:
         """The size of what each workload sends in each environment, by "ENVIRONMENT/WORKLOAD", where it has one."""
@@ -258,6 +286,10 @@ class Sites:
         ]
 
 
+def _by(transport: Transport) -> Callable[[Site, Site, Endpoint], NetworkPath | None]:
+    return lambda server, client, at: connection(server, client, at, transport)
+
+
 def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
     """The machines that sites are on."""
     found: dict[str, Machine] = {}
@@ -267,32 +299,3 @@ def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
         others = found[name].roles if name in found else ()
         found[name] = Machine(cpus, (*others, role), reader_of(site.host, here))
     return found
-
-
-def _links(sites: Mapping[Role, Site]) -> tuple[Link, ...]:
-    """The cables with a rate: of the hosts, each once, and of the sites."""
-    hosts = {site.host.name: site.host for site in sites.values()}
-    of_hosts = [link for host in hosts.values() if (link := host.link()) is not None]
-    return (*of_hosts, *(link for site in sites.values() for link in site.links))
-
-
-def _roles(cell: Cell) -> tuple[Role, ...]:
-    return registry.workloads()[cell.kind].roles(cell.options)
-
-
-def _transports(study: Study, arm: Arm, cell: Cell) -> tuple[Transport, ...]:
-    return registry.workloads()[cell.kind].transports(study.options(arm, cell))
-
-
-def _connection(server: Site, client: Site, at: Endpoint, *, transport: Transport) -> NetworkPath | None:
-    return connection(server, client, at, transport)
-
-
-def _first_over(study: Study, transport: Transport) -> list[tuple[tuple[str, str], Arm, Cell]]:
-    """For each environment and host of clients the first workload over a transport: to try the path at its port."""
-    found: dict[tuple[str, str], tuple[Arm, Cell]] = {}
-    for cell in study.cells:
-        for arm in study.arms_of(cell):
-            if transport in _transports(study, arm, cell):
-                found.setdefault((arm.name, cell.client), (arm, cell))
-    return [(place, arm, cell) for place, (arm, cell) in found.items()]

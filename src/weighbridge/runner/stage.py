@@ -49,3 +49,10 @@ class Stage:
     def shares(self, machine: Machine) -> bool:
         """Whether the roles on a machine share CPUs."""
         return sum(self.cpus.get(role, 0) for role in machine.roles) > machine.cpus
+
+
+def links_of(sites: Mapping[Role, Site]) -> tuple[Link, ...]:
+    """The cables with a rate: of the hosts, each once, and of the sites."""
+    hosts = {site.host.name: site.host for site in sites.values()}
+    of_hosts = [link for host in hosts.values() if (link := host.link()) is not None]
+    return (*of_hosts, *(link for site in sites.values() for link in site.links))

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.ladder import Rung
+from weighbridge.model.left_out import LeftOut, left_out_of
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.stored_study import StoredFile, StoredStudy
 from weighbridge.model.trial import Series, Trial
@@ -17,6 +18,9 @@ from weighbridge.store import reading
 from weighbridge.store.database import saving
 from weighbridge.store.rows import StoredProcess, StoredSample, StoredTrial, Value, rungs_of
 from weighbridge.store.study_text import file_of_text
+
+LEFT_OUT = "left_out"
+"""The key of a run under which it keeps which environments it does not measure."""
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 Stored = TypeVar("Stored")
@@ -65,6 +69,10 @@ class RunReader:
         """Each arm in the study's order: name, kind, options, the name of the baseline where it is the A/A arm."""
         query = "SELECT name, kind, options, aa_of FROM environment ORDER BY position"
         return self._read(reading.ENVIRONMENTS, "environments", query)
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The environments of the study that the run does not measure, as they could not be opened, and why."""
+        return left_out_of(self.info().get(LEFT_OUT, "[]"))
 
     def cells(self) -> list[tuple[str, str, str, str, dict[str, object]]]:
         """Each workload and level in the study's order: workload, level (JSON), kind, label, options."""

@@ -23,6 +23,7 @@ from pydantic import (
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag
+from weighbridge.model.left_out import LeftOut
 from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
 from weighbridge.store.flags import flags_of
 
@@ -72,6 +73,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "networked": TypeAdapter(Json[list[str]]),
     "absent": TypeAdapter(Json[list[tuple[str, LevelText, str]]]),
     "loads": TypeAdapter(Json[dict[str, str]]),
+    "left_out": TypeAdapter(Json[tuple[LeftOut, ...]]),
 }
 """What the values of these keys of a run are written as."""
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None]])

@@ -20,6 +20,9 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
         yield ("baseline",), f"baseline '{file.baseline}' is not an environment{nearest(file.baseline, names)}"
     elif any(name.startswith(f"{file.baseline}[") for name in names):
         yield ("baseline",), f"baseline '{file.baseline}' is swept: the baseline is one environment"
+    elif any(arm.optional for arm in arms if arm.name == file.baseline):
+        place = "environments", file.baseline, "optional"
+        yield place, f"{file.baseline} is the baseline: it cannot be left out, so it is not optional"
     if file.aa and file.baseline + AA_SUFFIX in names:
         yield ("environments", file.baseline + AA_SUFFIX), f"'{file.baseline + AA_SUFFIX}' is the A/A arm's own name"
     yield from _misplaced(file)

@@ -77,7 +77,10 @@ def _arm(arm: StoredArm, kinds: Mapping[str, str]) -> Arm:
         for each in arm.workloads
     }
     options = _options(registry.environments(), arm.kind, arm.options, arm.name)
-    return Arm(name=arm.name, kind=arm.kind, options=options, aa_of=arm.aa_of, workloads=own, clients=arm.clients)
+    return Arm(
+        name=arm.name, kind=arm.kind, options=options, aa_of=arm.aa_of, workloads=own, clients=arm.clients,
+        optional=arm.optional,
+    )  # fmt: skip
 
 
 def _cell(cell: StoredCell) -> Cell:

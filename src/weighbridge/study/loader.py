@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, StrictBool, ValidationError
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
@@ -55,9 +55,16 @@ def check(source: Source) -> Study:
         problems += _wrong_links(source.data, file)
         own = {name: own_options(name, source, cells, problems) for name in file.environments}
         for name, level, kind, options in _expand("environments", source, file, registry.environments(), problems):
-            clients = _clients(name, source, problems)
+            given = _of_environment(name, source, problems)
             arms.append(
-                Arm(name=_swept_name(name, level), kind=kind, options=options, workloads=own[name], clients=clients)
+                Arm(
+                    name=_swept_name(name, level),
+                    kind=kind,
+                    options=options,
+                    workloads=own[name],
+                    clients=given.clients,
+                    optional=given.optional,
+                )
             )
         problems += contradictions(file, arms, cells)
     if problems or file is None:
@@ -68,16 +75,20 @@ def check(source: Source) -> Study:
     return Study(text=source.text, file=file, arms=tuple(arms), cells=tuple(cells))
 
 
-class _Clients(Options):
-    """What an environment may say for itself: with the clients of which hosts it is measured."""
+class _OfEnvironment(Options):
+    """What an environment may say for itself, whatever its kind.
+
+    ``clients``: with the clients of which hosts it is measured. ``optional``: it may be left out.
+    """
 
     clients: tuple[Name, ...] | None = None
+    optional: StrictBool = False
 
 
-def _clients(name: str, source: Source, problems: list[tuple[Place, str]]) -> tuple[str, ...] | None:
-    given = {"clients": source.data["environments"][name].get("clients")}
-    found = _validate(_Clients, given, ("environments", name), problems)
-    return found.clients if found else None
+def _of_environment(name: str, source: Source, problems: list[tuple[Place, str]]) -> _OfEnvironment:
+    entry = source.data["environments"][name]
+    given = {key: entry[key] for key in _OfEnvironment.model_fields if key in entry}
+    return _validate(_OfEnvironment, given, ("environments", name), problems) or _OfEnvironment()
 
 
 def _placed(file: StudyFile, cell: Cell) -> list[Cell]:
@@ -107,7 +118,7 @@ def _expand(
         entry, place = dict(source.data[section][name]), (section, name)
         kind = entry.pop("kind", None)
         if section == "environments":
-            for key in ("workloads", "clients"):
+            for key in ("workloads", *_OfEnvironment.model_fields):
                 entry.pop(key, None)  # of every environment, whatever its kind: read elsewhere
         else:
             entry.pop("link", None)  # it is about the hosts' cables: _link reads it

@@ -29,6 +29,10 @@ def location_of(data: Any, item: Any) -> Place:
     return (*found, item["loc"][-1]) if item["type"] == "missing" else found
 
 
+OF_EVERY_KIND = {"environments": ("workloads", "clients", "optional"), "workloads": ("link",)}
+"""What an entry of a section may say, whatever its kind."""
+
+
 def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, location: Place) -> tuple[Place, str]:
     """One validation error as a place and a sentence."""
     value = _value_at(data, location)
@@ -38,7 +42,8 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
     start = f"{key}: " if key else ""
     match item["type"]:
         case "extra_forbidden":
-            known = _fields_at(model, location[:-1], _value_at(data, (*location[:-1], "kind")))
+            fields = _fields_at(model, location[:-1], _value_at(data, (*location[:-1], "kind")))
+            known = [*fields, *(OF_EVERY_KIND.get(str(place[0]), ()) if len(place) == 2 == len(location) + 1 else ())]
             hint = _for_every_environment(place, location) or nearest(key, known) or f"; known: {', '.join(known)}"
             text = f"unknown key '{key}'{hint}"
         case "missing":

@@ -50,6 +50,11 @@ _OWN: dict[str, dict[str, Any]] = {
             "minItems": 1,
             "description": "The hosts of the clients that it is measured with, where the placement names several",
         },
+        "optional": {
+            "type": "boolean",
+            "default": False,
+            "description": "Where it cannot be opened it is left out, and the run says so; else the run is refused",
+        },
     },
     "workloads": {
         "link": {"const": "none", "description": "No rate limit on the cables of testbed hosts while it is measured"}

@@ -18,6 +18,8 @@ MEASUREMENT_COLUMNS = {
     "metric": str, "unit": str, "better": str, "value": float, "outcome": str, "message": str, "started_at": float,
     "duration_s": float, "flags": str, "layers": str, "emulated": bool,
 }  # fmt: skip
+LEFT_OUT = "left out"
+"""The outcome of an environment that could not be opened."""
 COST_COLUMNS = {
     "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
     "baseline_value": float, "value": float, "cost": float, "cost_low": float, "cost_high": float, "cost_unit": str,
@@ -31,13 +33,14 @@ COST_COLUMNS = {
 def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
 
-    Measurements: one row per measurement, and one without a metric per trial that failed or broke; ``order`` is the
-    place in the session from 1, ``flags`` are codes with their figures, joined by "; ":
-    ``throttled where=server share=0.2``. Text is one line without control characters, and has ``'`` before it where a
-    spreadsheet would take it for a formula. Costs: the keys of `report_json` (``engine``: the
-    environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the means),
-    ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty. Both: ``layers``, the hypervisors
-    that the environment was measured in, the outermost first and joined by "; ", and whether one of them emulates.
+    Measurements: one row per measurement, one without a metric per trial that failed or broke, and one without a
+    trial per environment that was left out; ``order`` is the place in the session from 1, ``flags`` are codes with
+    their figures, joined by "; ": ``throttled where=server share=0.2``. Text is one line without control characters,
+    and has ``'`` before it where a spreadsheet would take it for a formula. Costs: the keys of `report_json`
+    (``engine``: the environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the
+    means), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty. Both: ``layers``, the
+    hypervisors that the environment was measured in, the outermost first and joined by "; ", and whether one of them
+    emulates.
     """
     analysis = analyse(store)
     directory.mkdir(parents=True, exist_ok=True)
@@ -70,7 +73,9 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
             rows.append({**about, "metric": metric, "unit": unit, "better": better, "value": value})
         if not trial.values:
             rows.append(about)
-    return rows
+    return rows + [
+        {"environment": each.environment, "outcome": LEFT_OUT, "message": each.reason} for each in analysis.left_out
+    ]
 
 
 def _within(analysis: Analysis, environment: str) -> dict[str, object]:

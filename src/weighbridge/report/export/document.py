@@ -164,6 +164,15 @@ class Broke(Within):
     reason: str
 
 
+class LeftOutRow(TypedDict):
+    """An environment of the study that could not be opened, and is not measured."""
+
+    environment: str
+    kind: str
+    why: str
+    remedy: str
+
+
 class Versions(TypedDict):
     """Of Weighbridge, of the host's programs and of the userland's packages."""
 
@@ -217,4 +226,5 @@ class Report(Provenance):
     curves: list[CurveRow]
     bottlenecks: list[Bottlenecks]
     broke: list[Broke]
+    left_out: list[LeftOutRow]
     limits: NotRequired[list[LimitAnswer]]

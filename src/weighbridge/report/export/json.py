@@ -67,6 +67,10 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
              "broke": each.trials, "of": each.of, "reason": each.reason}
             for (workload, level, name), each in analysis.broken.items()
         ],
+        "left_out": [
+            {"environment": each.environment, "kind": each.kind, "why": each.why, "remedy": each.remedy}
+            for each in analysis.left_out
+        ],
     }  # fmt: skip
 
 

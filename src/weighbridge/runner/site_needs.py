@@ -1,0 +1,39 @@
+"""Which sites, ports and paths the cells of a study need. Pure."""
+
+from collections.abc import Mapping
+
+from weighbridge import registry
+from weighbridge.model.command import Transport
+from weighbridge.model.study import Arm, Cell, Role, Study
+
+
+def roles_of(cell: Cell) -> tuple[Role, ...]:
+    """The roles of a cell's workload, in the order in which they start."""
+    return registry.workloads()[cell.kind].roles(cell.options)
+
+
+def transports_of(study: Study, arm: Arm, cell: Cell) -> tuple[Transport, ...]:
+    """What the server's port carries in an environment; empty where the workload needs no network."""
+    return registry.workloads()[cell.kind].transports(study.options(arm, cell))
+
+
+def published_ports(study: Study, arm: Arm, ports: Mapping[str, int]) -> tuple[tuple[Transport, int], ...]:
+    """Every port on which clients reach the servers of an environment; ``ports`` is by workload."""
+    found: dict[tuple[Transport, int], None] = {}
+    for cell in study.cells:
+        workload, port = registry.workloads()[cell.kind], ports.get(cell.workload, 0)
+        for transport in transports_of(study, arm, cell) if port else ():
+            found[transport, port] = None
+            if workload.has_data_port:
+                found[transport, port + 1] = None
+    return tuple(found)
+
+
+def first_over(study: Study, transport: Transport) -> list[tuple[tuple[str, str], Arm, Cell]]:
+    """For each environment and host of clients the first workload over a transport: to try the path at its port."""
+    found: dict[tuple[str, str], tuple[Arm, Cell]] = {}
+    for cell in study.cells:
+        for arm in study.arms_of(cell):
+            if transport in transports_of(study, arm, cell):
+                found.setdefault((arm.name, cell.client), (arm, cell))
+    return [(place, arm, cell) for place, (arm, cell) in found.items()]

@@ -1,0 +1,188 @@
+"""Statistics of published studies beside means: ratios of two environments, coefficients of variation."""
+
+import io
+import json
+import math
+
+import pytest
+from pydantic import ValidationError
+from rich.console import Console
+from scipy import stats
+
+from report.made_up_runs import Workload
+from weighbridge.analysis.analyse import analyse
+from weighbridge.model.left_out import LeftOut
+from weighbridge.model.measurement import Metric, Outcome
+from weighbridge.replication.comparison import replication
+from weighbridge.replication.export import replication_json
+from weighbridge.replication.page import print_replication, write_replication
+from weighbridge.replication.proof import rows, unused
+from weighbridge.replication.published import Compared, Figure, Measured, Published, SpreadTable, published
+from weighbridge.statistics.spread import Spread, spread
+
+TCP = Workload("tcp", [(Metric("throughput", "bit/s", "higher"), 5e10, 0.05)])
+THROUGHPUT = Measured(workload="tcp", metric="throughput")
+
+
+def figure(environment: str, statistic: str, value: float, unit: str = "Mbit/s", **other) -> Figure:
+    about = {"study": "s", "table": "Section 1", "workload": "iperf", "metric": "throughput", "unit": unit}
+    keys = {"environment": environment, "level_name": "", "level": "", "statistic": statistic, "value": value}
+    return Figure.model_validate({**about, **keys, "better": "higher", **other})
+
+
+def ratios(**other) -> Compared:
+    keys = {"title": "ratios", "labels": ("Section 1",), "workload": "iperf", "metric": "throughput", "unit": "1"}
+    return Compared.model_validate({**keys, "statistic": "ratio", "measured": THROUGHPUT, **other})
+
+
+def study(*figures: Figure, comparisons: tuple[Compared, ...] = (), **other) -> Published:
+    return Published.model_validate({
+        "study": "s", "source": "x", "baseline": "native", "runs": 10, "comparisons": comparisons,
+        "environments": {"native": "native", "qemu": ["kvm", "tcg"], "xen": "xen"}, "figures": figures, **other,
+    })  # fmt: skip
+
+
+PRINTED = (figure("qemu / native", "ratio", 0.5, "1"), figure("xen / qemu", "ratio", 2, "1"))
+
+
+# -- ratios of two environments --------------------------------------------------------------------
+
+
+def test_a_printed_ratio_is_a_row_for_each_environment_in_its_place():
+    given = study(*PRINTED, comparisons=(ratios(),))
+    found = [(row.environment, row.against, row.effect, row.proof) for row in rows(given, ratios(), 0.03)]
+    assert found == [
+        ("kvm", "", 0.5, "sign only"), ("tcg", "", 0.5, "sign only"),
+        ("xen", "kvm", 2.0, "sign only"), ("xen", "tcg", 2.0, "sign only"),
+    ]  # fmt: skip
+    assert unused(given) == []
+    assert unused(study(*PRINTED))
+
+
+def test_two_environments_are_compared_inside_their_blocks(run):
+    store = run(costs={"kvm": 1.6, "tcg": 4.0, "xen": 1.1}, workloads=[TCP], failing={(3, "xen"): Outcome.DEADLINE})
+    found = replication(analyse(store), study(*PRINTED, comparisons=(ratios(),)))
+    here = {row.name: row for row in found.tables[0].rows}
+    assert set(here) == {"kvm", "tcg", "xen / kvm", "xen / tcg"}
+    assert all(row.direction == "agrees" for row in here.values())
+    pair = here["xen / tcg"].measured
+    assert pair.cost.typical == pytest.approx(4.0 / 1.1, rel=0.1) and pair.blocks == 9
+    assert pair.cost.low < 4.0 / 1.1 < pair.cost.high and pair.verdict == "different"
+    assert here["tcg"].measured in analyse(store).metrics[0].comparisons  # that of the run's own report
+    document = replication_json(found)
+    assert [(row["environment"], row["against"]) for row in document["rows"]] == [
+        ("kvm", "native"), ("tcg", "native"), ("xen", "kvm"), ("xen", "tcg"),
+    ]  # fmt: skip
+    assert document["rows"][2]["value"] is None and document["rows"][2]["published"]["estimate"] == 2
+
+
+def test_a_baseline_of_its_own_is_another_environment_of_the_run(run):
+    compared = Compared(
+        title="t", labels=("Section 1",), workload="iperf", metric="throughput", unit="Mbit/s", measured=THROUGHPUT,
+        against="kvm", environments={"native": ("kvm",), "xen": ("xen",)}, spread="cv",
+    )  # fmt: skip
+    figures = (figure("native", "mean", 100), figure("native", "cv", 2, "%"), figure("xen", "mean", 50),
+               figure("xen", "cv", 4, "%"))  # fmt: skip
+    found = replication(
+        analyse(run(costs={"kvm": 1.5, "xen": 3.0}, workloads=[TCP])), study(*figures, comparisons=(compared,))
+    )
+    (row,) = found.tables[0].rows
+    assert (row.name, row.published.proof, row.direction) == ("xen / kvm", "different", "agrees")
+    degrees = 9 * (0.02**2 + 0.04**2) ** 2 / (0.02**4 + 0.04**4)  # Welch and Satterthwaite, ten runs each
+    half = stats.t.ppf(0.975, degrees)
+    width = half * math.sqrt((0.02**2 + 0.04**2) / 10)
+    assert math.log(row.published.interval.high / 0.5) == pytest.approx(width, rel=1e-6)
+
+
+@pytest.mark.parametrize("costs", [{"kvm": 1.5}, {"kvm": 1.5, "xen": 2.0}])
+def test_what_there_is_no_environment_for_is_listed_with_the_reason(run, tmp_path, costs):
+    """Also beside a run whose own study happens to have something of that name."""
+    why = "qemu-system-x86_64 is not installed"
+    tcg = LeftOut(environment="tcg", kind="qemu", why=why, remedy="apt-get install x")
+    given = study(*PRINTED, comparisons=(ratios(),), no_environment={"xen": "no environment of this kind yet"})
+    store = run(costs=costs, workloads=[TCP], left_out=(tcg,))
+    found = replication(analyse(store), given)
+    whys = {row.name: row.why for row in found.tables[0].rows}
+    assert whys["kvm"] == ""
+    assert whys["tcg"].endswith("qemu-system-x86_64 is not installed; apt-get install x")
+    if "xen" not in costs:
+        assert whys["xen / kvm"] == "xen: no environment of this kind yet"
+    assert whys["xen / tcg"] == "xen: no environment of this kind yet"
+    page = write_replication(found, store, tmp_path / "page.html").read_text()
+    assert "xen: no environment of this kind yet" in page and "qemu-system-x86_64 is not installed" in page
+    text = io.StringIO()
+    print_replication(found, Console(file=text, width=200))
+    assert "no environment of this kind yet" in text.getvalue() and "ratio of two environments" in text.getvalue()
+
+
+@pytest.mark.parametrize("other", [{"levels": {"a": "a"}}, {"tests": ("x",)}, {"scale": "difference"}])
+def test_a_ratio_has_no_levels_and_no_difference(other):
+    with pytest.raises(ValidationError, match="statistic: ratio"):
+        ratios(**other)
+
+
+# -- coefficients of variation ---------------------------------------------------------------------
+
+TABLE = SpreadTable(
+    title="Spread", labels=("Section 1",), workload="iperf", metric="throughput", unit="Mbit/s", measured=THROUGHPUT
+)
+
+
+def test_the_spread_of_runs_is_numpy_s_and_its_limits_scipy_s():
+    found = spread([9.0, 10.0, 11.0, 10.0])
+    assert (found.mean, found.runs) == (10.0, 4) and found.deviation == pytest.approx(math.sqrt(2 / 3))
+    low, high = found.limits
+    chi = [stats.chi2.ppf(share, 3) for share in (0.975, 0.025)]
+    assert (low, high) == pytest.approx([found.variation * math.sqrt(3 / each) for each in chi])
+    assert spread([1.0]) is None and spread([]) is None
+    assert Spread(0.0, 1.0, 5).variation is None and Spread(0.0, 1.0, 5).limits is None
+
+
+def test_published_and_measured_spread_stand_side_by_side(run, tmp_path):
+    figures = (figure("native", "mean", 200), figure("native", "cv", 7.79, "%"), figure("xen", "mean", 100),
+               figure("xen", "stdev", 5), figure("qemu", "mean", 50))  # fmt: skip
+    given = study(*figures, spreads=(TABLE,), no_environment={"xen": "no environment of this kind yet"})
+    assert unused(given) == []
+    store = run(costs={"kvm": 1.6}, workloads=[TCP])
+    analysis = analyse(store)
+    found = replication(analysis, given)
+    here = {row.environment: row for row in found.spreads[0].rows}
+    assert list(here) == ["native", "kvm", "tcg", "xen"]
+    assert here["native"].published.deviation == pytest.approx(15.58)
+    assert here["native"].published.derived == ("deviation",)
+    assert here["xen"].published.variation == 0.05 and here["xen"].published.derived == ("variation",)
+    assert here["kvm"].published.variation is None and not here["kvm"].published.derived
+    values = analysis.block_values(analysis.metrics[0], "native")
+    assert here["native"].measured.mean == pytest.approx(sum(values) / len(values))
+    assert here["xen"].why == "xen: no environment of this kind yet" and here["tcg"].why == "tcg is not in this run"
+    document = json.loads(json.dumps(replication_json(found), allow_nan=False))
+    assert [row["environment"] for row in document["spreads"]] == list(here)
+    assert document["spreads"][0]["measured"]["runs"] == 10 and document["spreads"][3]["measured"] is None
+    page = write_replication(found, store, tmp_path / "page.html").read_text()
+    assert "15.6 Mbit/s (derived)" in page and "7.79 %" in page and "5.00 % (derived)" in page
+    text = io.StringIO()
+    print_replication(found, Console(file=text, width=200))
+    assert "15.6 Mbit/s (derived)" in text.getvalue() and "(10 runs)" in text.getvalue()
+
+
+def test_one_block_has_no_spread(run):
+    given = study(figure("native", "mean", 200), spreads=(TABLE,))
+    row = replication(analyse(run(costs={"kvm": 2.0}, workloads=[TCP], blocks=1)), given).spreads[0].rows[0]
+    assert row.measured is None and row.why == "fewer than two blocks of tcp in this run"
+
+
+# -- docker-vs-virtualbox --------------------------------------------------------------------------
+
+
+def test_docker_beside_virtualbox(run):
+    given = published("docker-vs-virtualbox")
+    store = run(costs={"docker-bridge": 2.0, "docker-host": 1.0}, workloads=[TCP], study=given.study)
+    found = replication(analyse(store), given)
+    (bridge,), (host,) = (table.rows for table in found.tables)
+    assert bridge.published.effect == pytest.approx(3740.15 / 51996.17) and bridge.published.proof == "different"
+    assert bridge.why == host.why and "no environment of this kind yet" in bridge.why
+    here = {row.environment: row.published for row in found.spreads[0].rows}
+    assert list(here) == ["docker-bridge", "docker-host", "virtualbox"]
+    assert here["docker-host"].deviation == pytest.approx(51996.17 * 0.0779)
+    assert here["virtualbox"].deviation == pytest.approx(3740.15 * 0.1192)
+    assert all(each.derived == ("deviation",) for each in here.values())
