@@ -14,6 +14,7 @@ from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
+from weighbridge.model.isolation import Layer, Layers, SiteLayers, layers_json, layers_of
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import STORED, Options
@@ -47,6 +48,7 @@ def describes_itself(plugin: Plugin) -> None:
     assert 10 <= len(plugin.summary) <= 120
     assert "\n" not in plugin.summary and not plugin.summary.endswith(".")
     assert type(plugin).__doc__ and plugin.options.__doc__
+    assert "\n" not in plugin.unverified() and not plugin.unverified().endswith(".")
 
 
 def names_its_programs(plugin: Plugin) -> None:
@@ -118,6 +120,9 @@ def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
     _gives_commands(workload, options, roles, transports)
     for role in roles:
         assert all(path.startswith(("/tmp/", "/run/")) for path in workload.files(role, options, AT))
+    if (openings := workload.openings(options)) is not None:
+        assert roles == ("solo",), "a fresh site publishes no port"
+        assert openings.sites >= 1 and openings.settle_s >= 0
     metrics = workload.metrics(options)
     assert metrics and len({metric.name for metric in metrics}) == len(metrics)
     for metric in metrics:
@@ -193,6 +198,15 @@ def holds_as_source(source: UserlandSource, given: Mapping[str, Any], cache: Pat
         assert re.fullmatch(r"[0-9a-f]{16}", key)
         assert key == source.key(options, spec)
     assert not list(cache.iterdir()), "asking has built something"
+
+
+def holds_as_layers(layers: Layers) -> None:
+    """Those of an open host or site: what is shown beside each of its figures, and kept with the run."""
+    assert type(layers) is tuple and all(type(layer) is Layer for layer in layers)
+    for layer in layers:
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9 ,.+-]{1,39}", layer.name), "shown in tables and legends"
+        assert type(layer.emulated) is bool
+    assert layers_of(layers_json(SiteLayers("a", layers))).layers == layers
 
 
 def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> None:

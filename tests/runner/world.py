@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, Running, Transport, Usage
+from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint, Environment, Readiness, Workload
@@ -38,6 +39,8 @@ class Act:
     too_much: bool = False
     usage: Usage | None = None
     outside_s: float | None = None
+    clock_s: float | None = None
+    """How long it runs by the site's clock; None: as long as it does."""
     lost: str = ""
     """The environment is lost when this happens to the program: start, poll, stop."""
     raises: BaseException | None = None
@@ -74,7 +77,7 @@ class Program:
         self._lost("stop")
         if self.stopped is None:
             code = self.act.returncode if self._over() else -15
-            duration = time.monotonic() - self.begun
+            duration = time.monotonic() - self.begun if self.act.clock_s is None else self.act.clock_s
             self.stopped = Completed(
                 self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
                 error=self.act.error, too_much=self.act.too_much, usage=self.act.usage, outside_s=self.act.outside_s,
@@ -114,9 +117,11 @@ class FakeSite:
     host: Host = field(init=False)
     links: tuple[Link, ...] = ()
     open_files: int = 1024
+    layers: Layers = field(init=False)
 
     def __post_init__(self) -> None:
         self.host = FakeHost(self.world)
+        self.layers = (*self.host.layers, *self.world.layers.get(self.place, ()))
 
     def start(self, command: Command) -> Program:
         assert not self.frozen, f"{self.name} is frozen"
@@ -272,6 +277,8 @@ class World:
     fails: tuple[str, ...] = ()
     oom_kills: Callable[[], float] = lambda: 0.0
     cannot_open: set[str] = field(default_factory=set)
+    layers: dict[str, Layers] = field(default_factory=dict)
+    """The hypervisors of each environment's sites."""
     solo: FakeSolo = field(default_factory=FakeSolo)
     network: FakeWorkload = field(default_factory=FakeWorkload)
 

@@ -13,9 +13,8 @@ from weighbridge.engines import firewall
 from weighbridge.engines.client import await_answer
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import Unavailable
-from weighbridge.linux import process
+from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import TOPS, Cgroup
-from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
 from weighbridge.model.site import RunContext
 
@@ -111,8 +110,7 @@ def discard_private(run_id: str, state: Path, cache: Path) -> None:
             group = Cgroup(run_id, top=top)
             group.kill()
             group.remove()
-    for link in sorted(Path("/sys/class/net").glob(f"{link_prefix(run_id)}*")):
-        process.output(("ip", "link", "delete", link.name))
+    links.remove_all(run_id)
     _restore_host(state.parent)
     shutil.rmtree(cache / "engines" / run_id, ignore_errors=True)
     with contextlib.suppress(OSError):

@@ -12,6 +12,7 @@ from weighbridge.hosts._data import data_folder_here
 from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.isolation import Layers
 from weighbridge.model.site import HERE, Group, Host, Link, RunContext
 from weighbridge.model.userland import Userland
 
@@ -24,6 +25,7 @@ class LocalHost:
     secluded = None
     interface = ""
     cpuset: str | None = None
+    layers: Layers = ()
 
     def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name

@@ -22,6 +22,7 @@ from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.isolation import Layers
 from weighbridge.model.site import ClockOffset, Group, Host, Link, RunContext
 from weighbridge.model.userland import Userland
 
@@ -42,6 +43,7 @@ class SshHost:
     python = "python3"
     secluded = None
     cpuset: str | None = None
+    layers: Layers = ()
 
     def __init__(
         self, name: str, options: SshOptions, run: RunContext, connection: Connection, hello: Mapping[str, Any],

@@ -23,6 +23,7 @@ from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.host import SecludedHost
+from weighbridge.model.isolation import Layers
 from weighbridge.model.site import HERE, Group, Limits, Link, RunContext
 from weighbridge.model.userland import Userland
 
@@ -81,6 +82,7 @@ class TestbedHost:
     subnet, gateway = SUBNET, NOWHERE
     root = True
     interface = "eth0"
+    layers: Layers = ()
 
     def __init__(
         self, name: str, options: TestbedOptions, run: RunContext, switch: Switch, holder: Process, group: Cgroup

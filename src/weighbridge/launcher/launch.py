@@ -45,7 +45,9 @@ class Launcher:
     ``pid`` is its number as the site sees it, ``open_files`` how many a process may have.
     """
 
-    def __init__(self, stream: Stream, name: str, why: Callable[[], str], env: Mapping[str, str]) -> None:
+    def __init__(
+        self, stream: Stream, name: str, why: Callable[[], str], env: Mapping[str, str], ready_s: float = READY_S
+    ) -> None:
         """Wait until it greets. ``why`` tells what is known when it has gone; ``env``: every program's variables.
 
         Raises Unavailable where it could not make the site.
@@ -61,7 +63,7 @@ class Launcher:
         self._heard = 0.0
         greeting = self.expect(0, Kind.HELLO)
         threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
-        if not greeting.done.wait(READY_S) or greeting.frame is None:
+        if not greeting.done.wait(ready_s) or greeting.frame is None:
             self.close()
             raise Unavailable(f"{name}: its launcher did not start: {why()}")
         if greeting.frame.kind is Kind.REFUSED:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
+from weighbridge.model.isolation import Layers
 from weighbridge.model.site import Host, Link
 
 
@@ -19,6 +20,8 @@ class LaunchedSite(ABC):
         self.host = host
         self.links: tuple[Link, ...] = ()
         self.open_files = launcher.open_files
+        self.layers: Layers = host.layers
+        """A hypervisor's site adds its own."""
         self.run, self.start, self.read, self.put = launcher.run, launcher.start, launcher.read, launcher.put
         self.listening = launcher.listening
         self._launcher = launcher

@@ -61,13 +61,19 @@ def _is_free(port: int) -> bool:
 
 def route_to(subnet: str, table: Path = Path("/proc/net/route")) -> str | None:
     """The interface of a route into an IPv4 subnet, but for default routes; None where there is none (proc(5))."""
-    wanted = IPv4Network(subnet)
     with contextlib.suppress(OSError):
-        for line in table.read_text().splitlines()[1:]:
-            interface, destination, _, _, _, _, _, mask = line.split()[:8]
-            there = IPv4Network((_address(destination), str(_address(mask))))
-            if there.prefixlen and there.overlaps(wanted):
-                return interface
+        return route_in(table.read_text(), subnet)
+    return None
+
+
+def route_in(table: str, subnet: str) -> str | None:
+    """As `route_to`, by the text of /proc/net/route."""
+    wanted = IPv4Network(subnet)
+    for line in table.splitlines()[1:]:
+        interface, destination, _, _, _, _, _, mask = line.split()[:8]
+        there = IPv4Network((_address(destination), str(_address(mask))))
+        if there.prefixlen and there.overlaps(wanted):
+            return interface
     return None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
+from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Limits:
     def cpu_quota_us(self) -> int | None:
         """Microseconds of CPU time per period."""
         return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
+
+    def __str__(self) -> str:
+        """How much CPU time and memory, for the facts of a site."""
+        asked = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
+        return ", ".join(f"{value:g} {unit}" for unit, value in asked.items() if value is not None) or "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,10 @@ class Group(Protocol):
     def procs(self) -> list[Path]:
         """The files into which a process writes 0 to join."""
 
+    @property
+    def everywhere(self) -> list[Path]:
+        """As ``procs``, also of hierarchies in which it has no limits: for what makes groups of its own in all."""
+
     def limit(self, limits: Limits) -> dict[str, str]:
         """Set the limits; gives those that could not be honoured, each with why."""
 
@@ -143,6 +153,8 @@ class Host(Protocol):
     """The interface that has the address and that networks are attached to; empty where none is known."""
     cpuset: str | None
     """The CPUs that belong to it, where it does not have all of its machine's."""
+    layers: Layers
+    """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
 
     @property
     def secluded(self) -> "SecludedHost | None":
@@ -232,6 +244,9 @@ class SiteRequest:
     """What it has at DATA; None: nothing."""
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
+    beside: str = ""
+    """The name of an open site that was asked for in the same way: what was made for that one alone and can be
+    shared, such as a network, this one joins. Empty: it gets its own."""
 
 
 class Site(Protocol):
@@ -248,6 +263,8 @@ class Site(Protocol):
     """The cables of its own, beside its host's, whose rate is known."""
     open_files: int
     """How many a process of it may have."""
+    layers: Layers
+    """Its host's first, and then the hypervisor that is the environment's own, where it has one."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""

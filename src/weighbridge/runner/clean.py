@@ -15,7 +15,7 @@ from weighbridge.engines import client as docker
 from weighbridge.engines import swarm
 from weighbridge.engines.private import discard_private
 from weighbridge.errors import Unavailable
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroups, links
 from weighbridge.linux.process import link_prefix, run_of
 from weighbridge.runner import living
 from weighbridge.runner import run_lock as state
@@ -24,7 +24,7 @@ from weighbridge.userland.build import cache_folder
 
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
 """Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""
-_LINK = re.compile(r"wb-([0-9a-f]{6})-v?\d+")
+_LINK = re.compile(r"wb-([0-9a-f]{6})-[bpv]?\d+")
 NO_RUN = ""
 """The run of what belongs to none."""
 
@@ -62,6 +62,7 @@ def find() -> Found:
         found += [Leftover(*item) for item in docker.labelled(client)]
         found += [Leftover(run, "swarm", "formed by that run") for run in swarm.leave_ours(client)]
         client.close()
+    found += [Leftover(run, "packet filter rule", rule) for run, rule in links.rules()]
     found = [leftover for leftover in found if _RUN_ID.fullmatch(leftover.run)]
     known = {leftover.run for leftover in found}
     found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]

@@ -14,7 +14,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import containers, data
 from weighbridge.hosts.agent.membership import Membership, end
 from weighbridge.hosts.agent.userlands import remove_parts
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroups, links
 from weighbridge.linux.process import run_of
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
@@ -66,6 +66,7 @@ def sweep(whose: Owner, member: Membership | None) -> None:
     _end_marked(whose)
     if not whose.shared:  # else the engine is the other host's too
         containers.discard(whose.run)
+        links.remove_all(whose.run)
     if member is not None:
         end(member)
     remove_parts(whose.folder_name)

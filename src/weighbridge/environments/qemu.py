@@ -1,0 +1,214 @@
+"""QEMU: the userland as the disk of a guest, under KVM or emulated."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.errors import Unavailable
+from weighbridge.guests import disk, kernel, ramdisk
+from weighbridge.guests.accelerator import DEVICE, Wanted, chosen
+from weighbridge.guests.console import last_words
+from weighbridge.guests.machine import PROGRAM, Accelerator, CacheMode, Disk, DiskBus, Machine, Nic
+from weighbridge.guests.network import Network, Tap, UserNetwork
+from weighbridge.guests.resources import cpus_of, memory_of
+from weighbridge.guests.site import GuestSite
+from weighbridge.hosts.bridge import bridge_for
+from weighbridge.launcher.launch import Launcher
+from weighbridge.launcher.within import within
+from weighbridge.linux.process import environment_of, most_open_files, mounted_by
+from weighbridge.model.command import Command
+from weighbridge.model.isolation import Layer
+from weighbridge.model.mount import MountRequest
+from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.site import Group, Host, Site, SiteRequest
+from weighbridge.model.storage import EnvironmentOptions
+
+READY_S = 90.0
+"""How long a guest may take to come up: 4 s when emulated on an idle machine, several times as long on a busy one."""
+_LAYERS: Mapping[Accelerator, Layer] = {"kvm": Layer("QEMU, KVM"), "tcg": Layer("QEMU, TCG", emulated=True)}
+_DATA_BYTES = 16 * 2**30
+"""Of the data disk, a sparse file."""
+_TOGETHER_S = 0.2
+_VHOST = "/dev/vhost-net"
+
+
+class QemuOptions(EnvironmentOptions):
+    """What the guest's hardware is, and how it is reached.
+
+    ``accelerator: auto`` is KVM where a guest really came up under it, else emulation (TCG), whose figures are the
+    emulator's and not the hypervisor's: the report says which it was. ``network: bridge`` is a tap on a bridge of the
+    run's own, of which with ``attach: interface`` the host's interface is a port; ``user`` is QEMU's own network stack
+    with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs and
+    memory come from the study's ``resources``.
+    """
+
+    accelerator: Wanted = "auto"
+    network: Literal["bridge", "user", "none"] = "bridge"
+    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+    nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
+    disk: Annotated[DiskBus, Field(description="How the guest has its disks")] = "virtio"
+    cache: Annotated[CacheMode, Field(description="How the host caches the data disk")] = "writeback"
+
+
+class Qemu(Environment):
+    """A guest with Debian's kernel, without firmware, boot loader and init system."""
+
+    kind = "qemu"
+    summary = "a QEMU guest, under KVM or emulated, with a choice of devices, on a bridge or a user network"
+    options = QemuOptions
+    mounts = frozenset({"folder"})
+    storage = "directory"
+    programs: ClassVar = {PROGRAM: "qemu-system-x86", **kernel.PROGRAMS, **disk.PROGRAMS, "ip": "iproute2"}
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """What its networks do not reach, and hosts that are no machines of ours."""
+        found = []
+        if not all(host.here for host in needs.hosts.values()):
+            found.append("its disk is made on this machine: put its roles on local or testbed hosts")
+        if needs.network and options.network == "none":
+            found.append("network: none cannot carry a workload that needs a network")
+        if options.attach and options.network != "bridge":
+            found.append(f"'attach' needs network: bridge, not {options.network}")
+        if needs.network and options.network == "bridge" and needs.apart and not options.attach:
+            found.append("its bridge cannot be reached from another host: attach: interface, or network: user")
+        if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
+            found.append("attach: interface would join a network that other hosts are not on: use testbed hosts")
+        if needs.network and options.network == "user" and "client" in needs.inside:
+            found.append("network: user takes connections from outside only: put the client outside of it")
+        if needs.server_calls_client and options.network == "user":
+            found.append("a forwarded port carries connections to the server only; a workload needs both ways")
+        if options.nic == "vhost" and options.network != "bridge":
+            found.append("'nic: vhost' needs network: bridge")
+        return found
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether a guest can be made and joined to a bridge; whether KVM works only a guest can show."""
+        if options is not None and options.accelerator == "kvm" and not Path(DEVICE).exists():
+            return Readiness(False, f"there is no {DEVICE}", "use a machine with hardware virtualisation")
+        if options is not None and options.nic == "vhost" and not Path(_VHOST).exists():
+            return Readiness(False, f"there is no {_VHOST}", "modprobe vhost_net")
+        return Readiness(True, "emulated where no guest comes up under KVM")
+
+    def variants(self) -> Mapping[str, Any]:
+        """What needs a device of this machine's kernel."""
+        return {"qemu, KVM": QemuOptions(accelerator="kvm"), "qemu, vhost": QemuOptions(nic="vhost")}
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A guest in a control group of its own, which has every thread of the hypervisor."""
+        if options.attach:
+            request = replace(request, host=request.host.variant("ports"))
+        with ExitStack() as stack:
+            group, refused = _group(stack, request)
+            machine, notes = _machine(options, request, stack)
+            launcher = stack.enter_context(_launcher(machine, request, group))
+            layer = _LAYERS[machine.accelerator]
+            notes |= {f"not honoured: {limit}": why for limit, why in refused.items()}
+            site = GuestSite(request, launcher, group, _addresses(options, request, machine), layer, notes)
+            try:
+                yield site
+            finally:  # frozen, its launcher would not hear that it is to end
+                site.thaw()
+
+
+def _group(stack: ExitStack, request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
+    """Memory is the guest's own RAM: within a limit of the group the hypervisor itself would have to fit, too."""
+    try:
+        group = request.host.group(request.name)
+    except Unavailable as error:
+        return None, {"cpus": str(error)} if request.limits.cpus is not None else {}
+    stack.callback(group.remove)
+    stack.callback(group.kill)
+    return group, group.limit(replace(request.limits, memory=None))
+
+
+def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Machine, dict[str, str]]:
+    run, host = request.run, request.host
+    accelerated, why = chosen(options.accelerator, host, run)
+    made = kernel.ensure(run.cache, run.say)
+    root = Disk(disk.ensure(request.userland, run.cache, run.say), options.disk, read_only=True)
+    machine = Machine(
+        name=mounted_by(run.id),
+        kernel=made.image,
+        ramdisk=ramdisk.ensure(made, run.cache, run.say),
+        accelerator=accelerated,
+        cpus=cpus_of(request.limits, host),
+        memory=memory_of(request.limits, host),
+        disks=(root, *_data(options, request, stack)),
+        network=_network(options, request),
+        nic=options.nic,
+        open_files=most_open_files(),
+    )
+    notes = {
+        "qemu": _version(host),
+        "accelerator": accelerated + (f" (no KVM: {why})" if why and options.accelerator == "auto" else ""),
+        "virtual CPUs": str(machine.cpus),
+        "memory": f"{machine.memory >> 20} MiB" + ("" if request.limits.memory else " (the study sets no limit)"),
+        "network": options.network if options.network == "none" else f"{options.network}, {options.nic}",
+        "disk": options.disk,
+        "kernel package": made.version,
+    }
+    return machine, notes
+
+
+def _version(host: Host) -> str:
+    return host.run(Command((PROGRAM, "--version"), 20)).text.splitlines()[0].removeprefix("QEMU emulator version ")
+
+
+def _network(options: Any, request: SiteRequest) -> Network | None:
+    if options.network == "none":
+        return None
+    if options.network == "user":
+        return UserNetwork(_outside(request), request.ports)
+    bridge = bridge_for(request, attached=bool(options.attach))
+    return Tap(bridge.next_port(), bridge.name, bridge.next_address(), bridge.gateway, bridge.mtu)
+
+
+def _outside(request: SiteRequest) -> str:
+    return request.host.address if request.apart else "127.0.0.1"
+
+
+def _addresses(options: Any, request: SiteRequest, machine: Machine) -> tuple[str, str]:
+    """Where the other role reaches the guest, and where its servers bind."""
+    if machine.network is None:
+        return "127.0.0.1", "127.0.0.1"
+    own = machine.network.own
+    return (_outside(request) if options.network == "user" else own), own
+
+
+def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk]:
+    """A disk of the guest's own for its data, in a folder of the host's disk."""
+    if request.storage is None:
+        return
+    mount = stack.enter_context(request.storage.open(MountRequest(request.run, request.host, request.name)))
+    image = Path(mount.source) / "data.ext4"
+    disk.make_disk(image, _DATA_BYTES)
+    yield Disk(image, options.disk, options.cache)
+
+
+@contextmanager
+def _launcher(machine: Machine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
+    host, run = request.host, request.run
+    if machine.network is not None:
+        machine.network.must_be_free(host)
+    process, stream = host.talk(Command(within(host, run, group, *machine.argv())))
+
+    def why() -> str:
+        ended = process.wait(_TOGETHER_S)
+        said = last_words(process.stop().stderr)
+        return f"{'its guest ended' if ended else 'its guest does not answer'}{f': {said}' if said else ''}"
+
+    try:
+        if machine.network is not None:
+            machine.network.join(host, process, why)
+        with Launcher(stream, request.name, why, environment_of(run.id), READY_S) as launcher:
+            yield launcher
+    finally:
+        process.stop()
+
+
+PLUGIN = Qemu()

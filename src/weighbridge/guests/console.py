@@ -1,0 +1,23 @@
+"""What a guest's console, and the program that makes the guest, have said at last."""
+
+import re
+
+_STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_NO_REASON = ("Restarting system", "---[ end", "Kernel Offset", "Rebooting in", "terminating on signal")
+"""What is said at every end, and not why."""
+_REASONS = ("Kernel panic - not syncing", "weighbridge: the guest cannot", "qemu-system")
+_LINES, _LENGTH = 3, 300
+
+
+def last_words(console: bytes) -> str:
+    """Why it ended, in one line: what names a reason, else the last lines; empty where nothing was said."""
+    lines = [_plain(line) for line in console.decode(errors="replace").splitlines()]
+    said = [line for line in lines if line and not any(words in line for words in _NO_REASON)]
+    reasons = [line for line in said if any(words in line for words in _REASONS)]
+    return "; ".join(reasons[-1:] or said[-_LINES:])[-_LENGTH:]
+
+
+def _plain(line: str) -> str:
+    shown = "".join(each for each in _ESCAPES.sub("", line) if each.isprintable())
+    return _STAMP.sub("", shown.strip())

@@ -1,0 +1,53 @@
+"""The disk of guests: a file system made of a userland, which every guest opens read-only. Built once."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from weighbridge import build_once
+from weighbridge.errors import Unavailable
+from weighbridge.model.userland import Userland
+from weighbridge.userland.commands import must
+
+NAME = "disk.ext4"
+PROGRAMS = {"mkfs.ext4": "e2fsprogs"}
+_KIND = "disks"
+_BUILDER = "1"
+_SPARE, _LEAST = 1.15, 64 * 2**20
+"""What the file system itself needs beyond the files' sizes."""
+_FEATURES = "^has_journal,^metadata_csum,^resize_inode"
+"""It is never written to: nothing is gained by a journal."""
+_DATA = ("-N", "65536", "-E", "lazy_itable_init=0,lazy_journal_init=0")
+"""A disk for data is whole from the start: else its kernel would go on making it while it is measured."""
+
+
+def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
+    """The file, made if need be. Raises Unavailable, UserlandError, DiskFull."""
+    userland.archive()  # a machine's own root file system is no disk
+    file = cache / _KIND / f"{userland.digest[:16]}-{_BUILDER}" / NAME
+
+    def cached() -> Path | None:
+        return file if file.is_file() else None
+
+    def make(work: Path) -> None:
+        if os.geteuid() != 0:
+            raise Unavailable("only root may make a disk whose files belong to whom they belong in the userland")
+        make_disk(work / NAME, size_of(userland.root), userland.root)
+
+    return build_once.ensure(cache / _KIND, file.parent.name, "the disk of guests", cached, lambda: None, say, make)
+
+
+def make_disk(file: Path, size: int, content: Path | None = None) -> None:
+    """A file system in a sparse file of that size (bytes), with what a folder holds. UserlandError, DiskFull."""
+    with file.open("wb") as made:
+        made.truncate(size)
+    how = ("-d", str(content), "-O", _FEATURES) if content else _DATA
+    must("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *how, str(file))
+
+
+def size_of(folder: Path) -> int:
+    """Bytes, a multiple of a MiB, that a file system needs for what a folder holds."""
+    used = 0
+    for place, _, files in os.walk(folder):
+        used += 4096 + sum(-(-(Path(place) / name).lstat().st_size // 4096) * 4096 for name in files)
+    return -(-int(used * _SPARE + _LEAST) // 2**20) * 2**20

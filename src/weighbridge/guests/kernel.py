@@ -1,0 +1,147 @@
+"""The kernel of guests: Debian's, uncompressed, with the drivers that a guest may need. Built once."""
+
+import hashlib
+import json
+import lzma
+import os
+import re
+import shutil
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge import build_once
+from weighbridge.errors import UserlandError
+from weighbridge.userland.commands import must
+
+PACKAGE = "linux-image-amd64"
+"""The full kernel: the one for clouds has no e1000 and cannot be a host of Xen."""
+SUITE = "bookworm"
+PROGRAMS: Mapping[str, str] = {"mmdebstrap": "mmdebstrap", "depmod": "kmod"}
+"""What builds it, each with the Debian package that has it."""
+DRIVERS = (
+    "virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag", "udp_diag",
+    "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
+)  # fmt: skip
+_ROOTS_FOLDERS = ("/usr/sbin", "/sbin")
+_BUILDER = 1
+_KIND = "kernels"
+_VMLINUX, _MODULES, _ABOUT = "vmlinux", "modules", "about.json"
+_SETUP_SECTORS, _MAGIC, _PAYLOAD, _SECTOR = 0x1F1, 0x202, 0x248, 512
+"""Where the header of a bzImage says what (Documentation/x86/boot.rst)."""
+_BANNER = re.compile(rb"Linux version [^\n\0]*? Debian (\S+) \(")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """``image`` is the uncompressed kernel; ``modules`` maps each driver to its files, in the order of loading."""
+
+    release: str
+    version: str
+    image: Path
+    modules: Mapping[str, tuple[Path, ...]]
+
+    @property
+    def key(self) -> str:
+        """A name for what it is made of."""
+        return hashlib.sha256(f"{self.release} {self.version} {sorted(self.modules)}".encode()).hexdigest()[:16]
+
+
+def cached(cache: Path) -> Kernel | None:
+    """The kernel that was built, or None."""
+    folder = cache / _KIND / _key()
+    try:
+        about = json.loads((folder / _ABOUT).read_text())
+        files = {name: tuple(folder / _MODULES / each for each in paths) for name, paths in about["modules"].items()}
+        return Kernel(about["release"], about["version"], folder / _VMLINUX, files)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise UserlandError(f"the cached kernel {folder} is damaged ({error}): delete it and run again") from error
+
+
+def cannot_build(cache: Path) -> tuple[str, str] | None:
+    """Why it cannot be built, where it is not cached yet, and what helps."""
+    if cached(cache) is not None:
+        return None
+    for program, package in PROGRAMS.items():
+        if shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *_ROOTS_FOLDERS))) is None:
+            return (
+                f"{program}, which the kernel of guests is made with, is not installed",
+                f"apt-get install {package}",
+            )
+    return None
+
+
+def ensure(cache: Path, say: Callable[[str], None]) -> Kernel:
+    """The kernel, built if need be. Raises Unavailable, UserlandError, DiskFull."""
+    return build_once.ensure(
+        cache / _KIND, _key(), "the kernel of guests", lambda: cached(cache), lambda: cannot_build(cache), say, _build
+    )
+
+
+def uncompressed(image: bytes) -> bytes:
+    """The ELF file within a bzImage. ValueError: it is none, or compressed by an unknown program."""
+    if len(image) < _PAYLOAD + 8 or image[_MAGIC : _MAGIC + 4] != b"HdrS":
+        raise ValueError("it has no header of a Linux kernel")
+    at, size = struct.unpack_from("<II", image, _PAYLOAD)
+    start = (image[_SETUP_SECTORS] + 1) * _SECTOR + at
+    payload = image[start : start + size]
+    if payload.startswith(b"\xfd7zXZ"):
+        archive: lzma.LZMADecompressor | zlib._Decompress = lzma.LZMADecompressor()
+    elif payload.startswith(b"\x1f\x8b"):
+        archive = zlib.decompressobj(31)
+    else:
+        raise ValueError("it is compressed by neither xz nor gzip")
+    try:
+        kernel = archive.decompress(payload)
+    except (lzma.LZMAError, zlib.error) as error:
+        raise ValueError(f"it cannot be uncompressed: {error}") from error
+    if not archive.eof:
+        raise ValueError("it is not whole")
+    if not kernel.startswith(b"\x7fELF"):
+        raise ValueError("what was compressed is no ELF file")
+    return kernel
+
+
+def order_of(dependencies: str, driver: str) -> tuple[str, ...]:
+    """The files that a driver takes, in the order of loading, by the text of modules.dep (depmod(8)); () for none."""
+    for line in dependencies.splitlines():
+        file, _, needed = line.partition(":")
+        if Path(file).stem.replace("-", "_") == driver.replace("-", "_"):
+            return (*reversed(needed.split()), file)
+    return ()
+
+
+def _key() -> str:
+    asked = f"{PACKAGE} {SUITE} {DRIVERS} {_BUILDER}"
+    return hashlib.sha256(asked.encode()).hexdigest()[:16]
+
+
+def _build(work: Path) -> None:
+    root = work / "root"
+    must("mmdebstrap", "--variant=extract", f"--include={PACKAGE}", SUITE, str(root), env={"TMPDIR": str(work)})
+    releases = [path.name for path in (root / "lib/modules").iterdir()]
+    if len(releases) != 1:
+        raise UserlandError(f"{PACKAGE} has {len(releases)} kernels")
+    release = releases[0]
+    try:
+        kernel = uncompressed((root / f"boot/vmlinuz-{release}").read_bytes())
+    except ValueError as error:
+        raise UserlandError(f"the kernel of {PACKAGE} cannot be used: {error}") from error
+    (work / _VMLINUX).write_bytes(kernel)
+    must("depmod", "-b", str(root), release)
+    folder = root / "lib/modules" / release
+    dependencies = (folder / "modules.dep").read_text()
+    (work / _MODULES).mkdir()
+    modules = {}
+    for driver in DRIVERS:
+        modules[driver] = [Path(path).name for path in order_of(dependencies, driver)]
+        for path in order_of(dependencies, driver):
+            shutil.copyfile(folder / path, work / _MODULES / Path(path).name)
+    banner = _BANNER.search(kernel)
+    about = {"release": release, "version": banner.group(1).decode() if banner else release, "modules": modules}
+    (work / _ABOUT).write_text(json.dumps(about, indent=1))
+    shutil.rmtree(root)

@@ -1,0 +1,111 @@
+"""The machine that QEMU makes for a guest: its argument list. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from weighbridge.guests.network import Network
+
+Accelerator = Literal["kvm", "tcg"]
+Nic = Literal["virtio", "vhost", "e1000", "e1000e", "rtl8139"]
+DiskBus = Literal["virtio", "ide"]
+CacheMode = Literal["writeback", "writethrough", "none", "directsync"]
+
+PROGRAM = "qemu-system-x86_64"
+_CPU = {"kvm": ("kvm", "host"), "tcg": ("tcg,thread=multi", "max")}
+_NICS: Mapping[Nic, tuple[str, str]] = {
+    "virtio": ("virtio-net-pci", "virtio_net"),
+    "vhost": ("virtio-net-pci", "virtio_net"),
+    "rtl8139": ("rtl8139", "8139cp"),
+    "e1000": ("e1000", "e1000"),
+    "e1000e": ("e1000e", "e1000e"),
+}
+"""Its device in QEMU, and the driver in the guest."""
+_DISK_DRIVERS: dict[str, tuple[str, ...]] = {"virtio": ("virtio_blk",), "ide": ("ata_piix", "sd_mod")}
+_DISK_NAMES = {"virtio": "vd", "ide": "sd"}
+_ALWAYS = ("virtio_pci", "virtio_console", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """An image and how the machine has it."""
+
+    image: Path
+    bus: DiskBus = "virtio"
+    cache: CacheMode = "writeback"
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A guest: what it has, and what its first process is told."""
+
+    name: str
+    kernel: Path
+    ramdisk: Path
+    accelerator: Accelerator
+    cpus: int
+    memory: int
+    """Bytes of its RAM."""
+    disks: tuple[Disk, ...] = ()
+    """The first one holds its root folder, a second one its data."""
+    network: Network | None = None
+    nic: Nic = "virtio"
+    open_files: int = 1024
+    arguments: tuple[str, ...] = field(default=())
+    """Further words to its first process."""
+
+    def argv(self) -> tuple[str, ...]:
+        """The argument list. Its standard input and output are the stream to the launcher, its error the console."""
+        accelerator, model = _CPU[self.accelerator]
+        return (
+            PROGRAM, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", "q35",
+            "-name", f"{self.name},debug-threads=on",
+            "-accel", accelerator, "-cpu", model, "-smp", str(self.cpus), "-m", f"{self.memory >> 20}M",
+            "-kernel", str(self.kernel), "-initrd", str(self.ramdisk), "-append", " ".join(self.command_line()),
+            "-chardev", "stdio,id=port,signal=off", "-device", "virtio-serial-pci",
+            "-device", "virtserialport,chardev=port,name=weighbridge",
+            "-chardev", "file,id=console,path=/dev/stderr,append=on", "-serial", "chardev:console",
+            *self._disks(), *self._network(),
+        )  # fmt: skip
+
+    def command_line(self) -> tuple[str, ...]:
+        """What the kernel, and behind the dashes its first process, is told."""
+        told = ["console=ttyS0", "quiet", "panic=-1", "--"]
+        for module in self.modules():
+            told += ["--module", module]
+        for what, disk, letter in zip(("--disk", "--data"), self.disks, "ab", strict=False):
+            told += [what, f"/dev/{_DISK_NAMES[disk.bus]}{letter}"]
+        if (net := self.network) is not None:
+            told += ["--address", net.own, "--mask", net.mask, "--gateway", net.gateway, "--mtu", str(net.mtu)]
+        return (*told, "--files", str(self.open_files), "--name", self.name, *self.arguments)
+
+    def modules(self) -> tuple[str, ...]:
+        """The drivers that it loads, by `weighbridge.guests.kernel`'s names."""
+        disks = (driver for disk in self.disks for driver in _DISK_DRIVERS[disk.bus])
+        network = (_NICS[self.nic][1],) if self.network else ()
+        return tuple(dict.fromkeys((*_ALWAYS, *disks, *network)))
+
+    def _disks(self) -> list[str]:
+        words = ["-device", "piix3-ide,id=ide"] if any(disk.bus == "ide" for disk in self.disks) else []
+        for number, disk in enumerate(self.disks):
+            # a disk on IDE cannot be read-only: what would be written to it goes to a file without a name
+            only = (",snapshot=on" if disk.bus == "ide" else ",readonly=on") if disk.read_only else ""
+            image = _escaped(str(disk.image))
+            words += ["-drive", f"file={image},format=raw,id=d{number},if=none,cache={disk.cache}{only}"]
+            device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else "virtio-blk-pci"
+            words += ["-device", f"{device},drive=d{number}"]
+        return words
+
+    def _network(self) -> list[str]:
+        if self.network is None:
+            return []
+        device = f"{_NICS[self.nic][0]},netdev=net,mac={self.network.hardware},romfile="
+        netdev = f"{self.network.netdev()}{',vhost=on' if self.nic == 'vhost' else ''}"
+        return ["-netdev", netdev, "-device", device]
+
+
+def _escaped(value: str) -> str:
+    """A value in a list of QEMU's options, where a comma is written twice."""
+    return value.replace(",", ",,")

@@ -1,0 +1,93 @@
+"""How a guest's network interface is joined to its host: a tap on a bridge, or QEMU's own network stack."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command, HostProcess
+from weighbridge.model.site import Host
+
+_MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """An interface of the host, made by QEMU and gone with it, that is a port of ``bridge``.
+
+    ``own`` is the guest's address and ``gateway`` the host's, on the bridge; ``mtu`` in bytes.
+    """
+
+    name: str
+    bridge: str
+    own: str
+    gateway: str
+    mtu: int
+    mask: ClassVar[str] = "255.255.255.0"
+
+    @property
+    def hardware(self) -> str:
+        """The address of the guest's interface: no other guest of the run has it."""
+        return "52:54:" + ":".join(f"{int(part):02x}" for part in self.own.split("."))
+
+    def netdev(self) -> str:
+        """The value of ``-netdev``."""
+        return f"tap,id=net,ifname={self.name},script=no,downscript=no"
+
+    def must_be_free(self, host: Host) -> None:
+        """Raise Unavailable where the host has a link of this name: QEMU would take it for its own."""
+        if _exists(host, self.name):
+            raise Unavailable(
+                f"host {host.name} has a network link {self.name}, which this run has not made: "
+                f"ip link delete {self.name}"
+            )
+
+    def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
+        """Make it a port of the bridge as soon as QEMU has made it. Raises Unavailable with ``why`` it does not."""
+        deadline = time.monotonic() + _MADE_S
+        while not _exists(host, self.name):
+            if hypervisor.poll() is not None or time.monotonic() > deadline:
+                raise Unavailable(f"host {host.name}: {why()}")
+            time.sleep(_LOOK_S)
+        for words in (("master", self.bridge), ("mtu", str(self.mtu)), ("up",)):
+            done = host.run(Command(("ip", "link", "set", self.name, *words), 10))
+            if done.returncode != 0:
+                ended = hypervisor.wait(_TOGETHER_S)
+                raise Unavailable(f"host {host.name}: {why() if ended else done.last_words}")
+
+
+@dataclass(frozen=True, slots=True)
+class UserNetwork:
+    """QEMU's own network stack: ``ports`` of ``address`` on the host lead to the guest."""
+
+    address: str
+    ports: tuple[tuple[str, int], ...] = ()
+    own: ClassVar[str] = "10.0.2.15"
+    gateway: ClassVar[str] = "10.0.2.2"
+    mask: ClassVar[str] = "255.255.255.0"
+    mtu: ClassVar[int] = 1500
+    hardware: ClassVar[str] = "52:54:00:00:02:0f"
+
+    def netdev(self) -> str:
+        """The value of ``-netdev``."""
+        forwards = (f"hostfwd={how}:{self.address}:{port}-{self.own}:{port}" for how, port in self.ports)
+        closed = all(how == "tcp" for how, _ in self.ports)  # else what the guest answers to UDP is dropped
+        return ",".join(("user", "id=net", f"restrict={'on' if closed else 'off'}", *forwards))
+
+    def must_be_free(self, host: Host) -> None:
+        """Nothing: QEMU tells which port is taken."""
+
+    def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
+        """Nothing: it is a part of QEMU."""
+
+
+Network = Tap | UserNetwork
+
+
+def _exists(host: Host, link: str) -> bool:
+    try:
+        host.read(f"/sys/class/net/{link}/ifindex")
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,81 @@
+"""The initial RAM disk of guests: their first process, the launcher, and the drivers. Built once."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from weighbridge import build_once
+from weighbridge.errors import UserlandError
+from weighbridge.guests.kernel import Kernel
+from weighbridge.launcher import build
+from weighbridge.linux.process import run
+from weighbridge.model.command import Command
+
+NAME = "ramdisk"
+_SOURCE = Path(__file__).parent / "source"
+_KIND = "ramdisks"
+_BUILDER = 2
+_OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
+_SIGNED = b"~Module signature appended~\n"
+_DIRECTORY, _PROGRAM, _FILE = 0o040755, 0o100755, 0o100644
+
+
+def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
+    """Its file, built if need be. Raises Unavailable, UserlandError, DiskFull."""
+    launcher = build.ensure(cache, say)
+    what = f"{_BUILDER} {kernel.key} {build.digest(launcher)} {build_once.key_of_folder(_SOURCE)}"
+    key = hashlib.sha256(what.encode()).hexdigest()[:16]
+    file = cache / _KIND / key / NAME
+
+    def cached() -> Path | None:
+        return file if file.is_file() else None
+
+    def make(work: Path) -> None:
+        program = work / "init"
+        sources = [str(path) for path in sorted(_SOURCE.glob("*.c"))]
+        done = run(Command(("cc", *_OPTIONS, "-o", str(program), *sources), 120))
+        if done.returncode != 0:
+            raise UserlandError(f"the first process of guests cannot be compiled: {done.last_words}")
+        (work / NAME).write_bytes(packed(kernel, program, launcher))
+        program.unlink()
+
+    return build_once.ensure(cache / _KIND, key, "the RAM disk of guests", cached, lambda: None, say, make)
+
+
+def packed(kernel: Kernel, init: Path, launcher: Path) -> bytes:
+    """The archive: what the first process loads is told in /modules, a driver with its files in each line."""
+    lines = [
+        " ".join((name, *(f"/lib/{path.name}" for path in paths))) for name, paths in sorted(kernel.modules.items())
+    ]
+    modules = {path.name: path for paths in kernel.modules.values() for path in paths}
+    return archive(
+        (
+            *((name, _DIRECTORY, b"") for name in ("dev", "lib", "proc", "root", "sys")),
+            ("init", _PROGRAM, init.read_bytes()),
+            ("launcher", _PROGRAM, launcher.read_bytes()),
+            ("modules", _FILE, "".join(f"{line}\n" for line in lines).encode()),
+            *((f"lib/{name}", _FILE, unsigned(path.read_bytes())) for name, path in sorted(modules.items())),
+        )
+    )
+
+
+def unsigned(module: bytes) -> bytes:
+    """A kernel module without its signature, which takes an emulated CPU a tenth of a second to check.
+
+    The trailer (include/linux/module_signature.h) is 12 bytes, the last four of which are the signature's size.
+    """
+    if not module.endswith(_SIGNED):
+        return module
+    size = int.from_bytes(module[-len(_SIGNED) - 4 : -len(_SIGNED)], "big")
+    return module[: -len(_SIGNED) - 12 - size]
+
+
+def archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
+    """An archive of names, modes and data, in the format newc (the kernel's early-userspace/buffer-format.rst)."""
+    whole = bytearray()
+    for number, (name, mode, data) in enumerate((*files, ("TRAILER!!!", 0, b"")), 1):
+        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
+        whole += b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+        whole += bytes(-len(whole) % 4)
+        whole += data + bytes(-len(data) % 4)
+    return bytes(whole)

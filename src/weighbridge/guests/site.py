@@ -1,0 +1,62 @@
+"""A guest as a site: its programs are behind the launcher inside, its use is that of the whole hypervisor process."""
+
+from collections.abc import Mapping
+
+from weighbridge.launcher.launch import Launcher
+from weighbridge.launcher.site import LaunchedSite
+from weighbridge.model.isolation import Layer
+from weighbridge.model.site import Group, SiteRequest
+
+
+class GuestSite(LaunchedSite):
+    """A running guest. Implements ``Site``. ``notes`` are further facts."""
+
+    def __init__(
+        self,
+        request: SiteRequest,
+        launcher: Launcher,
+        group: Group | None,
+        addresses: tuple[str, str],
+        layer: Layer,
+        notes: Mapping[str, str],
+    ) -> None:
+        super().__init__(request.name, request.host, launcher, addresses)
+        self.layers = (*request.host.layers, layer)
+        self._group = group
+        self._notes = notes
+        self._userland = request.userland
+
+    def freeze(self) -> None:
+        """As every site; the guest's clock goes on, as does that of a container. One without a group cannot be."""
+        if self._group:
+            super().freeze()
+
+    def _pause(self) -> None:
+        if self._group:
+            self._group.freeze()
+
+    def _resume(self) -> None:
+        if self._group:
+            self._group.thaw()
+
+    def meters(self) -> Mapping[str, float]:
+        """Counters of the control group of the whole hypervisor: virtual CPUs, devices and all."""
+        return self._group.meters() if self._group else {}
+
+    def scope(self) -> Mapping[str, str]:
+        """The files of that control group on the host."""
+        return self._group.scope() if self._group else {}
+
+    def facts(self) -> Mapping[str, str]:
+        """The userland, the hypervisor, its devices, and the guest's own kernel."""
+        kernel = self.read("/proc/version").decode(errors="replace").strip()
+        clock = self.read("/sys/devices/system/clocksource/clocksource0/current_clocksource").decode().strip()
+        return {
+            "userland": self._userland.digest,
+            "user": "root",
+            "host": self.host.name,
+            "address": self.address,
+            "guest kernel": kernel,
+            "guest clock": clock,
+            **self._notes,
+        }

@@ -1,0 +1,265 @@
+/* The first process of a guest, in its initial RAM disk: loads drivers, mounts the disk, gives the network interface
+ * its address, and starts the launcher on the port to the host. When the launcher ends, so does the guest.
+ *
+ *     init [--module NAME]... [--prove] [--disk DEVICE] [--data DEVICE] [--address ADDRESS --mask MASK]
+ *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] --name NAME
+ *
+ * What fails is told on the console, whose last lines the host reads. With --prove it ends as soon as it runs.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <net/route.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PORT "weighbridge"   /* the name of the virtio-serial port */
+#define WAIT_MS 10000        /* for a device that its driver has yet to find */
+#define MODULES 64
+
+static void end_guest(void)
+{
+	sync();
+	reboot(RB_AUTOBOOT);  /* the hypervisor is told to end instead */
+	for (;;)
+		pause();
+}
+
+static void fail(const char *what, const char *about)
+{
+	printf("weighbridge: the guest cannot %s %s: %s\n", what, about, strerror(errno));
+	fflush(stdout);
+	end_guest();
+}
+
+static void must_mount(const char *source, const char *place, const char *kind, unsigned long flags, const char *how)
+{
+	mkdir(place, 0755);
+	if (mount(source, place, kind, flags, how) != 0)
+		fail("mount", place);
+}
+
+static void make_devices(void)
+{
+	must_mount("proc", "/proc", "proc", 0, NULL);
+	must_mount("sys", "/sys", "sysfs", 0, NULL);
+	must_mount("dev", "/dev", "devtmpfs", 0, NULL);
+	int console = open("/dev/console", O_RDWR);
+	for (int each = 0; console >= 0 && each < 3; each++)
+		dup2(console, each);
+	must_mount("pts", "/dev/pts", "devpts", 0, "mode=620,ptmxmode=666");
+	must_mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+	static const char *const links[][2] = {
+		{"/proc/self/fd", "/dev/fd"}, {"fd/0", "/dev/stdin"}, {"fd/1", "/dev/stdout"}, {"fd/2", "/dev/stderr"}};
+	for (size_t each = 0; each < sizeof links / sizeof *links; each++)
+		if (symlink(links[each][0], links[each][1]) != 0 && errno != EEXIST)
+			fail("make", links[each][1]);
+}
+
+static void load(const char *path)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0 || (syscall(SYS_finit_module, file, "", 0) != 0 && errno != EEXIST))
+		fail("load", path);
+	close(file);
+}
+
+/* Every line of /modules is a name and the files that it takes, in their order. */
+static void load_modules(char **names, int count)
+{
+	char *line = NULL;
+	size_t room = 0;
+	FILE *list = fopen("/modules", "re");
+	if (list == NULL)
+		fail("open", "/modules");
+	while (getline(&line, &room, list) > 0) {
+		char *name = strtok(line, " \n");
+		for (int each = 0; name && each < count; each++)
+			if (strcmp(names[each], name) == 0)
+				for (char *path; (path = strtok(NULL, " \n"));)
+					load(path);
+	}
+	free(line);
+	fclose(list);
+}
+
+static void doze(void)
+{
+	struct timespec little = {0, 2000000};
+	nanosleep(&little, NULL);
+}
+
+static void wait_for(const char *path)
+{
+	for (int waited = 0; access(path, F_OK) != 0; waited += 2) {
+		if (waited > WAIT_MS)
+			fail("find", path);
+		doze();
+	}
+}
+
+static struct sockaddr address_of(const char *text)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	struct sockaddr any;
+	if (inet_pton(AF_INET, text, &address.sin_addr) != 1)
+		fail("use the address", text);
+	memcpy(&any, &address, sizeof any);
+	return any;
+}
+
+static void set(int socket, unsigned long what, void *how, const char *about)
+{
+	if (ioctl(socket, what, how) != 0)
+		fail("set up the network:", about);
+}
+
+static void bring_up(int socket, const char *name)
+{
+	struct ifreq request = {0};
+	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
+	set(socket, SIOCGIFFLAGS, &request, name);
+	request.ifr_flags |= IFF_UP | IFF_RUNNING;
+	set(socket, SIOCSIFFLAGS, &request, name);
+}
+
+static void set_up_network(const char *address, const char *mask, const char *gateway, const char *mtu)
+{
+	int socket_of = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (socket_of < 0)
+		fail("open", "a socket");
+	bring_up(socket_of, "lo");
+	if (address) {
+		struct ifreq request = {.ifr_name = "eth0"};
+		wait_for("/sys/class/net/eth0");
+		request.ifr_addr = address_of(address);
+		set(socket_of, SIOCSIFADDR, &request, address);
+		request.ifr_netmask = address_of(mask);
+		set(socket_of, SIOCSIFNETMASK, &request, mask);
+		if (mtu) {
+			request.ifr_mtu = atoi(mtu);
+			set(socket_of, SIOCSIFMTU, &request, mtu);
+		}
+		bring_up(socket_of, "eth0");
+	}
+	if (gateway) {
+		struct rtentry route = {.rt_flags = RTF_UP | RTF_GATEWAY};
+		route.rt_dst = route.rt_genmask = address_of("0.0.0.0");
+		route.rt_gateway = address_of(gateway);
+		set(socket_of, SIOCADDRT, &route, gateway);
+	}
+	close(socket_of);
+}
+
+/* The port's device is named by numbers; its name is in a file of its own. */
+static int open_port(void)
+{
+	static const char *const folder = "/sys/class/virtio-ports";
+	for (int waited = 0; waited < WAIT_MS; waited += 2, doze()) {
+		DIR *ports = opendir(folder);
+		for (struct dirent *entry; ports && (entry = readdir(ports));) {
+			char path[512], name[64] = "";
+			snprintf(path, sizeof path, "%s/%s/name", folder, entry->d_name);
+			int file = open(path, O_RDONLY | O_CLOEXEC);
+			if (file < 0)
+				continue;
+			ssize_t got = read(file, name, sizeof name - 1);
+			close(file);
+			snprintf(path, sizeof path, "/dev/%s", entry->d_name);
+			if (got > 0 && strcmp(name, PORT "\n") == 0 && (file = open(path, O_RDWR)) >= 0) {
+				closedir(ports);
+				return file;
+			}
+		}
+		if (ports)
+			closedir(ports);
+	}
+	errno = ENODEV;
+	fail("open the port", PORT);
+	return -1;
+}
+
+static void run_launcher(char **words)
+{
+	int port = open_port();
+	pid_t launcher = fork();
+	if (launcher == 0) {
+		dup2(port, STDIN_FILENO);
+		dup2(port, STDOUT_FILENO);
+		close(port);
+		execv(words[0], words);
+		_exit(127);
+	}
+	close(port);
+	for (pid_t ended = 0; launcher > 0 && ended != launcher;)
+		ended = wait(NULL);
+}
+
+int main(int count, char **words)
+{
+	const char *disk = NULL, *data = NULL, *address = NULL, *mask = "255.255.255.0", *gateway = NULL, *mtu = NULL;
+	char *names[MODULES] = {0}, *files = "0", *name = "none";
+	int modules = 0, prove = 0;
+	make_devices();
+	for (int at = 1; at < count; at++) {
+		char *word = words[at], *value = at + 1 < count ? words[at + 1] : "";
+		if (strcmp(word, "--prove") == 0) {
+			prove = 1;
+			continue;
+		}
+		if (strcmp(word, "--module") == 0 && modules < MODULES)
+			names[modules++] = value;
+		else if (strcmp(word, "--disk") == 0)
+			disk = value;
+		else if (strcmp(word, "--data") == 0)
+			data = value;
+		else if (strcmp(word, "--address") == 0)
+			address = value;
+		else if (strcmp(word, "--mask") == 0)
+			mask = value;
+		else if (strcmp(word, "--gateway") == 0)
+			gateway = value;
+		else if (strcmp(word, "--mtu") == 0)
+			mtu = value;
+		else if (strcmp(word, "--files") == 0)
+			files = value;
+		else if (strcmp(word, "--name") == 0)
+			name = value;
+		at++;
+	}
+	if (prove) {
+		printf("weighbridge: the guest runs\n");
+		fflush(stdout);
+		end_guest();
+	}
+	load_modules(names, modules);
+	set_up_network(address, mask, gateway, mtu);
+	if (disk) {
+		wait_for(disk);
+		must_mount(disk, "/root", "ext4", MS_RDONLY | MS_NOATIME, "norecovery");
+	}
+	if (data) {
+		wait_for(data);
+		must_mount(data, "/data", "ext4", MS_NOATIME, NULL);
+		mkdir("/data/files", 0755);  /* an empty folder: beside it is what the file system keeps for itself */
+	}
+	char *launcher[] = {"/launcher", "--files", files, "--root", "/root", "--name", name,
+			    data ? "--data" : NULL, "/data/files", NULL};
+	run_launcher(launcher);
+	if (data)
+		umount2("/data", MNT_DETACH);
+	end_guest();
+}

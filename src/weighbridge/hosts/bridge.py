@@ -1,0 +1,211 @@
+"""A bridge of a run's own on a host: system containers and guests are its ports, and the host has an address on it.
+
+It is what Docker's bridge is to a container, without address translation and published ports. Nothing on it is given
+a route to anywhere else.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux import links, network
+from weighbridge.linux.network import in_network_of
+from weighbridge.linux.process import link_prefix
+from weighbridge.model.command import Command
+from weighbridge.model.host import SecludedHost
+from weighbridge.model.site import Host, RunContext, SiteRequest
+
+_FIRST, _SUBNETS = 202, 48
+"""198.19.202.0/24 and those after it: of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544)."""
+_LAST = 254
+
+
+class Bridge:
+    """A bridge on ``host``.
+
+    ``name``: of the link. ``gateway``: the host's address on it. ``prefix``: how many bits of an address tell the
+    network. ``mtu``: in bytes, that of everything on it. ``next_address``: gives one that nothing else on it has;
+    Unavailable where none is left.
+    """
+
+    prefix = 24
+
+    def __init__(
+        self, run: RunContext, host: Host, name: str, gateway: str, mtu: int, next_address: Callable[[], str]
+    ) -> None:
+        self.host, self.name, self.gateway, self.mtu = host, name, gateway, mtu
+        self.next_address = next_address
+        self._run = run
+        self._passes = False
+
+    def next_port(self) -> str:
+        """A name for a link (a veth's end, a tap) that becomes a port of it, by which ``clean`` finds that."""
+        numbers = self._run.share("names of ports", lambda: contextlib.nullcontext(itertools.count()))
+        return f"{link_prefix(self._run.id)}p{next(numbers)}"
+
+    @contextmanager
+    def joined(self, pid: int) -> Iterator[str]:
+        """A veth pair to the network namespace of a process, where it is eth0; gives its address there."""
+        port, address, mtu = self.next_port(), self.next_address(), str(self.mtu)
+        inside = in_network_of(pid)
+        must(self.host, "ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+        try:
+            must(self.host, "ip", "link", "set", port, "mtu", mtu, "master", self.name, "up")
+            must(
+                self.host,
+                *inside,
+                "ip",
+                "address",
+                "add",
+                f"{address}/{self.prefix}",
+                "broadcast",
+                "+",
+                "dev",
+                "eth0",
+            )
+            must(self.host, *inside, "ip", "link", "set", "eth0", "mtu", mtu, "up")
+            yield address
+        finally:
+            with contextlib.suppress(EnvironmentLost, Unavailable):  # it goes with the namespace, too
+                must(self.host, "ip", "link", "delete", port)
+
+    def let_ports_pass(self) -> None:
+        """Have the packet filter let frames pass from port to port: needed where both roles are on it.
+
+        Once; taken back with the bridge. A host without iptables has nothing that drops them that we know of.
+        """
+        if self._passes:
+            return
+        self._passes = True
+        try:
+            done = self.host.run(Command(("iptables", "--wait", "-I", "FORWARD", *self._rule), 10))
+        except Unavailable:  # no such program
+            return
+        if done.returncode not in (0, 127):
+            raise Unavailable(
+                f"host {self.host.name}: its packet filter may drop what passes between two ports of a bridge, "
+                f"and cannot be told to let it pass: iptables: {done.last_words}"
+            )
+
+    @property
+    def _rule(self) -> tuple[str, ...]:
+        return links.rule(self.name, self._run.id)
+
+    def remove(self) -> None:
+        """Remove it and its rule; with its host, or an engine's links, it may have gone already."""
+        with contextlib.suppress(EnvironmentLost, Unavailable):
+            if self._passes:
+                self.host.run(Command(("iptables", "--wait", "-D", "FORWARD", *self._rule), 10))
+        with contextlib.suppress(EnvironmentLost, Unavailable):
+            must(self.host, "ip", "link", "delete", self.name)
+
+
+def bridge_of(run: RunContext, host: Host) -> Bridge:
+    """The run's bridge on a host, made at first use and gone with the run.
+
+    Unavailable where it cannot be made, or a link has its name that is not ours to use.
+    """
+    return run.share(f"bridge {host.name}", lambda: _own(run, host))
+
+
+def bridge_for(request: SiteRequest, *, attached: bool) -> Bridge:
+    """The bridge that a site becomes a port of; ``attached``: the interface of its host is one, too.
+
+    Unavailable where a host's interface is not ours to change. Frames pass between two sites where both roles are
+    on it, which is so where its client is.
+    """
+    if attached:
+        if request.host.secluded is None:
+            raise Unavailable(
+                f"attach: interface would take the address of {request.host.interface or 'an interface'} on "
+                f"{request.host.name}: use testbed hosts"
+            )
+        return bridge_over(request.run, request.host.secluded)
+    bridge = bridge_of(request.run, request.host)
+    if request.role == "client":
+        bridge.let_ports_pass()
+    return bridge
+
+
+def bridge_over(run: RunContext, host: SecludedHost) -> Bridge:
+    """A bridge of which the interface of a host made for the run is a port, for good: one subnet across all hosts."""
+    return run.share(f"bridge over the interface of {host.name}", lambda: _over(run, host))
+
+
+@contextmanager
+def _own(run: RunContext, host: Host) -> Iterator[Bridge]:
+    if not host.root:
+        raise Unavailable("only root may make a network bridge: run as root")
+    name, third = f"{link_prefix(run.id)}b0", _free_network(run, host)
+    if (number := _file(host, f"/sys/class/net/{name}/ifindex")) is not None:
+        raise Unavailable(
+            f"host {host.name} has a network link {name} (number {number}), which this run has not made: "
+            f"ip link delete {name}"
+        )
+    mtu = (_file(host, f"/sys/class/net/{host.interface}/mtu") if host.interface else None) or "1500"
+    bridge = Bridge(run, host, name, f"198.19.{third}.1", int(mtu), addresses(f"198.19.{third}"))
+    made = ("type", "bridge", "stp_state", "0", "forward_delay", "0")
+    try:
+        # its own hardware address: else it is that of a port, and changes with them
+        must(host, "ip", "link", "add", name, "address", f"02:77:c6:13:{third:02x}:01", *made)
+        # no IPv6, which not every kernel has
+        host.run(Command(("ip", "link", "set", name, "addrgenmode", "none"), 10))
+        must(host, "ip", "link", "set", name, "mtu", mtu, "up")
+        must(host, "ip", "address", "add", f"{bridge.gateway}/{bridge.prefix}", "broadcast", "+", "dev", name)
+        yield bridge
+    finally:
+        bridge.remove()
+
+
+@contextmanager
+def _over(run: RunContext, host: SecludedHost) -> Iterator[Bridge]:
+    name = f"{link_prefix(run.id)}b"
+    mtu = _file(host, f"/sys/class/net/{host.interface}/mtu") or "1500"
+    hardware = _file(host, f"/sys/class/net/{host.interface}/address") or ""
+    for words in links.over_interface(name, host.interface, f"{host.address}/24", host.gateway, hardware, mtu):
+        must(host, "ip", *words)
+    yield Bridge(run, host, name, host.address, int(mtu), host.next_address)
+
+
+def addresses(network: str) -> Callable[[], str]:
+    """What gives one address after the other of a network that is named by its first three numbers."""
+    numbers = itertools.count(2)
+
+    def give() -> str:
+        number = next(numbers)
+        if number > _LAST:
+            raise Unavailable(f"a bridge has at most {_LAST - 1} sites")
+        return f"{network}.{number}"
+
+    return give
+
+
+def _free_network(run: RunContext, host: Host) -> int:
+    """The third number of a network that the host has no route into; where to begin to look depends on the run."""
+    routes = _file(host, str(Path(host.network[1]).parent / "route")) or ""
+    start = int(run.id, 16)
+    for step in range(_SUBNETS):
+        third = _FIRST + (start + step) % _SUBNETS
+        if network.route_in(routes, f"198.19.{third}.0/24") is None:
+            return third
+    raise Unavailable(
+        f"host {host.name} uses every network from 198.19.{_FIRST}.0/24 to 198.19.{_FIRST + _SUBNETS - 1}.0/24: none "
+        "is left for a bridge"
+    )
+
+
+def _file(host: Host, path: str) -> str | None:
+    try:
+        return host.read(path).decode().strip()
+    except OSError:
+        return None
+
+
+def must(host: Host, *argv: str) -> None:
+    """Run a command that sets up a network. Unavailable, with its last words, where it fails."""
+    done = host.run(Command(argv, 10))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name}: {' '.join(argv)}: {done.last_words}")

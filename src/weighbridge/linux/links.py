@@ -1,0 +1,57 @@
+"""A run's network links on a machine, and the rules that let frames pass between ports of its bridge (iptables(8)).
+
+Where br_netfilter is loaded, frames between two ports of any bridge go through the machine's FORWARD chain, which an
+engine sets to drop; to and from the host itself they never do. Docker adds the same rule for its own bridges.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from weighbridge.linux.process import link_prefix, output
+
+_OURS = re.compile(r'^-A (FORWARD .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
+
+
+def rule(bridge: str, run_id: str) -> tuple[str, ...]:
+    """What is let pass: what follows ``-I FORWARD`` or ``-D FORWARD``. Its comment tells whose it is."""
+    comment = ("-m", "comment", "--comment", f"weighbridge-{run_id}")
+    return ("-i", bridge, "-o", bridge, *comment, "-j", "ACCEPT")
+
+
+def rules_in(saved: str) -> Iterator[tuple[str, str]]:
+    """Each rule of ours in the output of iptables-save(8): the run's id, and what follows ``-D``."""
+    for found in _OURS.finditer(saved):
+        yield found[2], found[1]
+
+
+def rules() -> list[tuple[str, str]]:
+    """Those of this machine; empty where there is no iptables."""
+    return [*rules_in(output(("iptables-save", "-t", "filter")) or "")]
+
+
+def over_interface(
+    name: str, parent: str, address: str, gateway: str, hardware: str, mtu: str
+) -> tuple[tuple[str, ...], ...]:
+    """The arguments of ip(8), one after the other, that make an interface of a host a port of a new bridge.
+
+    The host's ``address`` (with its prefix), hardware address and default route move from it to the bridge.
+    """
+    return (
+        ("link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
+        ("link", "set", parent, "master", name),
+        ("address", "delete", address, "dev", parent),
+        ("link", "set", name, "address", hardware, "mtu", mtu, "up"),
+        ("address", "add", address, "broadcast", "+", "dev", name),
+        ("route", "replace", "default", "via", gateway, "dev", name),
+    )
+
+
+def remove_all(run_id: str) -> None:
+    """Remove a run's links and take out its rules."""
+    for link in sorted(Path("/sys/class/net").glob(f"{link_prefix(run_id)}*")):
+        output(("ip", "link", "delete", link.name))
+    for run, words in rules():
+        if run == run_id:
+            output(("iptables", "--wait", "-D", *shlex.split(words)))

@@ -1,0 +1,67 @@
+"""Hypervisors around hosts and sites: as data, and by whom they are given."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from weighbridge.hosts.local import LocalHost
+from weighbridge.launcher.site import LaunchedSite
+from weighbridge.model.isolation import Layer, SiteLayers, layers_json, layers_of
+
+from . import held
+
+QEMU = Layer("QEMU, TCG", emulated=True)
+
+
+class Anywhere(LaunchedSite):
+    """As little of a site as there is."""
+
+    def __init__(self, host: LocalHost) -> None:
+        launcher: Any = type(
+            "Launcher", (), dict.fromkeys(("open_files", "run", "start", "read", "put", "listening"))
+        )
+        super().__init__("1-one-server", host, launcher, ("127.0.0.1", "127.0.0.1"))
+
+    def _pause(self) -> None: ...
+
+    def _resume(self) -> None: ...
+
+    def meters(self) -> Mapping[str, float]:
+        return {}
+
+    def scope(self) -> Mapping[str, str]:
+        return {}
+
+    def facts(self) -> Mapping[str, str]:
+        return {}
+
+
+def test_a_site_is_in_its_hosts_layers_and_may_add_its_own() -> None:
+    host = LocalHost("0123456789ab")
+    held.holds_as_layers(host.layers)
+    assert host.layers == Anywhere(host).layers == ()
+    host.layers = (QEMU,)
+    site = Anywhere(host)
+    assert site.layers == (QEMU,)
+    site.layers = (*site.layers, Layer("Xen PVH"))
+    held.holds_as_layers(site.layers)
+    assert host.layers == (QEMU,)
+
+
+def test_layers_are_kept_as_json() -> None:
+    site = SiteLayers("lab", (QEMU,), (Layer("Xen PVH"),))
+    kept = layers_json(site)
+    assert kept == (
+        '{"host":"lab","of_host":[{"name":"QEMU, TCG","emulated":true}],"own":[{"name":"Xen PVH","emulated":false}]}'
+    )
+    assert layers_of(kept) == site and site.layers == (QEMU, Layer("Xen PVH")) and site.emulated
+    assert layers_of('{"host":"a"}') == SiteLayers("a") and not SiteLayers("a").emulated
+
+
+@pytest.mark.parametrize(
+    "damaged", ["", "{}", "[1]", '{"host": 1}', '{"host":"a","own":[{"name":"x","emulated":"yes"}]}', "[" * 9999]
+)
+def test_what_is_no_site_s_layers(damaged: str) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        layers_of(damaged)

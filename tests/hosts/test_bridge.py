@@ -1,0 +1,74 @@
+"""Which addresses and names a bridge gives out, and the rules by which `clean` finds what is left of it."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.bridge import Bridge, _free_network, addresses
+from weighbridge.hosts.local import LocalHost
+from weighbridge.linux import links, network
+from weighbridge.model.site import RunContext
+from weighbridge.runner.clean import _LINK
+
+RUN = "0123456789ab"
+TABLE = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+
+
+class Routed(LocalHost):
+    """This machine, with other routes."""
+
+    def __init__(self, *thirds: int) -> None:
+        super().__init__(RUN)
+        self.table = TABLE + "".join(f"x{n}\t00{n:02X}13C6\t0\t1\t0\t0\t0\t00FFFFFF\t0\t0\t0\n" for n in thirds)
+
+    def read(self, path: str) -> bytes:
+        assert path == "/proc/self/net/route"
+        return self.table.encode()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunContext:
+    return RunContext(RUN, tmp_path, tmp_path, ExitStack())
+
+
+def test_addresses_end_with_the_network():
+    give = addresses("198.19.202")
+    given = [give() for _ in range(253)]
+    assert given[0] == "198.19.202.2" and given[-1] == "198.19.202.254" and len({*given}) == 253
+    with pytest.raises(Unavailable, match="at most 253 sites"):
+        give()
+
+
+def test_clean_knows_its_links(run: RunContext):
+    bridge = Bridge(run, LocalHost(RUN), "wb-6789ab-b0", "198.19.202.1", 1500, addresses("198.19.202"))
+    names = [bridge.name, *(bridge.next_port() for _ in range(1000))]
+    assert len({*names}) == 1001
+    assert all(_LINK.fullmatch(name) and len(name) <= 15 for name in names)
+
+
+def test_a_network_that_is_used_is_passed_over(run: RunContext):
+    free = _free_network(run, Routed())
+    assert 202 <= free < 250
+    assert network.route_in(Routed(free).table, f"198.19.{free}.0/24") == f"x{free}"
+    other = _free_network(run, Routed(free))
+    assert other != free and 202 <= other < 250
+    with pytest.raises(Unavailable, match="none is left for a bridge"):
+        _free_network(run, Routed(*range(202, 250)))
+
+
+SAVED = """*filter
+:FORWARD DROP [12:3456]
+-A FORWARD -i wb-6789ab-b0 -o wb-6789ab-b0 -m comment --comment weighbridge-0123456789ab -j ACCEPT
+-A FORWARD -i wb-6789ab-1 -o wb-6789ab-1 -j ACCEPT
+-A FORWARD -m comment --comment "weighbridge-no" -j ACCEPT
+-A INPUT -m comment --comment weighbridge-0123456789ab -j ACCEPT
+COMMIT
+"""
+
+
+def test_rules_of_ours_are_told_from_others():
+    ours = " ".join(("FORWARD", *links.rule("wb-6789ab-b0", RUN)))
+    assert [*links.rules_in(SAVED)] == [(RUN, ours)]
+    assert [*links.rules_in("")] == []
