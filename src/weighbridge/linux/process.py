@@ -209,6 +209,11 @@ class SocketStream:
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
 
+    def close(self) -> None:
+        """Neither send nor receive any more: who waits for a piece gets the end of the stream."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
 
 def limit_sending(connection: socket.socket) -> None:
     """Have sending fail, with BlockingIOError, once the other end has not read for `LISTENS_S` (socket(7))."""

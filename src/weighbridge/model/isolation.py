@@ -1,9 +1,8 @@
 """The hypervisors and emulators between a program and the processor, and how a run keeps them. Pure."""
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-
-from pydantic import TypeAdapter
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,6 @@ class Layer:
 
 Layers = tuple[Layer, ...]
 """From the outermost, which is on the hardware (or is all that this machine knows of it), to the innermost."""
-_LAYERS: TypeAdapter[Layers] = TypeAdapter(Layers)
 
 
 def is_emulated(layers: Iterable[Layer]) -> bool:
@@ -29,9 +27,11 @@ def is_emulated(layers: Iterable[Layer]) -> bool:
 
 def layers_json(layers: Layers) -> str:
     """The layers as a run keeps them: a JSON list of objects."""
-    return _LAYERS.dump_json(layers).decode()
+    return json.dumps([asdict(layer) for layer in layers], separators=(",", ":"))
 
 
 def layers_of(stored: str) -> Layers:
     """The layers that are kept as ``stored``. Raises ValueError where it is no such list."""
-    return _LAYERS.validate_json(stored, strict=True)
+    from pydantic import TypeAdapter  # what runs on other machines imports this module, and has the library alone
+
+    return TypeAdapter(Layers).validate_json(stored, strict=True)
