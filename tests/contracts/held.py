@@ -14,7 +14,8 @@ from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
-from weighbridge.model.isolation import Layer, Layers, layers_json, layers_of
+from weighbridge.model.isolation import Layer, Layers
+from weighbridge.model.kept_layers import layers_json, layers_of
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import STORED, Options

@@ -7,7 +7,8 @@ import pytest
 
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.site import LaunchedSite
-from weighbridge.model.isolation import Layer, is_emulated, layers_json, layers_of
+from weighbridge.model.isolation import Layer, is_emulated
+from weighbridge.model.kept_layers import layers_json, layers_of
 
 from . import held
 

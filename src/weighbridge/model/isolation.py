@@ -1,8 +1,10 @@
-"""The hypervisors and emulators between a program and the processor, and how a run keeps them. Pure."""
+"""The hypervisors and emulators between a program and the processor. Pure.
 
-import json
+It is a part of what runs on other machines, which have Python's standard library alone.
+"""
+
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +25,3 @@ Layers = tuple[Layer, ...]
 def is_emulated(layers: Iterable[Layer]) -> bool:
     """Whether one of them is: whatever is inside of it runs on an emulator, too."""
     return any(layer.emulated for layer in layers)
-
-
-def layers_json(layers: Layers) -> str:
-    """The layers as a run keeps them: a JSON list of objects."""
-    return json.dumps([asdict(layer) for layer in layers], separators=(",", ":"))
-
-
-def layers_of(stored: str) -> Layers:
-    """The layers that are kept as ``stored``. Raises ValueError where it is no such list."""
-    from pydantic import TypeAdapter  # what runs on other machines imports this module, and has the library alone
-
-    return TypeAdapter(Layers).validate_json(stored, strict=True)
