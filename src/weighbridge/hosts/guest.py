@@ -38,12 +38,16 @@ from weighbridge.model.command import Command
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.host import SecludedHost
 from weighbridge.model.site import Limits, Link, RunContext
+from weighbridge.model.userland import Userland
 
 READY_S = 180.0
 """How long a guest host may take to come up: some ten seconds when emulated on an idle machine."""
 _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 _ENGINE = "/var/cache/weighbridge/engine"
+_SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
+"""Empty disks that a userland's file system is copied into when it is first used: the device, and the file here."""
+_PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
 _SET_UP = """set -e
 hostname "$1"
@@ -72,6 +76,7 @@ class GuestHost(AgentHost):
         self._process = process
         self._machine = machine
         self._forwards: dict[str, Forward] = {}
+        self._slots = dict(_SLOTS)
 
     @property
     def secluded(self) -> SecludedHost:
@@ -83,6 +88,20 @@ class GuestHost(AgentHost):
         return self._run.share(
             f"host {self.name} {purpose}", lambda: guest_host(f"{self.name}-{purpose}", self.options, self._run)
         )
+
+    def userland(self, userland: Userland) -> Path:
+        """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
+        if userland.digest in self._roots or not self._slots:
+            return super().userland(userland)
+        made = disk.ensure(userland, self._run.cache, self._run.say)
+        device, name = self._slots.popitem()
+        disk.copy_into(_folder_of(self._machine) / name, made)
+        root = f"/run/userlands/{userland.digest[:16]}"
+        done = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
+        if done.returncode != 0:
+            raise Unavailable(f"host {self.name}: the userland cannot be mounted: {done.last_words}")
+        self._roots[userland.digest] = Path(root)
+        return Path(root)
 
     def engine_url(self) -> None:
         """None: it has none but ours."""
@@ -203,6 +222,10 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
     stack.callback(remove_engine_folder, folder)
     data = folder / "data.ext4"
     disk.make_disk(data, _DATA_BYTES)
+    slots = [folder / name for name in _SLOTS.values()]
+    for slot in slots:
+        with slot.open("wb") as file:
+            file.truncate(_DATA_BYTES)
     words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
     return Machine(
         name=mounted_by(run.id),
@@ -211,7 +234,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
         accelerator=accelerator,
         cpus=len(cpus_in(options.cpus)) if options.cpus else len(cpus.cpus_online()),
         memory=options.memory,
-        disks=(Disk(made.disk, temporary=True), Disk(data)),
+        disks=(Disk(made.disk, temporary=True), Disk(data), *map(Disk, slots)),
         network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),
