@@ -6,6 +6,7 @@ cache, which ``weighbridge clean`` knows.
 
 import contextlib
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -54,6 +55,7 @@ hostname "$1"
 printf '127.0.0.1 localhost %s\\n' "$1" > /etc/hosts
 : > /etc/resolv.conf
 mkdir -p /run/lock
+date --set "@$2" > /dev/null
 echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
 """
 
@@ -258,7 +260,8 @@ def _folder_of(made: Machine) -> Path:
 
 
 def _set_up(host: GuestHost) -> None:
-    done = host.run(Command(("sh", "-c", _SET_UP, "set-up", f"wb-{host.name}"), 60))
+    # its clock of real time tells whole seconds
+    done = host.run(Command(("sh", "-c", _SET_UP, "set-up", f"wb-{host.name}", f"{time.time():.3f}"), 60))
     if done.returncode != 0:
         raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
     if not host.options.has_offloads:
