@@ -32,7 +32,7 @@ from .conftest import open_run
 from .weighing import going, run_id, trials
 
 RUN = "6e57d057a0b1"
-OPTIONS = GuestOptions(kind="guest", accelerator="tcg", memory=2**30)
+OPTIONS = GuestOptions.model_validate({"kind": "guest", "accelerator": "tcg", "memory": "1GiB"})
 STUDY = """study: on-a-guest
 question: Does it run on a host with a kernel of its own?
 hosts: {lab: {kind: guest, memory: 1GiB, accelerator: tcg}}
