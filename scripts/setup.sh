@@ -37,9 +37,13 @@ if [ "$extra" = dev ]; then
     need sshd openssh-server
     need sudo sudo
     need sar sysstat
+    need qemu-system-x86_64 qemu-system-x86
+    need depmod kmod
     need chromium chromium
     need prometheus-node-exporter prometheus-node-exporter
     need prometheus prometheus
+    need lxc-start lxc
+    need systemd-nspawn systemd-container
     need prometheus-process-exporter prometheus-process-exporter
 fi
 if [ -n "$missing" ]; then

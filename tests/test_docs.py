@@ -137,7 +137,10 @@ def test_the_reference_has_every_key_of_a_document(document: Document):
     assert keys_of(schema_of(document)) - in_code(section) - as_in_a_report == set()
 
 
-ABOUT_THE_RUN = {condition_remarks.HostsDiffer, condition_remarks.PacketSizes, condition_remarks.PathsUnrecorded}
+ABOUT_THE_RUN = {
+    condition_remarks.Emulated, condition_remarks.HostsDiffer, condition_remarks.PacketSizes,
+    condition_remarks.PathsUnrecorded, condition_remarks.Unverified,
+}  # fmt: skip
 """Remarks that are beside no comparison."""
 
 
@@ -153,6 +156,16 @@ def test_the_reference_has_the_fields_of_every_remark():
     assert rows == [
         f"| `{code}` | {'; or '.join(sorted(way))} |".replace("|  |", "| |") for code, way in ways.items()
     ]
+
+
+def test_the_reference_says_what_is_unverified_on_real_hardware():
+    known = {**registry.environments(), **registry.hosts()}
+    expected = [f"- `{kind}`: {what}." for kind, plugin in known.items() if (what := plugin.unverified())]
+    for plugin in registry.environments().values():
+        rows = {name: plugin.unverified(options) for name, options in plugin.variants().items()}
+        expected += [f"- `{name}`: {what}." for name, what in rows.items() if what and what != plugin.unverified()]
+    section = (ROOT / "docs/reference.md").read_text().split("## Unverified on real hardware\n")[1].split("\n## ")[0]
+    assert re.findall(r"^- .*$", section, re.MULTILINE) == (expected or ["- None."])
 
 
 def test_the_reference_lists_every_exit_code():

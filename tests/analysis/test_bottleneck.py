@@ -123,9 +123,8 @@ def test_every_output_says_so(run, tmp_path):
         "by": "cable", "share": 0.99, "rate": 100e6, "unit": "bit/s", "trials": 20, "of": 20,
     }  # fmt: skip
     assert {step["verdict"] for step in document["ladder"]} == {"hidden"}
-    assert {"environment": "bridge", "workload": "tcp", "level": {}, "trials": {"cable": 10}} in document[
-        "bottlenecks"
-    ]
+    row = {"environment": "bridge", "workload": "tcp", "level": {}, "trials": {"cable": 10}}
+    assert {**row, "layers": [], "emulated": False} in document["bottlenecks"]
     assert json.loads(json.dumps(document)) == document
     _, csv = write_csv(store, tmp_path / "csv")
     table = polars.read_csv(csv)

@@ -36,6 +36,14 @@ def test_other_packet_sizes_are_a_confounder(run):
     assert "Nothing is known to differ" not in page.text and "packets of 1418 B, but 1468 B in native" in page.text
 
 
+def test_other_limits_are_a_confounder():
+    told = {"native/server": "none", "bare/server": "none", "chroot/server": "1 CPUs, 512 MiB"}
+    found = confounders(
+        [(at, "limits", value, 0.0) for at, value in told.items()], "native", ["native", "bare", "chroot"]
+    )
+    assert [remark_text(remark) for remark in found] == ["chroot: limits: 1 CPUs, 512 MiB, but none in native"]
+
+
 def test_options_of_its_own_are_a_confounder():
     text = """
 environments:

@@ -483,7 +483,7 @@ def test_machines_read_the_curves(store, tmp_path):
     assert bridge["peak_cost"]["low"] < 0.8 < bridge["peak_cost"]["high"] and bridge["peak_cost"]["blocks"] == 10
     assert {each["metric"] for each in document["curves"]} == {"requests", "transfer"}
     assert {"environment": "bridge", "workload": "web", "level": {"connections": "2000"}, "broke": 3, "of": 10,
-            "reason": TOO_MANY} in document["broke"]  # fmt: skip
+            "reason": TOO_MANY, "layers": [], "emulated": False} in document["broke"]  # fmt: skip
     table = polars.read_csv(write_csv(store, tmp_path)[0])
     broke = table.filter(polars.col("outcome") == "broke")
     assert broke.height == 13 and set(broke["message"]) == {TOO_MANY} and broke["value"].null_count() == 13

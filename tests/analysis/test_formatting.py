@@ -7,6 +7,8 @@ from weighbridge.report.text.formatting import (
     difference_interval,
     floor_text,
     percent_interval,
+    percent_range,
+    percent_short,
     percent_text,
     plain,
     quantities,
@@ -52,6 +54,26 @@ def test_costs_in_percent():
     assert spaced(percent_interval(Interval(27.43, 25.91, 28.78))) == "27.4 % [25.9, 28.8]"
     assert spaced(percent_interval(Interval(-0.02, -0.41, 0.3))) == "0.0 % [-0.4, 0.3]"
     assert spaced(percent_interval(Interval(12.0, -math.inf, 100.0))) == "12.0 % [-∞, 100.0]"
+
+
+@pytest.mark.parametrize(
+    ("percent", "expected"),
+    [
+        ((9999.0, 9000.0, 11000.0), "9 999 % [9 000, >9 999]"),
+        ((25027.2, 24280.3, 26806.9), "251 times [244, 269]"),
+        ((25027.2, -50.0, 1e9), "251 times [0.500, >9 999]"),
+        ((25027.2, -math.inf, math.inf), "251 times [0, ∞]"),
+        ((-25027.2, -26806.9, -24280.3), "-251 times [-269, -244]"),
+    ],
+)
+def test_very_large_costs_are_multiples(percent, expected):
+    assert spaced(percent_interval(Interval(*percent))) == expected
+
+
+def test_a_range_up_to_a_multiple():
+    assert spaced(percent_range([12.3, 25027.0])) == "12 % to 251 times"
+    assert spaced(percent_range([25027.0, 25027.0])) == "251 times" == spaced(percent_short(25027.0))
+    assert spaced(percent_range([3.1, 12.4])) == "3.1 to 12.4 %"
 
 
 def test_differences_of_percentages_are_points():

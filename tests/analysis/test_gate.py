@@ -22,8 +22,10 @@ def answers(store_or_analysis, *expressions):
 
 
 def answer(store, expression):
-    (finding,) = answers(store, expression)
-    assert len(finding_sentence(finding).splitlines()) == 1 and finding.target.name in finding_sentence(finding)
+    analysis = store if hasattr(store, "metrics") else analyse(store)
+    (finding,) = answers(analysis, expression)
+    sentence = finding_sentence(finding, analysis)
+    assert len(sentence.splitlines()) == 1 and finding.target.name in sentence
     return finding.outcome, finding.reason
 
 
@@ -217,11 +219,12 @@ def test_an_aa_arm_can_be_asked_and_is_in_no_wildcard(analysis):
 
 def test_findings_for_machines(run, analysis):
     findings = answers(analysis, "bridge.tcp.throughput > 5%", "host.tcp.throughput > 5%")
-    worse, same = limits_json(findings)
+    worse, same = limits_json(analysis, findings)
     json.dumps([worse, same], allow_nan=False)
     assert (worse["limit"], worse["outcome"], worse["reason"]) == ("bridge.tcp.throughput > 5%", "exceeded", "above")
     assert (worse["environment"], worse["workload"], worse["metric"]) == ("bridge", "tcp", "throughput")
     assert worse["cost_low"] < worse["cost"] < worse["cost_high"] and worse["cost_unit"] == "%"
     assert same["outcome"] == "kept" and same["blocks"] == 10
-    (none,) = limits_json(answers(run(costs={"bridge": 1.2}, blocks=0), "bridge.tcp.throughput > 5%"))
+    analysis = analyse(run(costs={"bridge": 1.2}, blocks=0))
+    (none,) = limits_json(analysis, answers(analysis, "bridge.tcp.throughput > 5%"))
     assert none["cost"] is None and none["outcome"] == "undecided" and none["blocks"] == 0

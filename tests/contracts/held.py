@@ -14,8 +14,7 @@ from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
-from weighbridge.model.isolation import Layer, Layers
-from weighbridge.model.kept_layers import layers_json, layers_of
+from weighbridge.model.isolation import Layer, Layers, SiteLayers
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import STORED, Options
@@ -23,6 +22,7 @@ from weighbridge.model.plugin import Durability, Endpoint, Environment, Needs, P
 from weighbridge.model.site import RunContext
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions
+from weighbridge.model.stored_layers import layers_json, layers_of
 from weighbridge.model.study import Role
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
@@ -49,6 +49,7 @@ def describes_itself(plugin: Plugin) -> None:
     assert 10 <= len(plugin.summary) <= 120
     assert "\n" not in plugin.summary and not plugin.summary.endswith(".")
     assert type(plugin).__doc__ and plugin.options.__doc__
+    assert "\n" not in plugin.unverified() and not plugin.unverified().endswith(".")
 
 
 def names_its_programs(plugin: Plugin) -> None:
@@ -120,6 +121,9 @@ def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
     _gives_commands(workload, options, roles, transports)
     for role in roles:
         assert all(path.startswith(("/tmp/", "/run/")) for path in workload.files(role, options, AT))
+    if (openings := workload.openings(options)) is not None:
+        assert roles == ("solo",), "a fresh site publishes no port"
+        assert openings.sites >= 1 and openings.settle_s >= 0
     metrics = workload.metrics(options)
     assert metrics and len({metric.name for metric in metrics}) == len(metrics)
     for metric in metrics:
@@ -203,7 +207,7 @@ def holds_as_layers(layers: Layers) -> None:
     for layer in layers:
         assert re.fullmatch(r"[A-Za-z][A-Za-z0-9 ,.+-]{1,39}", layer.name), "shown in tables and legends"
         assert type(layer.emulated) is bool
-    assert layers_of(layers_json(layers)) == layers
+    assert layers_of(layers_json(SiteLayers("a", layers))).layers == layers
 
 
 def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> None:

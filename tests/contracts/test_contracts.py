@@ -49,7 +49,7 @@ def test_an_environment(environment: Environment) -> None:
     held.holds_as_environment(environment)
 
 
-@pytest.mark.parametrize("kind", ["docker", "native", "netns"])
+@pytest.mark.parametrize("kind", ["docker", "lxc", "native", "netns", "nspawn"])
 def test_our_environments_have_a_network_unless_told_otherwise(kind: str) -> None:
     environment = registry.environments()[kind]
     assert environment.problems(environment.options(), needs=Needs(network=True)) == []

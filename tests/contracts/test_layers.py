@@ -7,8 +7,8 @@ import pytest
 
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.site import LaunchedSite
-from weighbridge.model.isolation import Layer, is_emulated
-from weighbridge.model.kept_layers import layers_json, layers_of
+from weighbridge.model.isolation import Layer, SiteLayers
+from weighbridge.model.stored_layers import layers_json, layers_of
 
 from . import held
 
@@ -47,17 +47,22 @@ def test_a_site_is_in_its_hosts_layers_and_may_add_its_own() -> None:
     assert site.layers == (QEMU,)
     site.layers = (*site.layers, Layer("Xen PVH"))
     held.holds_as_layers(site.layers)
-    assert (host.layers, is_emulated(site.layers), is_emulated(site.layers[1:])) == ((QEMU,), True, False)
+    assert host.layers == (QEMU,)
 
 
 def test_layers_are_kept_as_json() -> None:
-    kept = layers_json((QEMU, Layer("Xen PVH")))
-    assert kept == '[{"name":"QEMU, TCG","emulated":true},{"name":"Xen PVH","emulated":false}]'
-    assert layers_of(kept) == (QEMU, Layer("Xen PVH"))
-    assert layers_of("[]") == ()
+    site = SiteLayers("lab", (QEMU,), (Layer("Xen PVH"),))
+    kept = layers_json(site)
+    assert kept == (
+        '{"host":"lab","of_host":[{"name":"QEMU, TCG","emulated":true}],"own":[{"name":"Xen PVH","emulated":false}]}'
+    )
+    assert layers_of(kept) == site and site.layers == (QEMU, Layer("Xen PVH")) and site.emulated
+    assert layers_of('{"host":"a"}') == SiteLayers("a") and not SiteLayers("a").emulated
 
 
-@pytest.mark.parametrize("damaged", ["", "{}", "[1]", '[{"name": 1}]', '[{"name":"x","emulated":"yes"}]', "[" * 9999])
-def test_what_is_no_list_of_layers_is_no_list_of_layers(damaged: str) -> None:
+@pytest.mark.parametrize(
+    "damaged", ["", "{}", "[1]", '{"host": 1}', '{"host":"a","own":[{"name":"x","emulated":"yes"}]}', "[" * 9999]
+)
+def test_what_is_no_site_s_layers(damaged: str) -> None:
     with pytest.raises(ValueError, match="validation error"):
         layers_of(damaged)

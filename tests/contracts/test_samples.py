@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
 from runner.world import Act, FakeSite, World
 from weighbridge import registry
+from weighbridge.analysis.isolation import unverified_remarks
 from weighbridge.cli import plan
+from weighbridge.cli.app import app
 from weighbridge.cli.doctor import examine
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux import process
@@ -21,11 +24,12 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.run import loads_of
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.storage import site_storage
-from weighbridge.runner.study_facts import durabilities
+from weighbridge.runner.study_facts import durabilities, unverified_parts
 from weighbridge.runner.trial import run_trial
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
@@ -51,6 +55,7 @@ environments:
   native: {kind: native, storage: {kind: tmpfs, size: 64MiB}}
   disk: {kind: native}
   alone: {kind: unshare, storage: tmpfs}
+  guest: {kind: emulator, hardware: true}
 inside: [server, client]
 workloads:
   redis: {kind: redis-benchmark, appendonly: always}
@@ -91,11 +96,12 @@ def study() -> Study:
 
 def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
     every = held.every_plugin()
-    for name in ("environment unshare", "host nice", "storage tmpfs", "workload script"):
+    for name in ("environment unshare", "environment emulator", "host nice", "storage tmpfs", "workload script"):
         held.describes_itself(every[name])
         held.names_its_programs(every[name])
         held.has_strict_options(every[name], {})
-    held.holds_as_environment(registry.environments()["unshare"])
+    for kind in ("unshare", "emulator"):
+        held.holds_as_environment(registry.environments()[kind])
     held.holds_as_storage(registry.storage()["tmpfs"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
     held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
@@ -118,6 +124,32 @@ def test_plan_and_doctor_know_them() -> None:
     assert {"nice", "testbed"} <= {row["name"] for row in found["hosts"]}
     assert "tmpfs" in {row["name"] for row in found["storage"]}
     assert "unshare" in {row["name"] for row in found["environments"]}
+
+
+def test_what_is_unverified_on_real_hardware_is_said_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry.hosts()["nice"], "unverified", lambda options=None: "nobody was nice")
+    why = "no processor with such support was there"
+    rows = {row["name"]: row["unverified"] for row in (*examine()["environments"], *examine()["hosts"])}
+    assert (rows["emulator"], rows["emulator (hardware)"], rows["native"], rows["nice"]) == (
+        "", why, "", "nobody was nice",
+    )  # fmt: skip
+    shown = " ".join(CliRunner().invoke(app, ["doctor"]).stdout.split())
+    assert f"unverified on real hardware: {why}" in shown
+
+    monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_: None)
+    planned = plan.describe(study())
+    assert [arm["name"] for arm in planned["environments"] if arm["unverified"] == why] == ["guest"]
+    assert f"guest is unverified on real hardware: {why}" in planned["warnings"]
+    assert "host here is unverified on real hardware: nobody was nice" in planned["warnings"]
+
+    assert unverified_parts(study()) == {"guest": why, "host here": "nobody was nice"}
+    facts = [("unverified", what, text, 0.0) for what, text in unverified_parts(study()).items()]
+    told = [remark_text(each) for each in unverified_remarks(facts * 2, ["native", "guest"])]
+    assert told == [
+        f"guest: unverified on real hardware: {why}", "host here: unverified on real hardware: nobody was nice",
+    ]  # fmt: skip
 
 
 def test_doctor_tells_how_to_get_their_programs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,11 +47,25 @@ def test_a_translated_destination_is_seen():
     """The client connected to port 23500, which the packet filter sent to the server's 23456."""
     near, far = parse(CONNECT), parse(LISTEN)
     assert near is not None and far is not None
-    assert translation(near.addresses["own"], ("127.0.0.1", 23500), far) == "destination"
-    assert translation(near.addresses["own"], ("127.0.0.1", 23456), far) == "none"
-    assert translation(("192.0.2.1", 43638), ("127.0.0.1", 23456), far) == "source"
-    assert translation(("192.0.2.1", 43638), ("127.0.0.1", 1), far) == "source and destination"
-    assert translation(("127.0.0.1", 40000), ("127.0.0.1", 23500), far) == "proxy", "a connection of its own"
+    assert translation(("127.0.0.1", 23500), near, far) == "destination"
+    assert translation(("127.0.0.1", 23456), near, far) == "none"
+    near.addresses["own"] = ("192.0.2.1", 43638)
+    assert translation(("127.0.0.1", 23456), near, far) == "source"
+    assert translation(("127.0.0.1", 1), near, far) == "source and destination"
+    near.addresses["own"] = ("127.0.0.1", 40000)
+    assert translation(("127.0.0.1", 23500), near, far) == "proxy", "a connection of its own"
+
+
+def test_a_program_in_between_that_keeps_the_port_is_seen_by_segments_that_would_not_fit():
+    """QEMU's user network: segments of the size of the loopback interface, and an interface of 1500 bytes."""
+    near, far = (parse((DATA / f"connection-user-network-{role}.txt").read_text()) for role in ("connect", "listen"))
+    assert near is not None and far is not None
+    assert near.addresses["own"][1] == far.addresses["peer"][1]
+    assert near.numbers["mss"] > 1500
+    asked = ("127.0.0.1", 23200)
+    assert translation(asked, near, far) == "proxy"
+    near.numbers["mss"] = 1460
+    assert translation(asked, near, far) == "source and destination"
 
 
 def test_rules_whose_counters_rose_were_crossed():

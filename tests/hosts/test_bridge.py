@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.bridge import Bridge, _free_network
+from weighbridge.hosts.bridge import Bridge, _free_network, addresses
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import links, network
 from weighbridge.model.site import RunContext
@@ -33,17 +33,16 @@ def run(tmp_path: Path) -> RunContext:
     return RunContext(RUN, tmp_path, tmp_path, ExitStack())
 
 
-def test_addresses_end_with_the_network(run: RunContext):
-    bridge = Bridge(LocalHost(RUN), run, 202, 1500)
-    assert bridge.gateway == "198.19.202.1"
-    given = [bridge.next_address() for _ in range(253)]
+def test_addresses_end_with_the_network():
+    give = addresses("198.19.202")
+    given = [give() for _ in range(253)]
     assert given[0] == "198.19.202.2" and given[-1] == "198.19.202.254" and len({*given}) == 253
     with pytest.raises(Unavailable, match="at most 253 sites"):
-        bridge.next_address()
+        give()
 
 
 def test_clean_knows_its_links(run: RunContext):
-    bridge = Bridge(LocalHost(RUN), run, 202, 1500)
+    bridge = Bridge(run, LocalHost(RUN), "wb-6789ab-b0", "198.19.202.1", 1500, addresses("198.19.202"))
     names = [bridge.name, *(bridge.next_port() for _ in range(1000))]
     assert len({*names}) == 1001
     assert all(_LINK.fullmatch(name) and len(name) <= 15 for name in names)

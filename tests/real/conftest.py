@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
+from weighbridge.guests import kernel
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import RunContext
 from weighbridge.model.userland import Userland, UserlandSpec
@@ -62,6 +63,15 @@ def _kept(workloads: Iterable[Workload]) -> Userland:
     return ensure(_spec(workloads), Path.home() / ".cache/weighbridge", print)
 
 
+def _kernels() -> Path:
+    """Where guests' kernels are, kept by the user."""
+    cache = Path.home() / ".cache/weighbridge"
+    if kernel.cannot_build(cache) is None:
+        kernel.ensure(cache, print)
+    (cache / "kernels").mkdir(parents=True, exist_ok=True)
+    return cache / "kernels"
+
+
 def _light() -> list[Workload]:
     return [workload for workload in registry.workloads().values() if not workload.maven]
 
@@ -79,6 +89,7 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     """A cache in which every study finds a userland that is built already, the smallest of three that has enough."""
     folder: Path = tmp_path_factory.mktemp("cache")
     (folder / "userlands").mkdir()
+    (folder / "kernels").symlink_to(_kernels())
     everything = list(registry.workloads().values())
     with_java = _kept(everything)
     enough = {*_spec(_small()).packages}

@@ -17,7 +17,7 @@ from weighbridge.userland.build import cache_folder
 
 PROGRAMS = {
     "dockerd", "containerd", "docker-proxy", "redis-server", "redis-benchmark", "iperf3", "sysbench", "nginx", "wrk",
-    "mariadbd", "mysqld",
+    "mariadbd", "mysqld", "qemu-system-x86",
 }  # fmt: skip
 FOLDERS = tuple(
     Path(path)

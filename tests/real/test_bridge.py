@@ -35,17 +35,8 @@ def ends(run: RunContext, host: LocalHost, bridge: Bridge) -> list[tuple[str, st
         run.stack.callback(holder.stop)
         while not holder.output_so_far():
             time.sleep(0.01)
-        pid, port, address = str(holder.pid), bridge.next_port(), bridge.next_address()
-        inside = ("nsenter", "--target", pid, "--net", "--", "ip")
-        peer = ("type", "veth", "peer", "name", "eth0", "netns", pid)
-        for argv in (
-            ("ip", "link", "add", port, *peer),
-            ("ip", "link", "set", port, "master", bridge.name, "up"),
-            (*inside, "address", "add", f"{address}/{bridge.prefix}", "dev", "eth0"),
-            (*inside, "link", "set", "eth0", "up"),
-        ):
-            assert told(host, *argv) == 0, argv
-        made.append((pid, address))
+        address = run.stack.enter_context(bridge.joined(holder.pid))
+        made.append((str(holder.pid), address))
     return made
 
 

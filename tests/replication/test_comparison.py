@@ -13,7 +13,9 @@ from report.test_html import HOSTILE, Page
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Comparison
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.replication.comparison import Offer, direction, ratio_text, replication
 from weighbridge.replication.export import replication_json
 from weighbridge.replication.page import chart, print_replication, write_replication
@@ -354,3 +356,48 @@ def test_the_set_up_is_put_beside_the_published_one(run):
     assert rows["repetitions"][1].startswith("10 blocks, ")
     assert rows["Docker"][1] == "not known"
     assert rows["time of a latency test"][1] == "not in this run"
+
+
+def test_figures_of_hardware_are_not_compared_in_size_with_those_of_an_emulator(run, tmp_path):
+    layers = {
+        "docker-macvlan/server": SiteLayers("here", (), (Layer("QEMU, TCG", emulated=True),)),
+        "docker-host/server": SiteLayers("here", (), (Layer("QEMU, KVM"),)),
+    }
+    store = a_run(run, facts={SCOPE: {place: layers_json(each) for place, each in layers.items()}})
+    found, plain = found_in(store), found_in(a_run(run))
+    before, row = (by_table(each)["Table 8"] for each in (plain, found))
+    emulated, kvm = row["docker-macvlan (QEMU, TCG: emulated)"], row["docker-host (QEMU, KVM)"]
+    assert before["docker-macvlan"].apart and not emulated.apart
+    assert emulated.words == "published inconclusive (emulated: not comparable in size)"
+    assert emulated.direction == before["docker-macvlan"].direction
+    assert (kvm.apart, kvm.words) == (before["docker-host"].apart, before["docker-host"].words)
+    measured = [each for table in found.tables for each in table.rows if each.measured]
+    under = sum(each.published.environment == "docker-macvlan" for each in measured)
+    assert f"of {len(measured) - under} published figures lie outside" in found.sentence
+    assert f"{under} measured under emulation: not comparable in size with figures of hardware." in found.sentence
+
+    text = io.StringIO()
+    print_replication(found, Console(file=text, width=200))
+    page = Page(write_replication(found, store, tmp_path / "page.html").read_text()).text
+    for shown in (text.getvalue(), page):
+        assert "docker-macvlan (QEMU, TCG: emulated): measured under emulation (QEMU, TCG): what they" in shown
+        assert shown.count("docker-macvlan (QEMU, TCG: emulated)") > under
+    charts = [drawn for table in found.tables if (drawn := chart(table)) and any(row.measured for row in table.rows)]
+    assert any("docker-macvlan (QEMU, TCG: emulated)" in json.dumps(definition_of(each)) for each in charts)
+
+    rows = replication_json(found)["rows"]
+    mine = [each["measured"] for each in rows if each["environment"] == "docker-macvlan" and each["measured"]]
+    assert mine and all(each["emulated"] and not each["comparable_in_size"] and not each["apart"] for each in mine)
+    assert mine[0]["layers"] == [{"name": "QEMU, TCG", "emulated": True}]
+    (host,) = {each["measured"]["comparable_in_size"] for each in rows
+               if each["environment"] == "docker-host" and each["measured"]}  # fmt: skip
+    assert host
+
+
+def test_no_size_is_compared_where_the_baseline_itself_was_emulated(run):
+    guest = layers_json(SiteLayers("lab", (Layer("QEMU, TCG", emulated=True),)))
+    found = found_in(a_run(run, facts={SCOPE: {f"{name}/server": guest for name in ("native", *COSTS)}}))
+    measured = [row for table in found.tables for row in table.rows if row.measured]
+    assert all(row.emulated and not row.apart for row in measured)
+    assert "lie outside" not in found.sentence
+    assert all("(inside QEMU, TCG: emulated)" in row.name for row in measured)

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from weighbridge.analysis.analyse import analyse
 from weighbridge.model.measurement import Metric
 from weighbridge.report.text.answer import answer
+from weighbridge.report.text.summary import verdict_sentences
 
 from .made_up_runs import LATENCY, REQUESTS, TCP, THROUGHPUT, Workload, rising_load
 
@@ -30,6 +32,16 @@ def test_a_gain_is_faster_and_never_a_negative_cost(run):
 def test_of_a_metric_of_which_less_is_better_it_costs_more(run):
     text = said(run(costs={"host": 1.25}, workloads=[Workload("rr", [(LATENCY, 1.0, 0.01)])]))
     assert text == "host costs 25 % more rr p99 latency."
+
+
+def test_what_takes_hundreds_of_times_as_long(run):
+    boot = Workload("boot", [(Metric("time to ready", "s", "lower"), 0.02, 0.01)])
+    guest = run(costs={"guest": 250.0}, workloads=[boot])
+    assert re.fullmatch(r"guest costs 2[45]\d times the boot time to ready\.", said(guest))
+    told = verdict_sentences(analyse(guest))[0][1].replace("\u00a0", " ")
+    assert re.match(r"guest takes boot time to ready to 2[45]\d times \[2[45]\d, 2[45]\d\] that of native", told), (
+        told
+    )
 
 
 def test_nothing_proven_is_not_no_difference(run):

@@ -1,7 +1,7 @@
 import pytest
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.model.measurement import Outcome
+from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report import charts
 from weighbridge.report.html import write_html
 
@@ -45,6 +45,18 @@ def test_few_blocks_still_draw(run, blocks):
             assert (drawn is None) == (chart is charts.forest and 0 < blocks < 5)
             assert drawn is None or definition_of(drawn)
     assert (charts.overview(analysis) is None) == (blocks < 5)
+
+
+def test_a_cost_far_out_leaves_the_others_their_axis(run):
+    boot = Workload("boot", [(Metric("time to ready", "s", "lower"), 0.02, 0.01)])
+    analysis = analyse(run(costs={"guest": 250.0}, bends={}, workloads=[boot]))
+    assert "beyond" not in str(definition_of(charts.overview(analysis))), "it is alone"
+    near = Workload("latency", [(Metric("p99", "s", "lower"), 0.02, 0.01)], (("near", "1"),))
+    both = analyse(run(costs={"guest": 250.0}, bends={("guest", near.level): 1.3 / 250}, workloads=[boot, near]))
+    chart = charts.overview(both)
+    assert "at the edge: beyond it" in str(definition_of(chart))
+    (dots,) = [rows for mark, rows in layers(chart) if mark == "point"]
+    assert 25 < dots[1]["cost"] < 35 and dots[0]["cost"] < 200 and "times" in dots[0]["typical"]
 
 
 def test_an_environment_without_any_cost_is_named_in_the_caption(run):

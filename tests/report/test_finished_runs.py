@@ -65,7 +65,7 @@ def test_what_a_finished_run_gives_has_its_schema(finished_run):
     document = report_json(store, analysis)
     fits(Document.REPORT, document)
     limit = parse_limit("*.{workload}.{metric} > 1%".format_map(document["costs"][0]))
-    limits = limits_json(judge([limit], analysis))
+    limits = limits_json(analysis, judge([limit], analysis))
     assert limits
     fits(Document.REPORT, {**document, "limits": limits})
     if name == "docker-networks":

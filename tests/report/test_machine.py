@@ -17,7 +17,7 @@ KEYS = {
     "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "cost", "cost_low", "cost_high",
     "cost_unit", "typical", "low", "high",
     "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "hidden", "flags",
-    "remarks",
+    "remarks", "layers", "emulated",
 }  # fmt: skip
 
 
@@ -25,8 +25,8 @@ def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
     assert list(document) == ["version", "study", "run", "date", "kernel", "engine", "versions", "hosts",
-                              "paths", "noise_floor", "trusted", "costs", "ladder", "percentiles", "curves",
-                              "bottlenecks", "broke"]  # fmt: skip
+                              "paths", "noise_floor", "trusted", "environments", "costs", "ladder", "percentiles",
+                              "curves", "bottlenecks", "broke"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
     assert document["version"] == VERSION and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
     assert all(set(cost) == KEYS for cost in document["costs"])

@@ -6,7 +6,11 @@ import pytest
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
-from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.stored_layers import layers_json
+from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same, require_same_layers
 from weighbridge.store.run import RunStore
 
 HOST = {"CPU": "a", "kernel": "Linux 6.1", "memory": "4 GiB"}
@@ -69,3 +73,16 @@ def test_other_programs_are_refused_by_name(store: RunStore):
     begun(store)
     with pytest.raises(RunDirectoryError, match="other versions of iperf3, netperf"):
         require_same(store, HOST, PACKAGES | {"iperf3": "3.13-1", "netperf": "2.7"})
+
+
+def test_a_site_stays_in_its_hypervisors(store: RunStore):
+    kvm, tcg = ({"vm/server": layers_json(SiteLayers("here", (), (Layer(name),)))} for name in ("KVM", "TCG"))
+    require_same_layers(store, kvm)
+    store.add_facts(SCOPE, kvm)
+    require_same_layers(store, tcg)  # nothing has been measured yet
+    store.save(TrialRecord(Trial(1, 0, "tcp", (), "vm"), Outcome.OK, 1.0, 1.0, 1.0))
+    require_same_layers(store, kvm)
+    with pytest.raises(RunDirectoryError, match=r"vm/server was in KVM and is in TCG.*--out"):
+        require_same_layers(store, tcg)
+    with pytest.raises(RunDirectoryError, match="vm/server was in KVM and is in no hypervisor"):
+        require_same_layers(store, {})

@@ -8,9 +8,11 @@ from typing import NoReturn
 
 import pytest
 
-from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, TrialsFailed, Unavailable
+from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, RunDirectoryError, TrialsFailed, Unavailable
 from weighbridge.linux import cpus
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Broke, Outcome
+from weighbridge.model.stored_layers import layers_of
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner import session as session_module
@@ -74,6 +76,17 @@ def test_every_trial_of_every_block_is_run_and_saved(world: World, tmp_path: Pat
         assert {scope for scope, *_ in store.facts()} == {"path", "outside/client"} | {
             *(f"{arm}/server" for arm in ARMS)
         } | {f"{arm}/client" for arm in ARMS if f"{arm}/client" in {scope for scope, *_ in store.facts()}}
+
+
+def test_the_hypervisors_of_the_sites_that_are_in_some_are_kept(world: World, tmp_path: Path):
+    world.layers = {"one": (Layer("QEMU, TCG", emulated=True),)}
+    go(tmp_path, study("net: {kind: fake}", blocks=1))
+    with RunStore(tmp_path / "run") as store:
+        kept = {key: layers_of(value) for scope, key, value, _ in store.facts() if scope == SCOPE}
+    assert kept == {"one/server": SiteLayers("local", (), world.layers["one"])}
+    world.layers = {}
+    with pytest.raises(RunDirectoryError, match="one/server was in QEMU, TCG and is in no hypervisor"):
+        go(tmp_path, study("net: {kind: fake}", blocks=2))
 
 
 def test_each_trial_has_a_fresh_server_and_a_fresh_client(world: World, tmp_path: Path):

@@ -39,6 +39,8 @@ class Act:
     too_much: bool = False
     usage: Usage | None = None
     outside_s: float | None = None
+    clock_s: float | None = None
+    """How long it runs by the site's clock; None: as long as it does."""
     lost: str = ""
     """The environment is lost when this happens to the program: start, poll, stop."""
     raises: BaseException | None = None
@@ -75,7 +77,7 @@ class Program:
         self._lost("stop")
         if self.stopped is None:
             code = self.act.returncode if self._over() else -15
-            duration = time.monotonic() - self.begun
+            duration = time.monotonic() - self.begun if self.act.clock_s is None else self.act.clock_s
             self.stopped = Completed(
                 self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
                 error=self.act.error, too_much=self.act.too_much, usage=self.act.usage, outside_s=self.act.outside_s,

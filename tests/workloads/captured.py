@@ -381,6 +381,41 @@ GOOD = [
         },
         {"connections": 100},
     ),
+    Case(
+        "boot",
+        "boot-docker.json",
+        {
+            "time_to_ready": (0.14658197200333234 + 0.13868116099911276) / 2,
+            "time_to_close": (0.06268454400560586 + 0.05221972299477784) / 2,
+        },
+        {"sites": 2},
+    ),
+    Case(
+        "density",
+        "density-native.json",
+        {
+            "memory_per_site": (1.5 * 24177131520 + 0.5 * 24177119232 - 0.5 * 24177127424 - 1.5 * 24177135616)
+            / 5
+            / 2**20,
+            "memory_in_group": (442368 + 471040 + 495616) / 3 / 2**20,
+            "start_slowdown": 0.025220055002137087 / 0.01789120300236391,
+            "sites": 3,
+        },
+        {"sites": 3},
+    ),
+    Case(
+        "density",
+        "density-docker.json",
+        {
+            "memory_per_site": (1.5 * 24180105216 + 0.5 * 24187064320 - 0.5 * 24357629952 - 1.5 * 24376127488)
+            / 5
+            / 2**20,
+            "memory_in_group": (671744 + 585728 + 819200) / 3 / 2**20,
+            "start_slowdown": 0.537692097001127 / 0.43689085200458067,
+            "sites": 3,
+        },
+        {"sites": 3},
+    ),
     Case("sysbench-cpu", "sysbench-cpu.txt", {"events": 1730.16}),
     Case("sysbench-cpu", "sysbench-cpu-99.txt", {"events": 1978.20}),
     Case("sysbench-memory", "sysbench-memory.txt", {"bandwidth": 5494.70}),

@@ -13,6 +13,7 @@ from weighbridge.analysis.confounders import confounders, different_paths, inter
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
 from weighbridge.analysis.durability import by_label, differences, durabilities
+from weighbridge.analysis.isolation import isolation_remarks, isolations, unverified_remarks
 from weighbridge.analysis.ladder import analyse_ladder
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
@@ -41,6 +42,7 @@ def analyse(store: RunStore) -> Analysis:
     trials = _trials(store, read)
     broken, values = breakages(trials), grouped(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
+    isolation = isolations(facts, plan.environments)
     found = confounders(facts, plan.baseline, plan.environments, store.study_file())
     kept = durabilities(facts)
     found += differences(kept, plan.baseline)
@@ -52,7 +54,7 @@ def analyse(store: RunStore) -> Analysis:
     context = Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
         packet_sizes(facts), kept, readings(store), interrupt_times(facts), limits, broken, paths, changed,
-        by_cell(trials),
+        by_cell(trials), isolation,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -79,6 +81,8 @@ def analyse(store: RunStore) -> Analysis:
         bottlenecks={where: counts(mine) for where, mine in limits.items()},
         durability=by_label(kept),
         paths=paths,
+        isolation=isolation,
+        notices=(*isolation_remarks(isolation), *unverified_remarks(facts, plan.environments)),
     )
 
 

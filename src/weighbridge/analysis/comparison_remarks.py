@@ -12,6 +12,7 @@ from weighbridge.analysis.condition_remarks import (
 from weighbridge.analysis.confounders import OUTSIDE, bare
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.durability import other_durability
+from weighbridge.analysis.isolation import of_comparison
 from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.analysis.remarks import (
     AAArm,
@@ -43,6 +44,7 @@ def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tu
     """Give every remark about one comparison, the ones that weigh most first."""
     here = context.of_cell(report.workload, report.level)
     found: list[Remark] = [AAArm(context.baseline)] if row.aa else []
+    found += of_comparison(context.isolation, row.environment, context.baseline)
     found += _about_blocks(row, here, context)
     found += context.extended
     found += _about_target(report, row, context.target)

@@ -90,6 +90,49 @@ class OtherDurability(Remark):
     labels: tuple[str, ...] = ()
 
 
+# -- hypervisors -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated(Remark):
+    """These environments were measured under emulation: what they cost is the cost of the emulators in ``layers``."""
+
+    code = RemarkCode.EMULATED
+    environments: tuple[str, ...]
+    layers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedCost(AboutEnvironment):
+    """One side of a comparison was measured under emulation."""
+
+    code = RemarkCode.EMULATED
+    layers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nested(Remark):
+    """These environments were measured on a host that is a guest itself, in ``layers``, the outermost first.
+
+    ``environments`` is empty beside a comparison: both were.
+    """
+
+    code = RemarkCode.NESTED
+    environments: tuple[str, ...]
+    host: str
+    layers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unverified(Remark):
+    """An environment, or a ``host``, of a kind that was never seen to work on real hardware: ``what`` was not."""
+
+    code = RemarkCode.UNVERIFIED
+    environment: str
+    host: str
+    what: str
+
+
 # -- confounders -----------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from weighbridge.analysis.arm_remarks import about_series, about_trials
 from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
 from weighbridge.analysis.durability import other_durability
+from weighbridge.analysis.isolation import Isolation
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.analysis.remarks import Extended, Remark
@@ -43,6 +44,8 @@ class Context:
     """That the number of blocks was changed after the run had begun."""
     cells: Mapping[tuple[str, str], Sequence[TrialRow]] | None = None
     """`trials` by workload and level, as `by_cell` gives them; it saves time."""
+    isolation: Mapping[str, Isolation] = field(default_factory=dict)
+    """The hypervisors of the environments that are in some."""
     known: dict[tuple[str, ...], list[Remark]] = field(default_factory=dict)
     """What was said of an arm before: an arm is in many comparisons."""
 

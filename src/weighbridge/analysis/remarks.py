@@ -42,6 +42,9 @@ class RemarkCode(StrEnum):
     INTERRUPT_TIME = "interrupt-time"
     DURABILITY = "durability"
     CONFOUNDER = "confounder"
+    EMULATED = "emulated"
+    NESTED = "nested"
+    UNVERIFIED = "unverified"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.conditions import Calibration
 from weighbridge.analysis.durability import Durabilities
+from weighbridge.analysis.isolation import Isolation
 from weighbridge.analysis.merged_latency import LatencyReport
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Change
@@ -203,6 +204,10 @@ class Analysis:
     """By label what a power cut leaves of what the workload's server has acknowledged."""
     paths: Paths = field(default_factory=Paths)
     """The network path of each environment, for the clients of each host."""
+    isolation: Mapping[str, Isolation] = field(default_factory=dict)
+    """The hypervisors of the environments that were measured in some, by environment."""
+    notices: tuple[Remark, ...] = ()
+    """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
     """The trials of each label that has any, in the order in which they ran."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from weighbridge.cli.approval import brought_lines
+from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
 from weighbridge.model.level import level_label
 
@@ -48,15 +49,17 @@ def describe(study: "Study") -> "PlanDocument":
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.preflight import userland_problem, warnings
     from weighbridge.runner.run import readiness_of, userland_of
+    from weighbridge.runner.study_facts import unverified_parts
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
-    ready = readiness_of(study)
+    ready, unverified = readiness_of(study), unverified_parts(study)
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     spec = userland_of(study)
     problem = userland_problem(spec, study.file.userland)
     lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
+    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()]
     least, most = seconds(study)
     return {
         "version": VERSION,
@@ -65,7 +68,8 @@ def describe(study: "Study") -> "PlanDocument":
         "baseline": study.file.baseline,
         "environments": [
             {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "ready": ready[arm.name].ready,
-             "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy}
+             "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy,
+             "unverified": unverified.get(arm.name, "")}
             for arm in study.arms
         ],
         "hosts": hosts_of(study),
@@ -90,7 +94,7 @@ def describe(study: "Study") -> "PlanDocument":
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in brought_by(study)
         ],
-        "warnings": [*warnings(study), *lacking],
+        "warnings": [*warnings(study), *lacking, *notes],
     }  # fmt: skip
 
 
@@ -136,7 +140,13 @@ def _print(planned: "PlanDocument", hosts: str, with_trials: bool) -> None:
     for arm in planned["environments"]:
         note = f" ({arm['aa_of']} a second time: shows the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
-        state = "yes" if arm["ready"] else f"no: {arm['why']}; {arm['remedy']}"
+        state = (
+            "yes"
+            if arm["ready"] and not arm["unverified"]
+            else f"yes, {UNVERIFIED}"
+            if arm["ready"]
+            else f"no: {arm['why']}; {arm['remedy']}"
+        )
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
     out().print(table)
     if hosts:

@@ -17,6 +17,7 @@ class PlannedEnvironment(TypedDict):
     ready: bool
     why: str
     remedy: str
+    unverified: str
 
 
 class PlannedHosts(TypedDict):

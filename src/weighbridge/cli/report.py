@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from weighbridge.analysis.gate import Finding
+    from weighbridge.analysis.results import Analysis
 
 
 T = TypeVar("T")
@@ -64,8 +65,8 @@ def register(app: typer.Typer) -> None:
             findings = _checked(lambda: judge(limits, analysis))  # before anything is written
             if as_json:
                 document = report_json(store, analysis)
-                print_json({**document, "limits": limits_json(findings)} if limits else document)
-                _answer(findings)
+                print_json({**document, "limits": limits_json(analysis, findings)} if limits else document)
+                _answer(findings, analysis)
                 return
             written = write_html(store, page or run / "report.html", analysis)
             beside = write_beside(store, analysis)[1] if (run / PAGE).exists() else None
@@ -75,8 +76,8 @@ def register(app: typer.Typer) -> None:
             err().print(f"published and measured: {beside}", markup=False)
         for finding in findings:
             if finding.outcome == "kept":
-                out().print(printable(finding_sentence(finding)), markup=False, soft_wrap=True)
-        _answer(findings)
+                out().print(printable(finding_sentence(finding, analysis)), markup=False, soft_wrap=True)
+        _answer(findings, analysis)
 
 
 def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
@@ -90,12 +91,12 @@ def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
         fail(f"--fail-if {printable(str(error))}", WRONG_COMMAND_LINE)
 
 
-def _answer(findings: "Sequence[Finding]") -> None:
+def _answer(findings: "Sequence[Finding]", analysis: "Analysis") -> None:
     """Raise what the limits come to, unless every one of them is kept: with a line for each that is not."""
     from weighbridge.model.text import printable
     from weighbridge.report.text.limits import finding_sentence
 
-    lines = [printable(finding_sentence(each)) for each in findings if each.outcome != "kept"]
+    lines = [printable(finding_sentence(each, analysis)) for each in findings if each.outcome != "kept"]
     if any(each.outcome == "exceeded" for each in findings):
         raise LimitExceeded("\n".join(lines))
     if lines:

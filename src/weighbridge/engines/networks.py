@@ -9,6 +9,7 @@ from typing import Any, Literal
 from weighbridge.engines.client import engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import Unavailable
+from weighbridge.linux import links
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
 from weighbridge.model.site import Host, RunContext
@@ -40,6 +41,11 @@ def bridge(made: Engine, run: RunContext, name: str) -> Iterator[Any]:
         yield network
 
 
+def network_name(run: RunContext, name: str) -> str:
+    """What the engine calls a network of the run, such as the bridge of the site of this name."""
+    return f"weighbridge-{run.id}-{name}"
+
+
 def gateway(network: Any) -> str:
     """The address of a bridge network's own bridge."""
     return str(network.attrs["IPAM"]["Config"][0]["Gateway"])
@@ -65,15 +71,7 @@ def attached_bridge(made: Engine, run: RunContext, parent: str) -> Iterator[Any]
         raise Unavailable(told)
     name, mtu = f"{link_prefix(run.id)}b", mtu_of(host, parent)
     hardware = host.read(f"/sys/class/net/{parent}/address").decode().strip()
-    address = f"{host.address}/24"
-    for argv in (
-        ("link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
-        ("link", "set", parent, "master", name),
-        ("address", "delete", address, "dev", parent),
-        ("link", "set", name, "address", hardware, "mtu", mtu, "up"),
-        ("address", "add", address, "broadcast", "+", "dev", name),
-        ("route", "replace", "default", "via", host.gateway, "dev", name),
-    ):
+    for argv in links.over_interface(name, parent, f"{host.address}/24", host.gateway, hardware, mtu):
         _must(host, "ip", *argv)
     options = {"com.docker.network.bridge.name": name, "com.docker.network.driver.mtu": mtu}
     # its gateway is the address that the bridge has already, else Docker would change it
@@ -111,7 +109,7 @@ def _in_subnet(
 @contextmanager
 def _made(made: Engine, run: RunContext, name: str, what: str, **options: Any) -> Iterator[Any]:
     with engine_errors(what):
-        network = made.client.networks.create(f"weighbridge-{run.id}-{name}", labels=made.labels, **options)
+        network = made.client.networks.create(network_name(run, name), labels=made.labels, **options)
         network.reload()
     try:
         yield network

@@ -14,7 +14,7 @@ from weighbridge.engines.client import engine_errors, quietly, readiness
 from weighbridge.engines.container import DockerSite
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking
-from weighbridge.engines.networks import Attachment
+from weighbridge.engines.networks import Attachment, network_name
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_problems import ON_PARENT, problems
@@ -151,6 +151,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
     if options.attach:
         network = run.share(f"bridged {host.name}", lambda: networks.attached_bridge(made, run, parent))
         return Attachment(network.name, fixed, network)
+    if request.beside:
+        return Attachment(network_name(run, request.beside))
     network = stack.enter_context(networks.bridge(made, run, request.name))
     return Attachment(network.name, None, network, _ports(options, request, host, network))
 
@@ -198,7 +200,7 @@ def _container(
         ulimits=[_open_files()],
         environment=environment_of(request.run.id),
     )
-    if not made.disposable:
+    if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)
     return container
 
@@ -262,7 +264,7 @@ def _addresses(
     if attachment.network in ("none", "host"):
         return (made.host.address,) * 2 if request.apart and options.network == "host" else ("127.0.0.1",) * 2
     own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])
-    if not options.publish or request.role == "client":
+    if not options.publish or request.role == "client" or request.beside:
         return own, own
     return _published_on(options, request, made.host, attachment.own), "0.0.0.0"  # noqa: S104
 

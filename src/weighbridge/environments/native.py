@@ -12,7 +12,7 @@ from weighbridge.engines.docker import engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
 from weighbridge.linux.process import link_prefix, output
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
@@ -24,10 +24,14 @@ class NativeOptions(EnvironmentOptions):
     ``engine: idle`` has a Docker engine run on the host during its trials, with a network but without containers,
     and at no other time: what does its mere presence cost? On testbed hosts it gets hosts of its own, since an engine
     leaves its packet filter behind; ``own_host`` alone gives such hosts without an engine, as the control.
+
+    ``limits: false`` lets it have all of the machine's CPU time and memory, whatever the study's resources: what do
+    the limits alone cost? The CPUs to which the study pins it stay the same.
     """
 
     cpu_share: Annotated[Share, Field(gt=0, le=1, description="Of the study's cpus limit")] | None = None
     engine: Annotated[Literal["idle"] | None, Field(description="A Docker engine that runs meanwhile")] = None
+    limits: Annotated[bool, Field(description="Under the study's limits of CPU time and memory")] = True
     own_host: Annotated[bool, Field(description="On testbed hosts that no other environment uses")] = False
 
 
@@ -46,15 +50,25 @@ class Native(Environment):
             return Readiness(False, "this user may not make user namespaces", "run as root")
         return client.readiness() if options is not None and options.engine else Readiness(True)
 
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Part of a limit that is not there."""
+        return ["'cpu_share' is a part of the study's CPU limit: it needs limits: true"] * (
+            options.cpu_share is not None and not options.limits
+        )
+
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A chroot with its own control group."""
+        if not options.limits:
+            request = replace(request, limits=replace(request.limits, cpus=None, memory=None))
         if options.cpu_share is not None and request.limits.cpus is not None:
             limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
             request = replace(request, limits=limits)
         if options.engine or options.own_host:
             request = replace(request, host=request.host.variant("engine" if options.engine else "own"))
         with chroot_site(request) as site:
+            if not options.limits:
+                site.notes["limits"] = str(request.limits)
             yield SiteWithIdleEngine(site, IdleEngine.of(request)) if options.engine else site
 
 

@@ -16,7 +16,7 @@ from weighbridge.guests.machine import PROGRAM, CacheMode, Disk, DiskBus, Machin
 from weighbridge.guests.network import Network, Tap, UserNetwork
 from weighbridge.guests.resources import cpus_of, memory_of
 from weighbridge.guests.site import GuestSite
-from weighbridge.hosts.bridge import bridge_of
+from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
@@ -39,12 +39,14 @@ class QemuOptions(EnvironmentOptions):
 
     ``accelerator: auto`` is KVM where a guest really came up under it, else emulation (TCG), whose figures are the
     emulator's and not the hypervisor's: the report says which it was. ``network: bridge`` is a tap on a bridge of the
-    run's own; ``user`` is QEMU's own network stack with forwarded ports. ``vhost`` is a virtio interface whose
-    packets the host's kernel carries. Virtual CPUs and memory come from the study's ``resources``.
+    run's own, of which with ``attach: interface`` the host's interface is a port; ``user`` is QEMU's own network
+    stack with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs
+    and memory come from the study's ``resources``.
     """
 
     accelerator: Wanted = "auto"
     network: Literal["bridge", "user", "none"] = "bridge"
+    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
     disk: Annotated[DiskBus, Field(description="How the guest has its disks")] = "virtio"
     cache: Annotated[CacheMode, Field(description="How the host caches the data disk")] = "writeback"
@@ -67,8 +69,12 @@ class Qemu(Environment):
             found.append("its disk is made on this machine: put its roles on local or testbed hosts")
         if needs.network and options.network == "none":
             found.append("network: none cannot carry a workload that needs a network")
-        if needs.network and options.network == "bridge" and needs.apart:
-            found.append("its bridge ends at its host: put both roles on one host, or use network: user")
+        if options.attach and options.network != "bridge":
+            found.append(f"'attach' needs network: bridge, not {options.network}")
+        if needs.network and options.network == "bridge" and needs.apart and not options.attach:
+            found.append("its bridge cannot be reached from another host: attach: interface, or network: user")
+        if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
+            found.append("attach: interface would join a network that other hosts are not on: use testbed hosts")
         if needs.network and options.network == "user" and "client" in needs.inside:
             found.append("network: user takes connections from outside only: put the client outside of it")
         if needs.server_calls_client and options.network == "user":
@@ -92,6 +98,8 @@ class Qemu(Environment):
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A guest in a control group of its own, which has every thread of the hypervisor."""
+        if options.attach:
+            request = replace(request, host=request.host.variant("ports"))
         with ExitStack() as stack:
             group, refused = _group(stack, request)
             machine, notes = _machine(options, request, stack)
@@ -154,9 +162,7 @@ def _network(options: Any, request: SiteRequest) -> Network | None:
         return None
     if options.network == "user":
         return UserNetwork(_outside(request), request.ports)
-    bridge = bridge_of(request.run, request.host)
-    if request.role == "client":  # and so the server is on it, too
-        bridge.let_ports_pass()
+    bridge = bridge_for(request, attached=bool(options.attach))
     return Tap(bridge.next_port(), bridge.name, bridge.next_address(), bridge.gateway, bridge.mtu)
 
 
@@ -185,6 +191,8 @@ def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk
 @contextmanager
 def _launcher(machine: Machine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
     host, run = request.host, request.run
+    if machine.network is not None:
+        machine.network.must_be_free(host)
     process, stream = host.talk(Command(within(host, run, group, *machine.argv())))
 
     def why() -> str:

@@ -31,10 +31,16 @@ _NUMBERS = ("namespace", "mss", "ttl")
 _DRIVERS: dict[str, InterfaceKind] = {"veth": "veth", "bridge": "bridge"}
 
 
+_BOOT = "/proc/sys/kernel/random/boot_id"
+Namespace = tuple[str, int]
+"""A network namespace: the kernel that it is of, by its boot's id, and its number there, which kernels have alike."""
+
+
 @dataclass(slots=True)
 class End:
-    """What one end of the probe printed."""
+    """What one end of the probe printed. ``kernel``: the boot's id of the kernel that it was on."""
 
+    kernel: str = ""
     numbers: dict[str, int] = field(default_factory=dict)
     addresses: dict[str, tuple[str, int]] = field(default_factory=dict)
     interfaces: list[tuple[Interface, int]] = field(default_factory=list)
@@ -63,6 +69,7 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
     near, far = parse(asked.text), parse(answered.text)
     if asked.returncode != 0 or near is None or far is None:
         return None
+    near.kernel, far.kernel = _read(client, _BOOT), _read(server, _BOOT)
     counted = [_filters(earlier.filters, later.filters) for earlier, later in zip(before, after, strict=True)]
     crossed = None if None in counted else [line for each in counted for line in each or ()]
     return NetworkPath(
@@ -71,7 +78,7 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
         mss=near.numbers.get("mss"),
         mss_back=far.numbers.get("mss"),
         routers=near.numbers["ttl"] - 1 if "ttl" in near.numbers else None,
-        translation=translation(near.addresses["own"], (at.address, at.port), far),
+        translation=translation((at.address, at.port), near, far),
         hooks=None
         if crossed is None
         else tuple(dict.fromkeys(hook for hook, _ in crossed if hook.split()[1] in _HOOKS)),
@@ -107,13 +114,16 @@ def parse(text: str) -> End | None:
     return end if "namespace" in end.numbers and "own" in end.addresses and end.interfaces else None
 
 
-def translation(own: tuple[str, int], asked: tuple[str, int], far: End) -> Translation:
+def translation(asked: tuple[str, int], near: End, far: End) -> Translation:
     """Whose address the server's end has otherwise than the client's: see `weighbridge.model.path.Translation`.
 
-    Masquerading keeps the client's port; a program in between has a connection, and so a port, of its own.
+    Masquerading keeps the client's port; a program in between has a connection, and so a port, of its own. Some give
+    it the same number (QEMU's user network): then one end's segments may be larger than the other end's interface has
+    room for.
     """
+    own = near.addresses["own"]
     peer = far.addresses.get("peer", own)
-    if peer[1] != own[1]:
+    if peer[1] != own[1] or _too_large(near, far) or _too_large(far, near):
         return "proxy"
     source, destination = peer[0] != own[0], far.addresses["own"] != asked
     if source:
@@ -121,11 +131,17 @@ def translation(own: tuple[str, int], asked: tuple[str, int], far: End) -> Trans
     return "destination" if destination else "none"
 
 
+def _too_large(sender: End, receiver: End) -> bool:
+    """Whether segments are sent that do not fit through an interface which received what they carried."""
+    mtus = [interface.mtu for interface, carried in receiver.interfaces if carried >= _CARRIED]
+    return bool(mtus) and sender.numbers.get("mss", 0) > max(mtus)
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """A host's own network at one time: its namespace, bytes by interface, and its packet filter with counters."""
 
-    namespace: int | None
+    namespace: Namespace | None
     carried: Mapping[str, int]
     filters: list[str] | None
 
@@ -136,7 +152,11 @@ class _Seen:
         table = counters.interfaces(_read(host, host.network[1]))
         carried = {name: numbers[0] + numbers[8] for name, numbers in table.items()}
         saved = _said(host, "iptables-save", "-c")
-        return cls(int(number[0]) if number else None, carried, None if saved is None else saved.splitlines())
+        return cls(
+            (_read(host, _BOOT), int(number[0])) if number else None,
+            carried,
+            None if saved is None else saved.splitlines(),
+        )
 
 
 def _said(host: Host, *argv: str) -> str | None:
@@ -148,10 +168,10 @@ def _said(host: Host, *argv: str) -> str | None:
     return done.text if done.returncode == 0 else None
 
 
-def _read(host: Host, path: str) -> str:
-    """A file of the host; empty where it cannot be read."""
+def _read(place: Host | Site, path: str) -> str:
+    """A file of a host or a site; empty where it cannot be read."""
     try:
-        return host.read(path).decode(errors="replace")
+        return place.read(path).decode(errors="replace")
     except OSError:
         return ""
 
@@ -161,7 +181,7 @@ def _interfaces(
 ) -> Iterator[Interface]:
     """What carried the probe, from the client's end on; each network namespace once."""
     own = {earlier.namespace: f"host {host.name}" for host, earlier in zip(hosts, before, strict=True)}
-    ends = [near.numbers["namespace"], far.numbers["namespace"]]
+    ends: list[Namespace] = [(end.kernel, end.numbers["namespace"]) for end in (near, far)]
     yield from _carrying(near, own.get(ends[0], "client"))
     for host, earlier, later in zip(hosts, before, after, strict=True):
         for name, carried in later.carried.items() if earlier.namespace not in ends else ():

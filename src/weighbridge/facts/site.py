@@ -2,6 +2,7 @@
 
 import hashlib
 
+from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
 
 
@@ -12,6 +13,12 @@ def about_site(site: Site) -> dict[str, str]:
         "open files of a process": str(site.open_files),
         "backlog of a listener": f"{_line(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",
     }
+
+
+def layers_of_site(site: Site) -> SiteLayers:
+    """In which hypervisors it is: its host's, and its own inside of them."""
+    outer = site.host.layers
+    return SiteLayers(site.host.name, outer, site.layers[len(outer) :])
 
 
 def _digest(site: Site, path: str) -> str:

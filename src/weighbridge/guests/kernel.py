@@ -93,15 +93,18 @@ def uncompressed(image: bytes) -> bytes:
     at, size = struct.unpack_from("<II", image, _PAYLOAD)
     start = (image[_SETUP_SECTORS] + 1) * _SECTOR + at
     payload = image[start : start + size]
+    if payload.startswith(b"\xfd7zXZ"):
+        archive: lzma.LZMADecompressor | zlib._Decompress = lzma.LZMADecompressor()
+    elif payload.startswith(b"\x1f\x8b"):
+        archive = zlib.decompressobj(31)
+    else:
+        raise ValueError("it is compressed by neither xz nor gzip")
     try:
-        if payload.startswith(b"\xfd7zXZ"):
-            kernel = lzma.LZMADecompressor().decompress(payload)
-        elif payload.startswith(b"\x1f\x8b"):
-            kernel = zlib.decompressobj(31).decompress(payload)
-        else:
-            raise ValueError("it is compressed by neither xz nor gzip")
+        kernel = archive.decompress(payload)
     except (lzma.LZMAError, zlib.error) as error:
         raise ValueError(f"it cannot be uncompressed: {error}") from error
+    if not archive.eof:
+        raise ValueError("it is not whole")
     if not kernel.startswith(b"\x7fELF"):
         raise ValueError("what was compressed is no ELF file")
     return kernel

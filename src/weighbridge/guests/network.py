@@ -35,6 +35,14 @@ class Tap:
         """The value of ``-netdev``."""
         return f"tap,id=net,ifname={self.name},script=no,downscript=no"
 
+    def must_be_free(self, host: Host) -> None:
+        """Raise Unavailable where the host has a link of this name: QEMU would take it for its own."""
+        if _exists(host, self.name):
+            raise Unavailable(
+                f"host {host.name} has a network link {self.name}, which this run has not made: "
+                f"ip link delete {self.name}"
+            )
+
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
         """Make it a port of the bridge as soon as QEMU has made it. Raises Unavailable with ``why`` it does not."""
         deadline = time.monotonic() + _MADE_S
@@ -51,7 +59,7 @@ class Tap:
 
 @dataclass(frozen=True, slots=True)
 class UserNetwork:
-    """QEMU's own network stack: ``ports`` of ``address`` on the host lead to the guest, which reaches nobody."""
+    """QEMU's own network stack: ``ports`` of ``address`` on the host lead to the guest."""
 
     address: str
     ports: tuple[tuple[str, int], ...] = ()
@@ -64,7 +72,11 @@ class UserNetwork:
     def netdev(self) -> str:
         """The value of ``-netdev``."""
         forwards = (f"hostfwd={how}:{self.address}:{port}-{self.own}:{port}" for how, port in self.ports)
-        return ",".join(("user", "id=net", "restrict=on", *forwards))
+        closed = all(how == "tcp" for how, _ in self.ports)  # else what the guest answers to UDP is dropped
+        return ",".join(("user", "id=net", f"restrict={'on' if closed else 'off'}", *forwards))
+
+    def must_be_free(self, host: Host) -> None:
+        """Nothing: QEMU tells which port is taken."""
 
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
         """Nothing: it is a part of QEMU."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from weighbridge.hosts._channel import Channel
 from weighbridge.model.command import Command, Completed
@@ -142,11 +143,16 @@ class RemoteGroup:
         """The files over there into which a process writes 0 to join."""
         return self._procs
 
+    @property
+    def everywhere(self) -> list[Path]:
+        """As ``procs``, in every hierarchy, made there now."""
+        return [Path(path) for path in list(self._do("everywhere"))]
+
     def scope(self) -> dict[str, str]:
         """The files over there that tell its use over time: label -> path."""
         return self._scope
 
-    def _do(self, verb: str) -> object:
+    def _do(self, verb: str) -> Any:
         return self._channel.call("group_do", name=self._name, verb=verb).fields["value"]
 
     def limit(self, limits: Limits) -> dict[str, str]:

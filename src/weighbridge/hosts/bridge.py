@@ -6,15 +6,17 @@ a route to anywhere else.
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import links, network
+from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.host import SecludedHost
+from weighbridge.model.site import Host, RunContext, SiteRequest
 
 _FIRST, _SUBNETS = 202, 48
 """198.19.202.0/24 and those after it: of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544)."""
@@ -25,33 +27,50 @@ class Bridge:
     """A bridge on ``host``.
 
     ``name``: of the link. ``gateway``: the host's address on it. ``prefix``: how many bits of an address tell the
-    network. ``mtu``: in bytes, that of everything on it.
+    network. ``mtu``: in bytes, that of everything on it. ``next_address``: gives one that nothing else on it has;
+    Unavailable where none is left.
     """
 
     prefix = 24
 
-    def __init__(self, host: Host, run: RunContext, third: int, mtu: int) -> None:
-        self.host = host
-        self.name = f"{link_prefix(run.id)}b0"
-        self.mtu = mtu
-        self._network = f"198.19.{third}"
-        self.gateway = f"{self._network}.1"
-        self._hardware = f"02:77:c6:13:{third:02x}:01"
+    def __init__(
+        self, run: RunContext, host: Host, name: str, gateway: str, mtu: int, next_address: Callable[[], str]
+    ) -> None:
+        self.host, self.name, self.gateway, self.mtu = host, name, gateway, mtu
+        self.next_address = next_address
         self._run = run
-        self._numbers = itertools.count(2)
-        self._ports = itertools.count()
         self._passes = False
-
-    def next_address(self) -> str:
-        """An address on it that nothing else has. Raises Unavailable."""
-        number = next(self._numbers)
-        if number > _LAST:
-            raise Unavailable(f"a bridge has at most {_LAST - 1} sites")
-        return f"{self._network}.{number}"
 
     def next_port(self) -> str:
         """A name for a link (a veth's end, a tap) that becomes a port of it, by which ``clean`` finds that."""
-        return f"{link_prefix(self._run.id)}p{next(self._ports)}"
+        numbers = self._run.share("names of ports", lambda: contextlib.nullcontext(itertools.count()))
+        return f"{link_prefix(self._run.id)}p{next(numbers)}"
+
+    @contextmanager
+    def joined(self, pid: int) -> Iterator[str]:
+        """A veth pair to the network namespace of a process, where it is eth0; gives its address there."""
+        port, address, mtu = self.next_port(), self.next_address(), str(self.mtu)
+        inside = in_network_of(pid)
+        must(self.host, "ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+        try:
+            must(self.host, "ip", "link", "set", port, "mtu", mtu, "master", self.name, "up")
+            must(
+                self.host,
+                *inside,
+                "ip",
+                "address",
+                "add",
+                f"{address}/{self.prefix}",
+                "broadcast",
+                "+",
+                "dev",
+                "eth0",
+            )
+            must(self.host, *inside, "ip", "link", "set", "eth0", "mtu", mtu, "up")
+            yield address
+        finally:
+            with contextlib.suppress(EnvironmentLost, Unavailable):  # it goes with the namespace, too
+                must(self.host, "ip", "link", "delete", port)
 
     def let_ports_pass(self) -> None:
         """Have the packet filter let frames pass from port to port: needed where both roles are on it.
@@ -75,46 +94,93 @@ class Bridge:
     def _rule(self) -> tuple[str, ...]:
         return links.rule(self.name, self._run.id)
 
-    def make(self) -> None:
-        """Make it. Unavailable where the kernel cannot."""
-        made = ("type", "bridge", "stp_state", "0", "forward_delay", "0")
-        # its own hardware address: else it is that of a port, and changes with them
-        _must(self.host, "link", "add", self.name, "address", self._hardware, *made)
-        quiet = ("ip", "link", "set", self.name, "addrgenmode", "none")  # no IPv6, which not every kernel has
-        self.host.run(Command(quiet, 10))
-        _must(self.host, "link", "set", self.name, "mtu", str(self.mtu), "up")
-        _must(self.host, "address", "add", f"{self.gateway}/{self.prefix}", "broadcast", "+", "dev", self.name)
-
     def remove(self) -> None:
         """Remove it and its rule; with its host, or an engine's links, it may have gone already."""
         with contextlib.suppress(EnvironmentLost, Unavailable):
             if self._passes:
                 self.host.run(Command(("iptables", "--wait", "-D", "FORWARD", *self._rule), 10))
         with contextlib.suppress(EnvironmentLost, Unavailable):
-            _must(self.host, "link", "delete", self.name)
+            must(self.host, "ip", "link", "delete", self.name)
 
 
 def bridge_of(run: RunContext, host: Host) -> Bridge:
-    """The run's bridge on a host, made at first use and gone with the run. Raises Unavailable."""
-    return run.share(f"bridge {host.name}", lambda: _made(run, host))
+    """The run's bridge on a host, made at first use and gone with the run.
+
+    Unavailable where it cannot be made, or a link has its name that is not ours to use.
+    """
+    return run.share(f"bridge {host.name}", lambda: _own(run, host))
+
+
+def bridge_for(request: SiteRequest, *, attached: bool) -> Bridge:
+    """The bridge that a site becomes a port of; ``attached``: the interface of its host is one, too.
+
+    Unavailable where a host's interface is not ours to change. Frames pass between two sites where both roles are
+    on it, which is so where its client is.
+    """
+    if attached:
+        if request.host.secluded is None:
+            raise Unavailable(
+                f"attach: interface would take the address of {request.host.interface or 'an interface'} on "
+                f"{request.host.name}: use testbed hosts"
+            )
+        return bridge_over(request.run, request.host.secluded)
+    bridge = bridge_of(request.run, request.host)
+    if request.role == "client":
+        bridge.let_ports_pass()
+    return bridge
+
+
+def bridge_over(run: RunContext, host: SecludedHost) -> Bridge:
+    """A bridge of which the interface of a host made for the run is a port, for good: one subnet across all hosts."""
+    return run.share(f"bridge over the interface of {host.name}", lambda: _over(run, host))
 
 
 @contextmanager
-def _made(run: RunContext, host: Host) -> Iterator[Bridge]:
+def _own(run: RunContext, host: Host) -> Iterator[Bridge]:
     if not host.root:
         raise Unavailable("only root may make a network bridge: run as root")
-    mtu = _file(host, f"/sys/class/net/{host.interface}/mtu") if host.interface else None
-    bridge = Bridge(host, run, _free_network(run, host), int(mtu or 1500))
-    if (number := _file(host, f"/sys/class/net/{bridge.name}/ifindex")) is not None:
+    name, third = f"{link_prefix(run.id)}b0", _free_network(run, host)
+    if (number := _file(host, f"/sys/class/net/{name}/ifindex")) is not None:
         raise Unavailable(
-            f"host {host.name} has a network link {bridge.name} (number {number}), which this run has not made: "
-            f"ip link delete {bridge.name}"
+            f"host {host.name} has a network link {name} (number {number}), which this run has not made: "
+            f"ip link delete {name}"
         )
+    mtu = (_file(host, f"/sys/class/net/{host.interface}/mtu") if host.interface else None) or "1500"
+    bridge = Bridge(run, host, name, f"198.19.{third}.1", int(mtu), addresses(f"198.19.{third}"))
+    made = ("type", "bridge", "stp_state", "0", "forward_delay", "0")
     try:
-        bridge.make()
+        # its own hardware address: else it is that of a port, and changes with them
+        must(host, "ip", "link", "add", name, "address", f"02:77:c6:13:{third:02x}:01", *made)
+        # no IPv6, which not every kernel has
+        host.run(Command(("ip", "link", "set", name, "addrgenmode", "none"), 10))
+        must(host, "ip", "link", "set", name, "mtu", mtu, "up")
+        must(host, "ip", "address", "add", f"{bridge.gateway}/{bridge.prefix}", "broadcast", "+", "dev", name)
         yield bridge
     finally:
         bridge.remove()
+
+
+@contextmanager
+def _over(run: RunContext, host: SecludedHost) -> Iterator[Bridge]:
+    name = f"{link_prefix(run.id)}b"
+    mtu = _file(host, f"/sys/class/net/{host.interface}/mtu") or "1500"
+    hardware = _file(host, f"/sys/class/net/{host.interface}/address") or ""
+    for words in links.over_interface(name, host.interface, f"{host.address}/24", host.gateway, hardware, mtu):
+        must(host, "ip", *words)
+    yield Bridge(run, host, name, host.address, int(mtu), host.next_address)
+
+
+def addresses(network: str) -> Callable[[], str]:
+    """What gives one address after the other of a network that is named by its first three numbers."""
+    numbers = itertools.count(2)
+
+    def give() -> str:
+        number = next(numbers)
+        if number > _LAST:
+            raise Unavailable(f"a bridge has at most {_LAST - 1} sites")
+        return f"{network}.{number}"
+
+    return give
 
 
 def _free_network(run: RunContext, host: Host) -> int:
@@ -138,7 +204,8 @@ def _file(host: Host, path: str) -> str | None:
         return None
 
 
-def _must(host: Host, *words: str) -> None:
-    done = host.run(Command(("ip", *words), 10))
+def must(host: Host, *argv: str) -> None:
+    """Run a command that sets up a network. Unavailable, with its last words, where it fails."""
+    done = host.run(Command(argv, 10))
     if done.returncode != 0:
-        raise Unavailable(f"host {host.name}: ip {' '.join(words)}: {done.last_words}")
+        raise Unavailable(f"host {host.name}: {' '.join(argv)}: {done.last_words}")

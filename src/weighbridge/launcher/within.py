@@ -5,12 +5,14 @@ from weighbridge.linux.process import most_open_files
 from weighbridge.model.site import Group, Host, RunContext
 
 
-def within(host: Host, run: RunContext, group: Group | None, *argv: str) -> tuple[str, ...]:
+def within(host: Host, run: RunContext, group: Group | None, *argv: str, everywhere: bool = False) -> tuple[str, ...]:
     """The argument list that joins the group, with as many open files as everywhere, and then becomes ``argv``.
 
+    ``everywhere``: in every hierarchy, also where the group has no limits.
     Raises Unavailable, UserlandError and DiskFull where the launcher cannot be built. A program that cannot be
     started is told as a launcher's refusal.
     """
-    joins = [word for path in (group.procs if group else ()) for word in ("--join", str(path))]
+    files = () if group is None else group.everywhere if everywhere else group.procs
+    joins = [word for path in files for word in ("--join", str(path))]
     launcher = host.program(build.ensure(run.cache, run.say))
     return (launcher, *joins, "--files", str(most_open_files()), "--exec", *argv)

@@ -47,6 +47,16 @@ class Cgroup:
         """The files into which a process writes 0 to join."""
         return [path / "cgroup.procs" for path in self.paths.values()]
 
+    @property
+    def everywhere(self) -> list[Path]:
+        """As ``procs``, in every hierarchy, made there now: also where nothing is set or measured. Unavailable."""
+        try:
+            for path in self._everywhere:
+                path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
+        return [path / "cgroup.procs" for path in self._everywhere]
+
     def create(self) -> "Cgroup":
         """Make the group in every hierarchy; its parents are prepared on the way. Unavailable where not allowed."""
         try:

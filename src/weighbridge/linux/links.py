@@ -31,6 +31,23 @@ def rules() -> list[tuple[str, str]]:
     return [*rules_in(output(("iptables-save", "-t", "filter")) or "")]
 
 
+def over_interface(
+    name: str, parent: str, address: str, gateway: str, hardware: str, mtu: str
+) -> tuple[tuple[str, ...], ...]:
+    """The arguments of ip(8), one after the other, that make an interface of a host a port of a new bridge.
+
+    The host's ``address`` (with its prefix), hardware address and default route move from it to the bridge.
+    """
+    return (
+        ("link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0"),
+        ("link", "set", parent, "master", name),
+        ("address", "delete", address, "dev", parent),
+        ("link", "set", name, "address", hardware, "mtu", mtu, "up"),
+        ("address", "add", address, "broadcast", "+", "dev", name),
+        ("route", "replace", "default", "via", gateway, "dev", name),
+    )
+
+
 def remove_all(run_id: str) -> None:
     """Remove a run's links and take out its rules."""
     for link in sorted(Path("/sys/class/net").glob(f"{link_prefix(run_id)}*")):

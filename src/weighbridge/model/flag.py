@@ -39,6 +39,9 @@ class FlagCode(StrEnum):
     """No rate that a search was allowed to try missed the objective."""
     PROGRAM_ERRORS = "program-errors"
     """``count`` of errors that a program reported beside its result."""
+    CLOCKS = "clocks-apart"
+    """The measured program (role ``where``) took ``site_s`` by its site's clock and ``here_s`` by this machine's;
+    they are apart by a ``share`` of the latter."""
     NO_READINGS = "no-readings"
     """The meters of a host (``where``) failed; ``text`` says how."""
     PROMETHEUS = "prometheus"

@@ -1,9 +1,5 @@
-"""The hypervisors and emulators between a program and the processor. Pure.
+"""The hypervisors and emulators between a program and the processor. Pure."""
 
-It is a part of what runs on other machines, which have Python's standard library alone.
-"""
-
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -21,7 +17,26 @@ class Layer:
 Layers = tuple[Layer, ...]
 """From the outermost, which is on the hardware (or is all that this machine knows of it), to the innermost."""
 
+SCOPE = "layers"
+"""Scope of the facts: "ENVIRONMENT/ROLE", perhaps with "@HOST OF THE CLIENT" -> the `SiteLayers` as JSON."""
 
-def is_emulated(layers: Iterable[Layer]) -> bool:
-    """Whether one of them is: whatever is inside of it runs on an emulator, too."""
-    return any(layer.emulated for layer in layers)
+
+@dataclass(frozen=True, slots=True)
+class SiteLayers:
+    """In which hypervisors a site is, and which of them its host is in."""
+
+    host: str
+    """The name of the host."""
+    of_host: Layers = ()
+    own: Layers = ()
+    """Those of the environment itself, inside of the host's."""
+
+    @property
+    def layers(self) -> Layers:
+        """All of them."""
+        return self.of_host + self.own
+
+    @property
+    def emulated(self) -> bool:
+        """Whether one of them is: whatever is inside of it runs on an emulator, too."""
+        return any(layer.emulated for layer in self.layers)

@@ -10,6 +10,7 @@ from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.mount import Way
+from weighbridge.model.openings import Openings
 from weighbridge.model.result import TrialResult
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
@@ -75,6 +76,13 @@ class Plugin(ABC):
     """The programs that it starts on this machine itself, each with the Debian package that has it."""
     launches: ClassVar[bool] = False
     """Whether it brings up launchers of sites, which are built here once."""
+
+    def unverified(self, options: Any | None = None) -> str:
+        """What of it has never been seen to work on real hardware, with these options where some are given; else "".
+
+        A part of a sentence: "machines were started, but no workload was run in one".
+        """
+        return ""
 
 
 class Environment(Plugin):
@@ -143,6 +151,14 @@ class Workload(Plugin):
         memory, and a client that reaches its deadline, have broken too.
         """
         return ""
+
+    def openings(self, options: Any) -> Openings | None:
+        """The fresh sites that its trial opens to time them; None where it runs a program in the open site.
+
+        It has no port then: ``command`` is the first command of each of them, and ``parse`` reads what was found
+        (`weighbridge.model.openings.read_opened`).
+        """
+        return None
 
     @abstractmethod
     def metrics(self, options: Any) -> tuple[Metric, ...]:

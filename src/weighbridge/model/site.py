@@ -44,6 +44,11 @@ class Limits:
         """Microseconds of CPU time per period."""
         return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
 
+    def __str__(self) -> str:
+        """How much CPU time and memory, for the facts of a site."""
+        asked = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
+        return ", ".join(f"{value:g} {unit}" for unit, value in asked.items() if value is not None) or "none"
+
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
@@ -101,6 +106,10 @@ class Group(Protocol):
     @property
     def procs(self) -> list[Path]:
         """The files into which a process writes 0 to join."""
+
+    @property
+    def everywhere(self) -> list[Path]:
+        """As ``procs``, also of hierarchies in which it has no limits: for what makes groups of its own in all."""
 
     def limit(self, limits: Limits) -> dict[str, str]:
         """Set the limits; gives those that could not be honoured, each with why."""
@@ -235,6 +244,9 @@ class SiteRequest:
     """What it has at DATA; None: nothing."""
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
+    beside: str = ""
+    """The name of an open site that was asked for in the same way: what was made for that one alone and can be
+    shared, such as a network, this one joins. Empty: it gets its own."""
 
 
 class Site(Protocol):
@@ -252,7 +264,7 @@ class Site(Protocol):
     open_files: int
     """How many a process of it may have."""
     layers: Layers
-    """Its host's, and then the hypervisor that is the environment's own, where it has one."""
+    """Its host's first, and then the hypervisor that is the environment's own, where it has one."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
+from weighbridge.report.text.environments import environment_name
 from weighbridge.report.text.formatting import NO_INTERVAL, difference_interval
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict
@@ -31,6 +33,7 @@ DIRECTIONS: dict[Direction, str] = {
 FARTHEST_RATIO = 100.0
 """A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
 INCONCLUSIVE = "inconclusive"
+NOT_IN_SIZE = "emulated: not comparable in size"
 SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", "not measured": "not measured"}
 """Directions that a summary names; the two others are its inconclusive ones."""
 
@@ -55,6 +58,11 @@ class ComparedRow:
     direction: Direction
     why: str
     """Why there is no measured comparison; empty where there is one."""
+    isolation: Isolation = NO_HYPERVISOR
+    """The hypervisors that the environment was measured in."""
+    emulated: bool = False
+    """Whether the environment or the baseline was measured under emulation: then sizes are not compared, as the
+    published figures are of hardware."""
 
     @property
     def level(self) -> str:
@@ -63,18 +71,19 @@ class ComparedRow:
 
     @property
     def name(self) -> str:
-        """The environment with its level."""
-        return f"{self.published.environment} ({self.level})" if self.level else self.published.environment
+        """The environment with the hypervisors that it was measured in, and its level."""
+        name = environment_name(self.published.environment, self.isolation if self.measured else NO_HYPERVISOR)
+        return f"{name} ({self.level})" if self.level else name
 
     @property
     def apart(self) -> bool:
-        """Whether the published figure, or its whole interval, lies outside of the measured interval.
+        """Whether the published figure, or its whole interval, lies outside of the measured one, not under emulation.
 
         It may be so whatever the direction: two costs of the same sign may be of different size.
         """
         cost, own = self.measured.cost if self.measured else None, self.published
         compared = own.compared
-        if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
+        if cost is None or self.emulated or cost.blocks < 2 or cost.scale != compared.scale:
             return False
         if cost.scale == "difference" and self.unit != compared.shown_unit:
             return False
@@ -86,11 +95,14 @@ class ComparedRow:
         """The direction as people read it, with what weakens it."""
         weak = []
         if self.measured is not None and self.measured.hidden is not None:
-            return comparison_verdict(self.measured)
+            verdict = comparison_verdict(self.measured)
+            return f"{verdict} ({NOT_IN_SIZE})" if self.emulated else verdict
         if self.measured is not None and self.measured.exploratory:
             weak.append("exploratory")
         if self.direction in ("agrees", "disagrees") and self.published.proof == "sign only":
             weak.append("sign only")
+        if self.measured is not None and self.emulated:
+            weak.append(NOT_IN_SIZE)
         return f"{self.direction} ({', '.join(weak)})" if weak else self.direction
 
 
@@ -128,17 +140,23 @@ class Replication:
             for name, counts in found.items()
         ]
 
+    def name(self, environment: str) -> str:
+        """An environment of the run with the hypervisors that it was measured in."""
+        return environment_name(environment, self.analysis.isolation.get(environment, NO_HYPERVISOR))
+
     @property
     def sentence(self) -> str:
         """The outcome in one sentence."""
         told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
         rows = [row for table in self.tables for row in table.rows]
-        measured, apart = sum(row.measured is not None for row in rows), sum(row.apart for row in rows)
-        size = f" In size, {apart} of {measured} published figures lie outside of the measured interval."
-        return (
-            f"{len(rows)} published comparisons with {self.study.baseline}; rows by direction: {told}."
-            f"{size if measured else ''}"
-        )
+        measured, apart = [row for row in rows if row.measured is not None], sum(row.apart for row in rows)
+        emulated = sum(row.emulated for row in measured)
+        compared = len(measured) - emulated
+        size = f" In size, {apart} of {compared} published figures lie outside of the measured interval."
+        size = size if compared else ""
+        if emulated:
+            size += f" {emulated} measured under emulation: not comparable in size with figures of hardware."
+        return f"{len(rows)} published comparisons with {self.study.baseline}; rows by direction: {told}.{size}"
 
 
 def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
@@ -164,7 +182,8 @@ def _row(analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequ
     assert report is not None
     hidden = comparison.verdict == "hidden"
     way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
-    return ComparedRow(row, comparison, report.unit, way, "")
+    sides = [analysis.isolation.get(name, NO_HYPERVISOR) for name in (row.environment, analysis.baseline)]
+    return ComparedRow(row, comparison, report.unit, way, "", sides[0], any(side.emulated for side in sides))
 
 
 def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:

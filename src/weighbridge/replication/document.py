@@ -7,10 +7,10 @@ from typing_extensions import TypedDict
 
 from weighbridge.replication.comparison import Direction
 from weighbridge.replication.proof import Proof
-from weighbridge.report.export.document import Hidden, Interval
+from weighbridge.report.export.document import Hidden, Interval, Within
 from weighbridge.statistics import Scale, Verdict
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 class Estimate(Interval):
@@ -25,7 +25,7 @@ class PublishedComparison(Estimate):
     verdict: Proof
 
 
-class MeasuredComparison(Estimate):
+class MeasuredComparison(Within, Estimate):
     """What the run measured."""
 
     verdict: Verdict
@@ -34,6 +34,7 @@ class MeasuredComparison(Estimate):
     blocks: int
     exploratory: bool
     apart: bool
+    comparable_in_size: bool
     hidden: Hidden | None
 
 
@@ -55,9 +56,12 @@ class ReplicationRow(TypedDict):
 
 @with_config(ConfigDict(extra="forbid"))
 class ReplicationDocument(TypedDict):
-    """The document of ``weighbridge replicate --json``."""
+    """The document of ``weighbridge replicate --json``.
 
-    version: Literal[1]
+    Version 2: ``layers``, ``emulated`` and ``comparable_in_size`` of what was measured.
+    """
+
+    version: Literal[2]
     study: str
     source: str
     run: str

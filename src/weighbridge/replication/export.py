@@ -1,5 +1,6 @@
 """A replication as a document for machines."""
 
+from weighbridge.analysis.results import Analysis
 from weighbridge.replication.comparison import ComparedRow, Replication
 from weighbridge.replication.document import (
     VERSION,
@@ -10,6 +11,7 @@ from weighbridge.replication.document import (
 )
 from weighbridge.replication.published import Compared
 from weighbridge.report.export.json import finite, hidden_json
+from weighbridge.report.export.within import within_json
 from weighbridge.statistics import Interval
 
 
@@ -18,12 +20,12 @@ def replication_json(found: Replication) -> ReplicationDocument:
     return {
         "version": VERSION, "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
         "trusted": found.analysis.trust.trusted, "counts": found.counts, "summary": dict(found.summary),
-        "rows": [_row_json(table.compared, row) for table in found.tables for row in table.rows],
+        "rows": [_row_json(found.analysis, table.compared, row) for table in found.tables for row in table.rows],
         "oddities": list(found.study.oddities),
     }  # fmt: skip
 
 
-def _row_json(compared: Compared, row: ComparedRow) -> ReplicationRow:
+def _row_json(analysis: Analysis, compared: Compared, row: ComparedRow) -> ReplicationRow:
     own, other = row.published, row.measured
     cost = other.cost if other else None
     measured: MeasuredComparison | None = None
@@ -31,7 +33,8 @@ def _row_json(compared: Compared, row: ComparedRow) -> ReplicationRow:
         measured = {
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
             "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
-            "apart": row.apart, "hidden": hidden_json(other.hidden),
+            "apart": row.apart, "comparable_in_size": not row.emulated, **within_json(analysis, own.environment),
+            "hidden": hidden_json(other.hidden),
         }  # fmt: skip
     return {
         "table": compared.title, "environment": own.environment, "level": dict(own.level), "scale": compared.scale,

@@ -16,9 +16,12 @@ from weighbridge.replication.comparison import (
 )
 from weighbridge.replication.published_study import better_words, left_out, setup_rows, variant
 from weighbridge.report.charts.base import Canvas, Chart, colour_of, layer, nominal, quantitative, rule_at
+from weighbridge.report.charts.labels import name_axis, row_px
 from weighbridge.report.charts.static.scales import round_factors
 from weighbridge.report.page import HALF_PX, place, render, write_page
+from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.formatting import plain, quantity
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.statistics import Cost
@@ -43,6 +46,7 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
         "replication.html.j2",
         specs,
         found=found,
+        analysis=displayed(analysis),
         tables=[
             {
                 "id": f"t{number}",
@@ -156,7 +160,7 @@ def chart(table: Table) -> Chart | None:
     x = quantitative("value", scale=scale, title=title, **axis)
     names = list(dict.fromkeys(point["environment"] for point in points))
     shared = {
-        "y": nominal("environment", sort=names, title=None),
+        "y": nominal("environment", sort=names, title=None, **name_axis(names)),
         "yOffset": nominal("source", sort=list(COLOURS), scale={"paddingOuter": 0.5}),
         "color": colour_of("source", COLOURS),
     }
@@ -167,7 +171,7 @@ def chart(table: Table) -> Chart | None:
     told = [nominal("environment"), nominal("source"), nominal("shown", title=title), nominal("direction")]
     style = {"filled": True, "size": 75, "opacity": 1}
     dots = layer(drawn, "point", style, **shared, x=x, shape=shapes, tooltip=told)
-    return canvas.layered([zero, lines, dots], ROW_PX * len(names))
+    return canvas.layered([zero, lines, dots], row_px(ROW_PX, names) * len(names))
 
 
 def _limits(values: list[float], points: list[dict[str, Any]], *, ratio: bool) -> tuple[float, float]:
@@ -193,8 +197,10 @@ def print_replication(found: Replication, console: "Console") -> None:
     from rich.text import Text
 
     console.print(Text(f"\nbeside the published study: {found.study.source}", style="bold"))
+    for remark in displayed(found.analysis).notices:
+        console.print(Text(f"  {printable(remark_text(remark))}", style="yellow"))
     for name, counts in found.summary:
-        console.print(Text(f"  {name}: {counts}"))
+        console.print(Text(f"  {found.name(name)}: {counts}"))
     for table in found.tables:
         how = "ratio to" if table.compared.scale == "ratio" else "difference from"
         better = better_words(found.study, table.compared)

@@ -19,6 +19,7 @@ from weighbridge.report.sections.trials import trial_groups
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines
 from weighbridge.report.text.curves import broke_sentences
+from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -46,7 +47,7 @@ def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) ->
 
     Raises OSError where the file cannot be written.
     """
-    page = _render(store, analysis or analyse(store), path)
+    page = _render(store, displayed(analysis or analyse(store)), path)
     write_page(page, path, store.directory)
     return path
 

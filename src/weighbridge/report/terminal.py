@@ -16,6 +16,7 @@ from weighbridge.report.text.conditions import condition_lines
 from weighbridge.report.text.curves import curve_sentences, curve_title
 from weighbridge.report.text.durability import durability_of, sweep_durability
 from weighbridge.report.text.effect import effect
+from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.formatting import TOO_FEW, quantities
 from weighbridge.report.text.metric_names import metric_name, metric_title, titled
 from weighbridge.report.text.remarks import remark_text
@@ -48,6 +49,7 @@ def print_report(analysis: Analysis, console: "Console | None" = None, *, whole:
     """
     from rich.console import Console
 
+    analysis = displayed(analysis)
     without = {"exploratory"} if analysis.exploratory else set()
     out = console or Console(highlight=False)
     once, kinds = said_once(analysis.trials)
@@ -125,7 +127,7 @@ def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") ->
         for report in reports:
             for row in (each for each in report.comparisons if each.environment == name):
                 found_ = effect(report, row) if row.shown_as == "different" else None
-                cost = f" ({found_.amount} {found_.word})" if found_ else ""
+                cost = f" ({found_.amount} {found_.relation})" if found_ else ""
                 if not row.broke_instead:
                     by_verdict.setdefault(row.shown_as, []).append(f"{metric_name(report)}{cost}")
         found = [
@@ -165,6 +167,7 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["Renderab
     trusted = analysis.trust.trusted
     style = "bold red" if trusted is False else "yellow" if not trusted or imprecise(analysis) else "green"
     parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
+    parts += [_text(remark_text(each), "bold yellow") for each in analysis.notices]
     parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
     parts += [_indented(line) for line in condition_lines(analysis)]
     parts += path_parts(analysis)

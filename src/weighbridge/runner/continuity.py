@@ -1,9 +1,11 @@
 """A run is one machine and one set of programs: it is not continued elsewhere, or after an upgrade."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import IDLE_CPUS, idle_code
+from weighbridge.model.isolation import SCOPE
+from weighbridge.model.stored_layers import layers_of
 from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"
@@ -26,6 +28,28 @@ def require_same(store: RunStore, host: Mapping[str, str], packages: Mapping[str
     different = sorted(name for name in {*was, *packages} if was.get(name) != packages.get(name)) if was else []
     if different:
         changed.append(f"the userland has other versions of {', '.join(different[:5])}")
+    _refuse(store, changed)
+
+
+def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
+    """Raise RunDirectoryError where a site is in other hypervisors than before: in KVM then, under TCG now."""
+    first: dict[str, str] = {}
+    for scope, key, value, _ in store.facts():
+        if scope == SCOPE:
+            first.setdefault(key, value)
+    changed = []
+    for place in dict.fromkeys((*first, *layers)) if store.finished() else ():
+        was, now = (_names(each.get(place)) for each in (first, layers))
+        if was != now:
+            changed.append(f"{place} was in {was} and is in {now}")
+    _refuse(store, changed)
+
+
+def _names(stored: str | None) -> str:
+    return ", then ".join(layer.name for layer in layers_of(stored).layers) if stored else "no hypervisor"
+
+
+def _refuse(store: RunStore, changed: Sequence[str]) -> None:
     if changed:
         raise RunDirectoryError(
             f"{store.directory} was begun under other conditions: {'; '.join(changed)}. "

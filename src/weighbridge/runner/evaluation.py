@@ -8,7 +8,7 @@ from typing import Any
 from weighbridge.meters import host
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Completed
-from weighbridge.model.flag import Flag
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, TrialFailure, Unparseable
 from weighbridge.model.plugin import Workload
 from weighbridge.model.result import TrialResult
@@ -18,6 +18,13 @@ from weighbridge.runner.costs import derived, usage, work_of
 from weighbridge.runner.machine_use import all_who_worked
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
+
+CLOCKS_APART = 0.01
+"""Share of a program's time by which the clocks of its site and of this machine may differ."""
+WAY_S = 0.05
+"""What asking for a program and hearing of its end may take: the way into a guest and back takes 20 ms."""
+PERIOD_S = 0.1
+"""For how long the CPU limit may hold back the launcher, which starts the program, in its site."""
 
 
 @contextmanager
@@ -67,6 +74,8 @@ def flag_use(
     found: list[Flag] = []
     for name, machine in stage.machines.items():
         flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
+        if state.opens:
+            flags = [flag for flag in flags if flag.code is not FlagCode.OTHER_WORK]
         if stage.shares(machine):
             flags += host.shared_flags(state.measured_use, state.times.active_s, machine.cpus)
         found += flags if name == HERE else [replace(flag, where=name) for flag in flags]
@@ -74,3 +83,20 @@ def flag_use(
         active_s = state.times.active_s if role == "client" else state.measured_s
         found += host.site_flags(role, use, active_s, min(state.threads, stage.cpus.get(role, state.threads)))
     return tuple(found)
+
+
+def flag_clocks(role: str, state: TrialState) -> tuple[Flag, ...]:
+    """Tell of a program that took another time by its site's clock than by this machine's.
+
+    A guest's clock may stand still or run slow while its hypervisor has no CPU. A container has this machine's clock:
+    there it tells that we heard late of the program's end (of 360 trials on a quiet machine none, the latest 0.8 ms).
+    """
+    completed = state.completed.get(role)
+    if completed is None or completed.outside_s is None:
+        return ()
+    site_s, here_s = completed.duration_s, completed.outside_s
+    held_s = min(PERIOD_S, state.measured_use.get(role, {}).get("throttled_s", 0.0))
+    apart_s = abs(here_s - site_s)
+    if apart_s - WAY_S - held_s <= CLOCKS_APART * here_s:
+        return ()
+    return (Flag(FlagCode.CLOCKS, role, {"share": apart_s / here_s, "site_s": site_s, "here_s": here_s}),)

@@ -10,6 +10,8 @@ def samples(completed: Mapping[str, Completed]) -> tuple[Sample, ...]:
     """Role, name and value: CPU seconds, bytes, counts, and its wall time as seen from outside of the site."""
     found: list[Sample] = []
     for role, each in completed.items():
+        if each.outside_s is not None:
+            found.append((role, "program_outside_s", each.outside_s))
         if each.usage is None:
             continue
         told = {
@@ -22,6 +24,4 @@ def samples(completed: Mapping[str, Completed]) -> tuple[Sample, ...]:
             "program_major_faults": each.usage.major_faults,
         }
         found += [(role, name, float(value)) for name, value in told.items()]
-        if each.outside_s is not None:
-            found.append((role, "program_outside_s", each.outside_s))
     return tuple(found)

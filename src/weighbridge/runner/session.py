@@ -12,11 +12,13 @@ from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.facts.differences import about_hosts
 from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
+from weighbridge.model import isolation
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userland
+from weighbridge.runner.continuity import require_same_layers
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.pollers import Pollers
@@ -24,7 +26,7 @@ from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
-from weighbridge.runner.study_facts import durabilities, unlimited_links
+from weighbridge.runner.study_facts import durabilities, unlimited_links, unverified_parts
 from weighbridge.runner.trial import run_trial
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
@@ -108,6 +110,9 @@ class Session:
             if self.study.file.meters.source != "off" and self._has_servers():
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
                 self._idle.look()
+            layers = self._sites.layers()
+            require_same_layers(self.store, layers)
+            self.store.add_facts(isolation.SCOPE, layers)
             for place, facts in self._sites.facts().items():
                 self.store.add_facts(place, facts)
             for scope, facts in about_hosts(self._sites.hosts).items():
@@ -115,6 +120,7 @@ class Session:
             self.store.add_facts("path", self._sites.paths())
             self.store.add_facts("packet sizes", self._sites.sizes())
             self.store.add_facts("durability", durabilities(self.study))
+            self.store.add_facts("unverified", unverified_parts(self.study))
             self.store.add_facts("links", unlimited_links(self.study))
             self.store.add_facts("during", self.volatile_facts())
         return self._sites

@@ -1,6 +1,5 @@
 """The sites of a run: opened before the first trial, all but the measured ones frozen, closed at the end."""
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
-from weighbridge.facts.site import about_site
+from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
@@ -21,11 +20,13 @@ from weighbridge.model.cpus import cpus_in
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import HERE, Host, Link, RunContext, Site, SiteRequest
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userland
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
+from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Machine, Stage
 from weighbridge.runner.storage import site_storage
 
@@ -34,8 +35,6 @@ OUTSIDE = "outside"
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
 Found = TypeVar("Found")
-Key = tuple[str, Role, str]
-"""A site: its environment or "outside", its role, and the host of the clients that it is for."""
 
 
 @dataclass(slots=True)
@@ -57,6 +56,7 @@ class Sites:
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     _awake: set[Key] = field(default_factory=set)
     _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
+    _requests: SiteRequests = field(default_factory=SiteRequests)
 
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them."""
@@ -120,7 +120,7 @@ class Sites:
         request = SiteRequest(
             run=self.run,
             host=host,
-            name=f"{len(self._open)}-{re.sub('[^A-Za-z0-9]+', '-', place).strip('-')}-{role}",
+            name=self._requests.name(key),
             role=role,
             userland=self.userland,
             limits=limits_of(self.study, role, host),
@@ -132,7 +132,7 @@ class Sites:
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.say(f"starting {place} ({role}{apart})")
         options = arm.options if inside else environment.options()
-        site = stack.enter_context(environment.open(options, request))
+        site = stack.enter_context(self._requests.open(key, environment, options, request))
         self._open[key] = site
         site.freeze()
 
@@ -149,6 +149,7 @@ class Sites:
     def stage(self, arm: Arm, cell: Cell) -> Stage:
         """The thawed sites for one workload in one environment; all others are frozen."""
         keys = {role: self._key(arm, role, cell.client) for role in _roles(cell)}
+        measured = _roles(cell)[-1]
         wanted = set(keys.values())
         for key in self._awake - wanted:
             self._open[key].freeze()
@@ -165,7 +166,8 @@ class Sites:
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
             sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, prepared,
-            cpus, inside, _links(sites), polled=self.polled,
+            cpus, inside, _links(sites), open_site=partial(self._requests.open_beside, keys[measured]),
+            polled=self.polled,
         )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:
@@ -220,6 +222,10 @@ class Sites:
                     found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
         return found
 
+    def layers(self) -> dict[str, str]:
+        """The hypervisors of each site that is in some, as JSON (`weighbridge.model.isolation.SiteLayers`)."""
+        return {name: layers_json(layers_of_site(site)) for name, _, site in self._named() if site.layers}
+
     def readers(self) -> dict[str, Read]:
         """Who reads the files of each machine that sites are on."""
         return {site.host.machine: reader_of(site.host, self.here) for site in self._open.values()}
@@ -236,13 +242,20 @@ class Sites:
         The package database is compared between them.
         """
         found = {}
-        several = len({client for _, _, client in self._open}) > 1
-        for (place, role, client), site in self._open.items():
+        for name, role, site in self._named():
             site.thaw()
-            found[f"{place}/{role}" + (f"@{client}" if several else "")] = {**site.facts(), **about_site(site)}
+            limits = {"limits": str(limits_of(self.study, role, site.host))}  # unless it has others, as it then says
+            found[name] = {**limits, **site.facts(), **about_site(site)}
             site.freeze()
         self._awake = set()
         return found
+
+    def _named(self) -> list[tuple[str, Role, Site]]:
+        several = len({client for _, _, client in self._open}) > 1
+        return [
+            (f"{place}/{role}" + (f"@{client}" if several else ""), role, site)
+            for (place, role, client), site in self._open.items()
+        ]
 
 
 def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:

@@ -1,6 +1,7 @@
 """Where one trial takes place: its sites, their hosts and machines, and what is between them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from weighbridge.meters.machines import Idle, Read, read_here
@@ -40,6 +41,8 @@ class Stage:
     idle: Mapping[str, Idle] = field(default_factory=dict)
     """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
 
+    open_site: Callable[[], AbstractContextManager[Site]] | None = None
+    """Opens one more site like the measured one, which is the caller's."""
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
 

@@ -1,5 +1,6 @@
 """What a study says of its workloads that a reader has to know beside their numbers."""
 
+from weighbridge import registry
 from weighbridge.model.study import Study
 from weighbridge.runner.storage import durability_of
 
@@ -16,3 +17,13 @@ def durabilities(study: Study) -> dict[str, str]:
     pairs = [(arm, cell) for cell in study.cells for arm in study.arms_of(cell)]
     found = {f"{arm.name}/{cell.label}": durability_of(study, arm, cell) for arm, cell in pairs}
     return {place: durability for place, durability in found.items() if durability is not None}
+
+
+def unverified_parts(study: Study) -> dict[str, str]:
+    """What was never seen to work on real hardware, by environment and "host NAME"."""
+    environments, kinds = registry.environments(), registry.hosts()
+    found = {arm.name: environments[arm.kind].unverified(arm.options) for arm in study.arms}
+    for name in (study.server_host, *study.client_hosts):
+        if options := study.file.hosts.get(name):
+            found[f"host {name}"] = kinds[options.kind].unverified(options)
+    return {what: why for what, why in found.items() if why}

@@ -13,8 +13,9 @@ from weighbridge.model.plugin import Workload
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Watch
-from weighbridge.runner.evaluation import find_limit, flag_use, measure_costs, plugin_faults, read_result
+from weighbridge.runner.evaluation import find_limit, flag_clocks, flag_use, measure_costs, plugin_faults, read_result
 from weighbridge.runner.metering import Metering
+from weighbridge.runner.openings import open_sites
 from weighbridge.runner.overload import why_broke
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_programs import prepare, serve, stop_server, watch
@@ -40,7 +41,8 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         with plugin_faults(workload, Unparseable):
             asked = workload.asked_rate(options)
         costs = measure_costs(result, state, stage)
-        told = (*result.flags, find_limit(result, asked, state, stage))
+        clocks = flag_clocks(workload.roles(options)[-1], state)
+        told = (*result.flags, find_limit(result, asked, state, stage), *clocks)
         measurements, histograms = (*result.measurements, *costs), result.histograms  # the headline stays the first
     except TrialFailure as failure:
         outcome, message = failure.outcome, str(failure)
@@ -82,6 +84,7 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
         state.threads = workload.generator_threads(options)
         measured, served = roles[-1], workload.command("server", options, at) if "server" in roles else None
         warm_up, command = workload.warm_up(options, at), workload.command(measured, options, at)
+        opens = workload.openings(options)
     if served is not None:
         serve(served, stage.sites["server"], state)
     site = stage.sites[measured]
@@ -89,6 +92,14 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
         raise _warm_up_failure(workload, options, state, measured)
     state.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
     state.watch.begin()
+    if opens is not None and stage.open_site is not None:
+        state.opens = True
+        begun, (machine,) = time.monotonic(), stage.machines.values()
+        state.completed[measured] = completed = open_sites(opens, command, stage.open_site, machine.read)
+        state.watch.end()
+        state.metering.window(begun, completed.duration_s)
+        state.measured(completed.duration_s)
+        return
     if state.server is not None:  # what a program without a counterpart costs, its own site tells
         state.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()

@@ -21,6 +21,8 @@ class TrialState:
     """How long the measured process ran."""
     load: str = ""
     """The option that is the workload's load; "" where it has none."""
+    opens: bool = False
+    """Whether it opens sites of its own: who works for them works outside of the stage's."""
     threads: int = 1
     """Threads of the measured process that can be busy at once."""
     times: Times = field(default_factory=lambda: Times(0.0, 0.0, 0.0))

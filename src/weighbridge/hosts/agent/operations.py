@@ -167,7 +167,7 @@ class Operations:
         return {"procs": [str(path) for path in group.procs], "scope": group.scope()}, b""
 
     def group_do(self, data: bytes, *, name: str, verb: str, limits: dict[str, Any] | None = None) -> Answer:
-        """``limit``, ``freeze``, ``thaw``, ``meters``, ``kill`` or ``remove`` of a control group."""
+        """``limit``, ``freeze``, ``thaw``, ``meters``, ``everywhere``, ``kill`` or ``remove`` of a control group."""
         group = self._groups[name]
         if verb == "limit":
             return {"value": group.limit(Limits(**(limits or {})))}, b""
@@ -177,6 +177,7 @@ class Operations:
             "meters": group.meters,
             "kill": group.kill,
             "remove": group.remove,
+            "everywhere": lambda: [str(path) for path in group.everywhere],
         }
         return {"value": methods[verb]()}, b""
 

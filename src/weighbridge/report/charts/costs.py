@@ -18,10 +18,13 @@ from weighbridge.report.charts.base import (
     quantitative,
     rule_at,
 )
-from weighbridge.report.charts.labels import TWO_LINES
+from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
 from weighbridge.report.text.formatting import margin, readable_unit
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
+
+FAR = 1000.0
+"""Percent: a cost beyond it does not stretch the axis of the others, if there are any."""
 
 
 def _limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:
@@ -66,7 +69,8 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
     limits = _limits([numbers for _, numbers in rows], max(equivalence, 1.0) if scale == "ratio" else 1e-9)
     points = [_point(report, row, numbers, limits) for row, numbers in rows]
     x = _cost_axis(limits, title)
-    y = nominal("environment", sort=[row.environment for row, _ in rows], title=None)
+    names = [row.environment for row, _ in rows]
+    y = nominal("environment", sort=names, title=None, **name_axis(names))
     bands = [
         layer(canvas.rows([{"cost": low, "end": high}]), "rect", _shade(colour), x=x, x2={"field": "end"})
         for low, high, colour in _bands(report, scale, equivalence, limits)
@@ -75,7 +79,7 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
     lines = layer(table, "rule", {"strokeWidth": 3}, **shared, **_interval(x))
     dots = layer(table, "point", {"filled": True, "size": 90, "opacity": 1}, **shared, x=x, tooltip=TOLD)
     zero = rule_at(canvas.rows([{"cost": 0}]), x)
-    return canvas.layered([*bands, zero, lines, dots], ROW_PX * len(rows))
+    return canvas.layered([*bands, zero, lines, dots], row_px(ROW_PX, names) * len(rows))
 
 
 TOLD = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
@@ -148,11 +152,14 @@ def overview(analysis: Analysis) -> Chart | None:
     ]
     if not drawn:
         return None
-    limits = _limits([numbers for _, _, numbers in drawn], max(100 * (analysis.equivalence or 0.0), 1.0))
+    near = [numbers for _, _, numbers in drawn if abs(numbers[0]) <= FAR]
+    least = max(100 * (analysis.equivalence or 0.0), 1.0)
+    limits = _limits(near or [numbers for _, _, numbers in drawn], least)
+    beyond = "; at the edge: beyond it" if 0 < len(near) < len(drawn) else ""
     points = [_point(report, row, numbers, limits) for report, row, numbers in drawn]
     titles = list(dict.fromkeys(_lines(report) for report, _, _ in drawn))
     names = [name for name in analysis.environments if name in {row.environment for _, row, _ in drawn}]
-    x = _cost_axis(limits, "cost, % (right of 0 is worse)")
+    x = _cost_axis(limits, f"cost, % (right of 0 is worse{beyond})")
     axis = {"grid": True, "tickBand": "extent", "labelExpr": TWO_LINES}
     y = nominal("lines", sort=titles, title=None, axis=axis)
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})

@@ -19,7 +19,7 @@ from weighbridge.report.charts.base import (
     quantitative,
     rule_at,
 )
-from weighbridge.report.charts.labels import TWO_LINES
+from weighbridge.report.charts.labels import LINE_PX, TWO_LINES, name_lines
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
@@ -69,7 +69,10 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
     labels = _labels(rows)
     for each in rows:
         each.update(label=labels[each["environment"]], base=labels.get(each["against"]))
-    order, axis = list(labels.values()), {"labelExpr": TWO_LINES}
+    order, axis = list(labels.values()), dict[str, Any](labelExpr=TWO_LINES)
+    lines = max(label.count("\n") + 1 for label in order)
+    if lines > 2:  # of hypervisors
+        axis["labelLimit"] = 0
     y = nominal("label", sort=order, title=None, axis=axis, scale={"domain": order, "padding": 0.25})
     table, colour = canvas.rows(rows), nominal("colour", scale=None)
     told = [
@@ -87,14 +90,14 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
     joined = canvas.rows([each for each in rows if each["base"]])
     joints = layer(joined, "rule", {"color": BASELINE}, y=y, y2={"field": "base"}, x=x)
     mark = rule_at(canvas.rows([{"start": 100.0 if scale == "ratio" else 0.0}]), x)
-    return canvas.layered([noise, mark, joints, bars, whiskers, ends_], STEP_PX * len(rows))
+    return canvas.layered([noise, mark, joints, bars, whiskers, ends_], max(STEP_PX, LINE_PX * lines + 6) * len(rows))
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """What stands beside each environment's bar: a second line where it does not add to the one above."""
     found, above = {}, rows[0]["against"]
     for name, against in ((each["environment"], each["against"]) for each in rows):
-        found[name] = name if against == above else f"{name}\non {against}"
+        found[name] = name_lines(name) if against == above else f"{name_lines(name)}\non {name_lines(against)}"
         above = name
     return found
 

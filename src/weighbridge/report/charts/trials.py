@@ -16,6 +16,7 @@ from weighbridge.report.charts.base import (
     nominal,
     quantitative,
 )
+from weighbridge.report.charts.labels import name_axis, row_px
 from weighbridge.report.text.formatting import quantity, readable_unit
 from weighbridge.report.text.metric_names import metric_name
 from weighbridge.report.text.trial_flags import flags_text
@@ -92,10 +93,11 @@ def distribution(analysis: Analysis, report: MetricReport) -> Chart:
     table = canvas.rows(good)
     shared = {
         "x": quantitative("value", title=title, scale={"zero": False}),
-        "y": nominal("environment", sort=order, title=None),
+        "y": nominal("environment", sort=order, title=None, **name_axis(order)),
         "color": environment_colour(analysis),
     }
     style = {"extent": "min-max", "size": 14, "opacity": 0.35, "median": {"color": BASELINE, "opacity": 1}}
     told = [nominal("environment"), nominal("shown"), quantitative("trial")]
     points = layer(table, "tick", {"thickness": 2, "size": 16, "opacity": 0.8}, **shared, tooltip=told)
-    return canvas.layered([layer(table, "boxplot", style, **shared), points], ROW_PX * max(len(order), 1))
+    height = row_px(ROW_PX, order) * max(len(order), 1)
+    return canvas.layered([layer(table, "boxplot", style, **shared), points], height)

@@ -8,6 +8,7 @@ from weighbridge.model.text import printable
 from weighbridge.report.export.document import VERSION
 from weighbridge.report.export.json import cost_json, finite, limits_of
 from weighbridge.report.export.provenance import provenance
+from weighbridge.report.export.within import within_json
 from weighbridge.report.text.remarks import coded_text
 from weighbridge.report.text.trial_flags import stable_text
 from weighbridge.store.run import RunStore
@@ -15,7 +16,7 @@ from weighbridge.store.run import RunStore
 MEASUREMENT_COLUMNS = {
     "trial": int, "block": int, "attempt": int, "order": int, "environment": str, "workload": str, "level": str,
     "metric": str, "unit": str, "better": str, "value": float, "outcome": str, "message": str, "started_at": float,
-    "duration_s": float, "flags": str,
+    "duration_s": float, "flags": str, "layers": str, "emulated": bool,
 }  # fmt: skip
 COST_COLUMNS = {
     "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
@@ -23,7 +24,7 @@ COST_COLUMNS = {
     "scale": str, "typical": float, "low": float, "high": float,
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
     "noise_floor": float, "aa": bool, "flags": str, "hidden_by": str, "hidden_share": float, "hidden_rate": float,
-    "version": int, "run": str, "date": str, "kernel": str, "engine": str,
+    "version": int, "run": str, "date": str, "kernel": str, "engine": str, "layers": str, "emulated": bool,
 }  # fmt: skip
 
 
@@ -35,7 +36,8 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     ``throttled where=server share=0.2``. Text is one line without control characters, and has ``'`` before it where a
     spreadsheet would take it for a formula. Costs: the keys of `report_json` (``engine``: the
     environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the means),
-    ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty.
+    ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty. Both: ``layers``, the hypervisors
+    that the environment was measured in, the outermost first and joined by "; ", and whether one of them emulates.
     """
     analysis = analyse(store)
     directory.mkdir(parents=True, exist_ok=True)
@@ -44,7 +46,7 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     origin = provenance(store)
     about = {"version": VERSION, "run": analysis.run_id, "date": origin["date"], "kernel": origin["kernel"]}
     rows = [
-        {**about, "engine": origin["engine"].get(row.environment), **_cost_row(m, row)}
+        {**about, "engine": origin["engine"].get(row.environment), **_cost_row(analysis, m, row)}
         for m in analysis.metrics
         for row in m.comparisons
     ]
@@ -61,6 +63,7 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
             "environment": trial.environment, "workload": trial.workload, "level": trial.level,
             "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
             "duration_s": trial.duration_s, "flags": stable_text(trial.flags),
+            **_within(analysis, trial.environment),
         }  # fmt: skip
         for metric, value in trial.values.items():
             unit, better = what[trial.workload, trial.level, metric]
@@ -70,7 +73,13 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
     return rows
 
 
-def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
+def _within(analysis: Analysis, environment: str) -> dict[str, object]:
+    """The hypervisors of an environment in cells."""
+    found = within_json(analysis, environment)
+    return {"layers": "; ".join(layer["name"] for layer in found["layers"]), "emulated": found["emulated"]}
+
+
+def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict[str, object]:
     cost = row.cost
     numbers: dict[str, object] = {}
     if cost is not None:
@@ -83,8 +92,9 @@ def _cost_row(report: MetricReport, row: Comparison) -> dict[str, object]:
     if limit is not None:
         numbers |= {"hidden_by": limit.kind, "hidden_share": limit.share, "hidden_rate": limit.rate}
     return {
-        **cost_json(report, row), **numbers, "level": report.level, "value": row.value, "adjusted_p": row.adjusted_p,
-        "noise_floor": report.noise_floor, "aa": row.aa, "flags": "; ".join(map(coded_text, row.remarks)),
+        **cost_json(analysis, report, row), **numbers, **_within(analysis, row.environment), "level": report.level,
+        "value": row.value, "adjusted_p": row.adjusted_p, "noise_floor": report.noise_floor, "aa": row.aa,
+        "flags": "; ".join(map(coded_text, row.remarks)),
     }  # fmt: skip
 
 

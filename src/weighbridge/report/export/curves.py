@@ -1,33 +1,34 @@
 """Curves for machines: the part of ``report --json`` about rising loads."""
 
 import math
-from collections.abc import Iterable
 
+from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sweep import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.report.export.document import CurveRow, Peak, PeakCost
+from weighbridge.report.export.within import within_json
 from weighbridge.statistics import Cost
 
 
-def curves_json(sweeps: Iterable[LoadSweep]) -> list[CurveRow]:
+def curves_json(analysis: Analysis) -> list[CurveRow]:
     """Give each throughput's curves."""
     return [
-        _curve(sweep, metric, curve)
-        for sweep in sweeps
+        _curve(analysis, sweep, metric, curve)
+        for sweep in analysis.sweeps
         for metric in sweep.metrics
         if metric.throughput
         for curve in metric.curves
     ]
 
 
-def _curve(sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve) -> CurveRow:
+def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve) -> CurveRow:
     whole = next((each for each in metric.whole if each.environment == curve.environment), None)
     errors, peak = sweep.errors.get(curve.environment), curve.peak
     found: Peak | None = None
     if peak is not None:
         found = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.of}
     return {
-        "environment": curve.environment, "workload": sweep.workload, "metric": metric.metric, "unit": metric.unit,
-        "load": sweep.load, "fixed": sweep.fixed, "peak": found,
+        "environment": curve.environment, **within_json(analysis, curve.environment), "workload": sweep.workload,
+        "metric": metric.metric, "unit": metric.unit, "load": sweep.load, "fixed": sweep.fixed, "peak": found,
         "peak_cost": _ratio(whole.peak_cost if whole else None), "errors_from": errors.first.text if errors else None,
     }  # fmt: skip
 

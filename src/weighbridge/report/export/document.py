@@ -12,7 +12,7 @@ from weighbridge.analysis.gate import Outcome, Reason
 from weighbridge.analysis.remarks import RemarkCode
 from weighbridge.statistics import Better, Verdict
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of the document and of ``costs.csv``; `Report` says what changed in which."""
 
 
@@ -21,6 +21,20 @@ class Interval(TypedDict):
 
     low: float | None
     high: float | None
+
+
+class LayerRow(TypedDict):
+    """A hypervisor or an emulator."""
+
+    name: str
+    emulated: bool
+
+
+class Within(TypedDict):
+    """The hypervisors that an environment was measured in, the outermost first, and whether one of them emulates."""
+
+    layers: list[LayerRow]
+    emulated: bool
 
 
 class Worsening(TypedDict):
@@ -51,7 +65,7 @@ class RemarkRow(TypedDict):
     text: str
 
 
-class CostRow(Worsening, Interval):
+class CostRow(Within, Worsening, Interval):
     """One environment in one metric, against the baseline."""
 
     environment: str
@@ -87,7 +101,7 @@ class Percentile(Worsening, Interval):
     typical: float | None
 
 
-class Percentiles(TypedDict):
+class Percentiles(Within):
     """The latencies of one environment, by percent."""
 
     environment: str
@@ -116,7 +130,7 @@ class PeakCost(Interval):
     blocks: int
 
 
-class CurveRow(TypedDict):
+class CurveRow(Within):
     """One throughput of one environment over its load."""
 
     environment: str
@@ -130,7 +144,7 @@ class CurveRow(TypedDict):
     errors_from: str | None
 
 
-class Bottlenecks(TypedDict):
+class Bottlenecks(Within):
     """What limited the trials of one environment."""
 
     environment: str
@@ -139,7 +153,7 @@ class Bottlenecks(TypedDict):
     trials: dict[str, int]
 
 
-class Broke(TypedDict):
+class Broke(Within):
     """Trials of one environment that broke under their load."""
 
     environment: str
@@ -169,7 +183,7 @@ class Provenance(TypedDict):
     paths: dict[str, Any]
 
 
-class LimitAnswer(Worsening):
+class LimitAnswer(Within, Worsening):
     """What one limit of ``--fail-if`` comes to in one comparison."""
 
     limit: str
@@ -185,17 +199,18 @@ class LimitAnswer(Worsening):
 class Report(Provenance):
     """The document of ``weighbridge report RUN --json``.
 
-    Version 3: ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences
-    too; ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in
-    ``curves`` ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against
-    the row before.
+    Version 4: ``layers`` and ``emulated`` beside every environment, and ``environments``. Version 3: ``version`` was
+    ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences too; ``date``,
+    ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves`` ``peak``
+    was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row before.
     """
 
-    version: Literal[3]
+    version: Literal[4]
     study: str
     run: str
     noise_floor: float | None
     trusted: bool | None
+    environments: dict[str, Within]
     costs: list[CostRow]
     ladder: list[Step]
     percentiles: list[Percentiles]

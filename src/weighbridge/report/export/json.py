@@ -25,6 +25,7 @@ from weighbridge.report.export.document import (
 )
 from weighbridge.report.export.provenance import provenance
 from weighbridge.report.export.remarks import remark_json
+from weighbridge.report.export.within import within_json
 from weighbridge.report.text.remarks import coded_text
 from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
@@ -46,27 +47,30 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "paths": origin["paths"],
         "noise_floor": analysis.trust.noise_floor,
         "trusted": analysis.trust.trusted,
-        "costs": [cost_json(report, row) for report in analysis.metrics for row in report.comparisons],
+        "environments": {name: within_json(analysis, name) for name in analysis.environments},
+        "costs": [cost_json(analysis, report, row) for report in analysis.metrics for row in report.comparisons],
         "ladder": [
-            {**cost_json(ladder.report, step.row), "against": step.previous, "change": change_text(step.changes)}
+            {**cost_json(analysis, ladder.report, step.row), "against": step.previous,
+             "change": change_text(step.changes)}
             for ladder in analysis.ladder
             for step in ladder.steps
         ],
-        "percentiles": [_percentiles(report, row) for report in analysis.latencies for row in report.rows],
-        "curves": curves_json(analysis.sweeps),
+        "percentiles": [_percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows],
+        "curves": curves_json(analysis),
         "bottlenecks": [
-            {"environment": name, "workload": workload, "level": json.loads(level), "trials": dict(each)}
+            {"environment": name, **within_json(analysis, name), "workload": workload, "level": json.loads(level),
+             "trials": dict(each)}
             for (workload, level, name), each in analysis.bottlenecks.items()
         ],
         "broke": [
-            {"environment": name, "workload": workload, "level": json.loads(level), "broke": each.trials,
-             "of": each.of, "reason": each.reason}
+            {"environment": name, **within_json(analysis, name), "workload": workload, "level": json.loads(level),
+             "broke": each.trials, "of": each.of, "reason": each.reason}
             for (workload, level, name), each in analysis.broken.items()
         ],
     }  # fmt: skip
 
 
-def _percentiles(report: LatencyReport, row: Latency) -> Percentiles:
+def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Percentiles:
     found: dict[str, Percentile] = {}
     for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
         ratio = cost if cost is not None and cost.scale == "ratio" else None
@@ -74,6 +78,7 @@ def _percentiles(report: LatencyReport, row: Latency) -> Percentiles:
         found[f"{percent:g}"] = {"value": value, **_worsening(cost, "s"), "typical": typical, **limits_of(ratio)}
     return {
         "environment": row.environment,
+        **within_json(analysis, row.environment),
         "workload": report.workload,
         "metric": report.metric,
         "level": json.loads(report.level),
@@ -118,26 +123,28 @@ def _worsening(cost: Cost | None, unit: str) -> Worsening:
     }
 
 
-def limits_json(findings: Sequence[Finding]) -> list[LimitAnswer]:
+def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAnswer]:
     """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison."""
     found: list[LimitAnswer] = []
     for finding in findings:
         target = finding.target
         cost = target.row.cost if target.row is not None else None
         found.append({
-            "limit": finding.limit.text, "environment": target.environment, "workload": target.workload,
-            "metric": target.metric, "outcome": finding.outcome, "reason": finding.reason,
+            "limit": finding.limit.text, "environment": target.environment,
+            **within_json(analysis, target.environment), "workload": target.workload, "metric": target.metric,
+            "outcome": finding.outcome, "reason": finding.reason,
             **_worsening(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
         })  # fmt: skip
     return found
 
 
-def cost_json(report: MetricReport, row: Comparison) -> CostRow:
+def cost_json(analysis: Analysis, report: MetricReport, row: Comparison) -> CostRow:
     """One object of ``costs``."""
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
     return {
         "environment": row.environment,
+        **within_json(analysis, row.environment),
         "workload": report.workload,
         "metric": report.metric,
         "level": json.loads(report.level),

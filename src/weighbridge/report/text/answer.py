@@ -138,6 +138,7 @@ def _amount(group: Sequence[Found]) -> str:
     first = group[0]
     size = first.effect.short if first.effect is not None else ""
     of = "of" if first.report.better == "higher" else "more"
+    of = "the" if first.effect is not None and first.effect.times else of
     if len(group) > 1:
         return f"up to {size} {of} {over_levels(first.report)}"
     return f"{size} {of} {_what(first)}"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.report.text.formatting import difference_interval, percent_short, percent_text
+from weighbridge.report.text.formatting import difference_interval, in_times, percent_short, percent_text
 from weighbridge.statistics import Interval
 
 
@@ -18,6 +18,13 @@ class Effect:
     word: str
     """In which direction the metric differs: slower or faster of a rate, else lower or higher."""
     worse: bool
+    times: bool = False
+    """Whether the amount is a multiple, as that of a very large cost is."""
+
+    @property
+    def relation(self) -> str:
+        """What stands after the amount alone: `word`, or ``as high`` where it is a multiple of the baseline's."""
+        return "as high" if self.times and self.word == "higher" else self.word
 
     @property
     def interval(self) -> str:
@@ -39,7 +46,8 @@ def effect(report: MetricReport, row: Comparison) -> Effect | None:
         return Effect(amount, amount.partition(" [")[0], "higher" if more else "lower", worse)
     worse = percent.estimate >= 0
     amount = percent_text(percent if worse else _turned(percent), cost.blocks)
-    return Effect(amount, percent_short(percent.estimate), _direction(report, worse=worse), worse)
+    short, direction = percent_short(percent.estimate), _direction(report, worse=worse)
+    return Effect(amount, short, direction, worse, times=in_times(percent.estimate))
 
 
 def _direction(report: MetricReport, *, worse: bool) -> str:

@@ -79,7 +79,9 @@ def quantities(values: Sequence[float], unit: str, between: str = ", ") -> str:
 
 
 def percent_short(percent: float) -> str:
-    """Give a percentage in large figures, without its sign: ``42 %``, from 10 on without decimals."""
+    """Give a percentage in large figures, without its sign: ``42 %``, from 10 on without decimals; ``251 times``."""
+    if in_times(percent):
+        return f"{_times(abs(percent))}{SPACE}times"
     return f"{_fixed(abs(percent), 0 if abs(percent) >= 9.95 else 1)}{SPACE}%"
 
 
@@ -100,11 +102,29 @@ def _fixed(value: float, places: int) -> str:
 
 
 def percent_interval(percent: Interval) -> str:
-    """Give a cost in percent with its limits: ``27.4 % [25.9, 28.8]``."""
+    """Give a cost in percent with its limits: ``27.4 % [25.9, 28.8]``; a very large one as ``251 times [244, 269]``.
+
+    That is how many times as much it is: a guest takes a thousand times as long to start as a process.
+    """
+    if in_times(percent.estimate):
+        way, sign = (-1, "-") if percent.estimate < 0 else (1, "")
+        low, high = (f"{sign}{_times(way * each)}" for each in (percent.low, percent.high))
+        return f"{sign}{_times(way * percent.estimate)}{SPACE}times [{low},{SPACE}{high}]"
     places = _places((percent.high - percent.low) / 2, abs(percent.estimate))
     estimate = _fixed(percent.estimate, places)
     low, high = (_limit(value, places) for value in (percent.low, percent.high))
     return f"{estimate}{SPACE}% [{low},{SPACE}{high}]"
+
+
+def _times(percent: float) -> str:
+    """How many times as much something is that costs so much."""
+    ratio = max(0.0, 1 + percent / 100)
+    return f">{_fixed(FARTHEST, 0)}" if FARTHEST < ratio < math.inf else plain(ratio)
+
+
+def in_times(percent: float) -> bool:
+    """Whether a cost is so large that it is told as a multiple."""
+    return FARTHEST < abs(percent) < math.inf
 
 
 def _limit(percent: float, places: int) -> str:
@@ -114,7 +134,10 @@ def _limit(percent: float, places: int) -> str:
 
 
 def percent_range(percents: Sequence[float]) -> str:
-    """Give several costs in percent as their range: ``3.1 to 12.4 %``."""
+    """Give several costs in percent as their range: ``3.1 to 12.4 %``; far out each as it is written alone."""
+    if any(map(in_times, percents)):
+        ends = [percent_short(each) for each in (min(percents), max(percents))]
+        return " to ".join(dict.fromkeys(ends))
     low, high = (_fixed(each, 1 if abs(each) < 1000 else 0) for each in (min(percents), max(percents)))
     return f"{low}{SPACE}%" if low == high else f"{low} to {high}{SPACE}%"
 

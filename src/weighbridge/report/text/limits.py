@@ -1,6 +1,8 @@
 """What became of limits on costs, in words."""
 
 from weighbridge.analysis.gate import FEWEST, Finding, Reason
+from weighbridge.analysis.results import Analysis
+from weighbridge.report.text.environments import layers_of_environment
 from weighbridge.report.text.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain
 from weighbridge.report.text.verdicts import broke_instead
 
@@ -16,11 +18,12 @@ _WHY: dict[Reason, str] = {
 }
 
 
-def finding_sentence(finding: Finding) -> str:
+def finding_sentence(finding: Finding, analysis: Analysis) -> str:
     """Give a finding in words: the comparison, its cost, the limit, and why it cannot be told."""
     target, limit = finding.target, f"{finding.limit.amount:g}{SPACE}{finding.limit.unit}".strip()
     cost = f"{_cost_words(finding)}, " if finding.cost is not None else ""
-    text = f"{target.name}: {cost}limit {limit}"
+    within = layers_of_environment(target.environment, analysis)
+    text = f"{target.name}{f' {within}' if within else ''}: {cost}limit {limit}"
     if finding.outcome != "undecided":
         return f"limit {finding.outcome}: {text}"
     why = broke_instead(target.row) if finding.reason == "broke" and target.row else _WHY.get(finding.reason, "")

@@ -3,7 +3,7 @@
 from weighbridge.analysis.remarks import RemarkCode
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis
 from weighbridge.report.text.effect import effect
-from weighbridge.report.text.formatting import TOO_FEW, percent_short, percent_text, quantities, quantity
+from weighbridge.report.text.formatting import SPACE, TOO_FEW, percent_short, percent_text, quantities, quantity
 from weighbridge.report.text.matrix import Cell, MatrixRow
 from weighbridge.report.text.verdicts import broke_instead
 
@@ -36,14 +36,15 @@ def large(row: MatrixRow, cell: Cell | None) -> str:
     if cell.shown_as != "different" or not known:
         return verdict_words(cell.shown_as)
     if row.levels == 1:
-        return f"{known[0].short} {known[0].word}"
+        return f"{known[0].short} {known[0].relation}"
     percents = [c.cost.percent.estimate for _, c in cell.different if c.cost and c.cost.percent]
     if not percents or len({each.word for each in known}) > 1:
         return "different"
     low, high = min(map(abs, percents)), max(map(abs, percents))
     spread = percent_short(high)
     if len(percents) > 1 and percent_short(low) != spread:
-        spread = f"{percent_short(low).split(chr(0xA0))[0]} to {spread}"
+        least, unit = percent_short(low).rsplit(SPACE, 1)
+        spread = f"{least if spread.endswith(unit) else percent_short(low)} to {spread}"
     return f"{spread} {known[0].word}"
 
 
@@ -72,7 +73,7 @@ def whole(row: MatrixRow, cell: Cell) -> str:
     if row.levels > 1:
         return ""
     found = effect(*cell.rows[0])
-    return f"{found.amount} {found.word}" if found else ""
+    return f"{found.amount} {found.relation}" if found else ""
 
 
 WHY = {RemarkCode.NOISE: "within the noise floor", RemarkCode.HOLM: "not after Holm"}

@@ -42,5 +42,10 @@ CODES = {
     Code.INTERRUPT_TIME: "a site's own CPU time leaves out the network stack's interrupts here: read cpu_all_per_*",
     Code.DURABILITY: "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
     Code.CONFOUNDER: "something besides the isolation differs: versions, limits that could not be honoured",
+    Code.EMULATED: (
+        "measured under emulation: the cost is the emulator's, and not the hypervisor's with hardware support"
+    ),
+    Code.UNVERIFIED: "an environment or a host of a kind that was never seen to work on real hardware",
+    Code.NESTED: "measured on a host that is itself a guest: the cost is one inside of that machine",
 }
 """Every code with its meaning. Remarks themselves are worded in `weighbridge.report.text.remarks`."""

@@ -42,6 +42,7 @@ from weighbridge.analysis.remarks import (
 )
 from weighbridge.model.host_difference import HostDifference
 from weighbridge.report.text.formatting import difference_interval, floor_text, percent_interval, plain, share
+from weighbridge.report.text.notices import NOTICES
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
 
@@ -275,3 +276,10 @@ def _(remark: OwnOptions) -> str:
 def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
     workload, options = own
     return f"{workload} ({', '.join(f'{key}: {value}' for key, value in options)})"
+
+
+# -- hypervisors -----------------------------------------------------------------------------------
+
+
+for words in NOTICES:
+    remark_text.register(words)

@@ -55,6 +55,8 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
     if percent and found.worse and report.better == "higher":
         return f"costs {found.amount} of {what} against {baseline}"
     if found.word == "higher" and found.worse:
+        if found.times:
+            return f"takes {what} to {found.amount} that of {baseline}"
         return f"adds {found.amount} to {what} against {baseline}"
     return f"is {found.amount} {found.word} than {baseline} in {what}"
 

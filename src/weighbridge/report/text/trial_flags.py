@@ -86,6 +86,11 @@ WORDS: dict[str, Words] = {
     FlagCode.CPUS: _share("limited by the CPUs", "{} % of the CPUs were used"),
     FlagCode.DISK: _share("limited by the disk", "programs waited for disks in {} % of the time"),
     FlagCode.NO_BOTTLENECK: Words("no bottleneck known", "no bottleneck is known"),
+    FlagCode.CLOCKS: _share(
+        "clock apart",
+        "the time of the {where} by its site's clock is {} % apart from that by this machine's: its clock is wrong,"
+        " or this machine was too busy to hear of its end (flagged above 1 %)",
+    ),
     FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
 }
 """Codes in words. A code of a plug-in's own is shown as it is, with its figures."""

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from weighbridge.report.charts.labels import TWO_LINES
+from weighbridge.report.charts.labels import LINE_PX, NAME_LINES, TWO_LINES, name_lines
 from weighbridge.report.charts.static.plot import Plot
 from weighbridge.report.charts.static.scales import Names, Numbers, Scale, Ticks
 from weighbridge.report.charts.static.svg import LINE, tag, text
 
-FONT_PX, LETTER_PX, LINE_PX = 12, 6.8, 14
-"""Size of letters, about the width of one, and the height of a line of them."""
+FONT_PX, LETTER_PX = 12, 6.8
+"""Size of letters, and about the width of one."""
 
 RIGHT_PX = 14
 """Room right of the frame."""
@@ -21,9 +21,10 @@ def ticks(scale: Scale, axis: Mapping[str, Any], count: float) -> Ticks:
 
 
 def label_lines(label: str, axis: Mapping[str, Any], limit: float) -> list[str]:
-    """Return a label in its lines, cut where they are wider than the limit in pixels."""
-    longest = int(limit / LETTER_PX)
-    lines = label.split("\n") if axis.get("labelExpr") == TWO_LINES else [label]
+    """Return a label in its lines, cut where they are wider than the limit in pixels and the axis has one."""
+    longest = int(limit / LETTER_PX) if axis.get("labelLimit", limit) else len(label)
+    broken = {TWO_LINES: label, NAME_LINES: name_lines(label)}.get(axis.get("labelExpr", ""))
+    lines = [label] if broken is None else broken.split("\n")
     return [line if len(line) <= longest else f"{line[: longest - 1]}…" for line in lines]
 
 

@@ -1,0 +1,112 @@
+"""In which hypervisors the environments of a run were measured, and whether one of them was an emulator."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested, Unverified
+from weighbridge.analysis.confounders import OUTSIDE, Fact
+from weighbridge.analysis.remarks import Remark
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
+from weighbridge.model.stored_layers import layers_of
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The hypervisors in which an environment's programs ran; of those of its two roles each once."""
+
+    sites: tuple[SiteLayers, ...] = ()
+    """Those without another that is in the same hypervisors and in more."""
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Every layer, the outermost first."""
+        return tuple(dict.fromkeys(layer for site in self.sites for layer in site.layers))
+
+    @property
+    def emulated(self) -> bool:
+        """Whether a part of what was measured ran on an emulator."""
+        return any(site.emulated for site in self.sites)
+
+
+NO_HYPERVISOR = Isolation()
+
+
+def isolations(facts: Iterable[Fact], environments: Sequence[str]) -> dict[str, Isolation]:
+    """Give the hypervisors of each environment that is in some. RunDirectoryError where a fact cannot be read.
+
+    A role that is outside of the environments is a part of each of them: its host's hypervisors are theirs too.
+    """
+    found: dict[str, dict[SiteLayers, None]] = {name: {} for name in environments}
+    for scope, key, value, _ in facts:
+        place = key.rpartition("/")[0]
+        if scope == SCOPE:
+            for name in environments if place == OUTSIDE else (place,):
+                found.setdefault(name, {})[_read(key, value)] = None
+    return {name: Isolation(_innermost(found[name])) for name in environments if found[name]}
+
+
+def _read(place: str, stored: str) -> SiteLayers:
+    try:
+        return layers_of(stored)
+    except ValueError:
+        raise RunDirectoryError(f"the run is damaged: the hypervisors of {place} cannot be read") from None
+
+
+def _innermost(sites: Iterable[SiteLayers]) -> tuple[SiteLayers, ...]:
+    """The sites without those whose layers others have too, and further ones inside of them."""
+    by_layers = {site.layers: site for site in reversed([*sites])}
+    kept = [
+        site
+        for layers, site in by_layers.items()
+        if not any(len(other) > len(layers) and other[: len(layers)] == layers for other in by_layers)
+    ]
+    return tuple(reversed(kept))
+
+
+def isolation_remarks(isolation: Mapping[str, Isolation]) -> tuple[Remark, ...]:
+    """Give what stands on top of a report: which costs are an emulator's, and which hosts are guests themselves."""
+    found: list[Remark] = []
+    if emulated := [name for name, each in isolation.items() if each.emulated]:
+        names = dict.fromkeys(name for each in emulated for name in emulators(isolation[each]))
+        found.append(Emulated(tuple(emulated), tuple(names)))
+    nested: dict[Nested, dict[str, None]] = {}
+    for name, each in isolation.items():
+        for site in _guests(each):
+            nested.setdefault(site, {})[name] = None
+    return (*found, *(replace(site, environments=tuple(names)) for site, names in nested.items()))
+
+
+UNVERIFIED = "unverified"
+"""Scope of what was never seen to work on real hardware: environment or "host NAME" -> what of it."""
+
+
+def unverified_remarks(facts: Iterable[Fact], environments: Sequence[str]) -> tuple[Remark, ...]:
+    """Give what a run has of that scope, each once."""
+    found = dict.fromkeys((key, value) for scope, key, value, _ in facts if scope == UNVERIFIED)
+    return tuple(
+        Unverified(key, "", what) if key in environments else Unverified("", key.removeprefix("host "), what)
+        for key, what in found
+    )
+
+
+def _guests(isolation: Isolation) -> list[Nested]:
+    """The hosts that are guests themselves."""
+    return [
+        Nested((), site.host, tuple(layer.name for layer in site.of_host)) for site in isolation.sites if site.of_host
+    ]
+
+
+def of_comparison(isolation: Mapping[str, Isolation], *environments: str) -> list[Remark]:
+    """Give which side of a comparison was measured under emulation, and on which host that is a guest both were."""
+    sides = [isolation.get(name, NO_HYPERVISOR) for name in environments]
+    found: list[Remark] = [
+        EmulatedCost(name, emulators(side)) for name, side in zip(environments, sides, strict=True) if side.emulated
+    ]
+    common = [each for each in _guests(sides[0]) if all(each in _guests(side) for side in sides)]
+    return [*found, *common]
+
+
+def emulators(isolation: Isolation) -> tuple[str, ...]:
+    """Give the names of the layers that are emulated."""
+    return tuple(layer.name for layer in isolation.layers if layer.emulated)

@@ -1,0 +1,240 @@
+"""What the environments of system containers share: options, networks, a container whose first process is ours."""
+
+import itertools
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.environments._isolation import isolation
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.bridge import Bridge, bridge_for, must
+from weighbridge.launcher import build
+from weighbridge.launcher.launch import Launcher
+from weighbridge.launcher.site import LaunchedSite
+from weighbridge.linux.cgroup_files import network_of, version
+from weighbridge.linux.network import in_network_of
+from weighbridge.linux.process import environment_of, output
+from weighbridge.model.command import Command, HostProcess
+from weighbridge.model.mount import MountRequest
+from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.site import Group, Host, Site, SiteRequest
+from weighbridge.model.storage import EnvironmentOptions
+
+LAUNCHER = "/run/weighbridge-launcher"
+"""Where a container has the launcher."""
+END_S = 5.0
+_TOGETHER_S = 0.5
+_numbers = itertools.count()
+# the first process of a namespace is 1 there, whatever its number here
+_FIRST_PROCESS = """find "$1" -name cgroup.procs -exec cat {} + | while read -r pid; do
+    if grep -q "^NSpid:.*[[:space:]]1$" "/proc/$pid/status" 2>/dev/null; then echo "$pid"; fi
+done"""
+
+
+class SystemContainerOptions(EnvironmentOptions):
+    """``bridge`` joins it by a veth pair to a bridge made for the run, on which the host has an address.
+
+    With ``attach: interface`` the host's interface is a port of that bridge, and one subnet spans all hosts.
+    """
+
+    network: Literal["none", "host", "bridge"] = "bridge"
+    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One to be started: its ``name`` (of letters, digits and dashes) and, as its host names them, its folders.
+
+    ``root`` is read-only; ``data`` is what it has at /srv, "" for nothing.
+    """
+
+    request: SiteRequest
+    name: str
+    hostname: str
+    launcher: str
+    root: str
+    data: str
+    own_network: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What runs then: the program that brought it up, the container's control group, its limits that were refused."""
+
+    launcher: Launcher
+    group: Group
+    refused: Mapping[str, str]
+
+
+class SystemContainer(Environment):
+    """A kind of system container: it says how one is started."""
+
+    options = SystemContainerOptions
+    mounts = frozenset({"folder"})
+    storage = "directory"
+    version: ClassVar[tuple[str, ...]]
+    """The command that prints the version of its program, and that in the first line."""
+
+    @abstractmethod
+    def started(self, container: Container, stack: ExitStack) -> Started:
+        """Start one, with the launcher at its first process; ``stack`` ends it. Raises Unavailable."""
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Networks that cannot carry what the study asks."""
+        return list(_problems(options, needs))
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Ready for root, where control groups are mounted."""
+        if output(("unshare", "--net", "--mount", "--pid", "--fork", "true")) is None:
+            return Readiness(False, "only root may make system containers", "run as root")
+        if not version():
+            return Readiness(False, "no control groups are mounted at /sys/fs/cgroup", "mount them there")
+        return Readiness(True)
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A container with its own control group, joined to its network once it runs."""
+        if options.attach:
+            request = replace(request, host=request.host.variant("ports"))
+        host = request.host
+        if not host.root:
+            raise Unavailable("only root may make system containers: run as root")
+        with ExitStack() as stack:
+            container = _container(stack, options, request)
+            bridge = bridge_for(request, attached=bool(options.attach)) if options.network == "bridge" else None
+            started = self.started(container, stack)
+            pid = _first_process(host, started.group, request.name)
+            address = _address(stack, bridge, container, pid)
+            notes = {"network": options.network, self.kind: self._version(host), **isolation(host, pid)}
+            site = SystemContainerSite(container, started, pid, address, notes)
+            try:
+                yield site
+            finally:  # frozen, its launcher would not hear that it is to end
+                site.thaw()
+
+    def _version(self, host: Host) -> str:
+        return next(iter(host.run(Command(self.version, 20)).text.splitlines()), "unknown")
+
+
+class SystemContainerSite(LaunchedSite):
+    """A running container. Implements ``Site``; ``pid`` is its first process, in the host's own numbers."""
+
+    def __init__(
+        self, container: Container, started: Started, pid: int, address: str, notes: Mapping[str, str]
+    ) -> None:
+        request = container.request
+        super().__init__(request.name, request.host, started.launcher, (address, address))
+        self.pid = pid
+        self._container, self._started, self._notes = container, started, notes
+
+    def _pause(self) -> None:
+        self._started.group.freeze()
+
+    def _resume(self) -> None:
+        self._started.group.thaw()
+
+    def meters(self) -> Mapping[str, float]:
+        """Counters of its control group."""
+        return self._started.group.meters()
+
+    def scope(self) -> Mapping[str, str]:
+        """The files of its control group, and of its network where that is not the host's."""
+        return {**self._started.group.scope(), **(network_of(self.pid) if self._container.own_network else {})}
+
+    def facts(self) -> Mapping[str, str]:
+        """The userland, the network, what isolates it, and the limits that could not be honoured."""
+        found = {
+            "userland": self._container.request.userland.digest,
+            "user": "root",
+            "host": self.host.name,
+            "address": self.address,
+        }
+        refused = {f"not honoured: {limit}": why for limit, why in self._started.refused.items()}
+        return {**found, **self._notes, **refused}
+
+
+def joined(stack: ExitStack, container: Container, argv: tuple[str, ...]) -> Launcher:
+    """Start the program that brings a container up, and give the launcher in it; ``stack`` ends both, in order."""
+    request = container.request
+    process, stream = request.host.talk(Command(argv))
+
+    def end() -> None:
+        process.wait(END_S)  # it tidies up after the container
+        process.stop()
+
+    stack.callback(end)
+    why = _why(request.host, process)
+    return stack.enter_context(Launcher(stream, request.name, why, environment_of(request.run.id)))
+
+
+def remove(groups: list[Group]) -> None:
+    """End what is in control groups, and remove them."""
+    for group in groups:
+        group.kill()
+        group.remove()
+
+
+def _why(host: Host, process: HostProcess) -> Callable[[], str]:
+    def why() -> str:
+        process.wait(_TOGETHER_S)
+        host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
+        said = process.stop().stderr.decode(errors="replace").strip()
+        return said.splitlines()[0] if said else "the container was killed"  # what follows is of no help
+
+    return why
+
+
+def _container(stack: ExitStack, options: SystemContainerOptions, request: SiteRequest) -> Container:
+    host, run = request.host, request.run
+    data = ""
+    if request.storage is not None:
+        wanted = MountRequest(run, host, request.name)
+        data = stack.enter_context(request.storage.open(wanted)).source
+    return Container(
+        request,
+        f"wb-{run.id[-6:]}-{next(_numbers)}",
+        re.sub(r"[^A-Za-z0-9]+", "-", request.name)[:63].strip("-") or "site",
+        host.program(build.ensure(run.cache, run.say)),
+        str(host.userland(request.userland)),
+        data,
+        own_network=options.network != "host",
+    )
+
+
+def _address(stack: ExitStack, bridge: Bridge | None, container: Container, pid: int) -> str:
+    """Where the other role reaches the container, once it is joined to its network."""
+    host = container.request.host
+    if not container.own_network:
+        return host.address if container.request.apart else "127.0.0.1"
+    must(host, *in_network_of(pid), "ip", "link", "set", "lo", "up")
+    if bridge is None:
+        return "127.0.0.1"
+    address = stack.enter_context(bridge.joined(pid))
+    if host.secluded is not None:
+        host.secluded.keep_offloads(pid)
+    return address
+
+
+def _first_process(host: Host, group: Group, name: str) -> int:
+    found = host.run(Command(("sh", "-c", _FIRST_PROCESS, "first", str(group.procs[0].parent)), 20)).text.split()
+    if len(found) != 1:
+        raise Unavailable(f"{name}: its first process cannot be told from {len(found)} in its control group")
+    return int(found[0])
+
+
+def _problems(options: SystemContainerOptions, needs: Needs) -> Iterator[str]:
+    if options.attach and options.network != "bridge":
+        yield f"'attach' needs network: bridge, not {options.network}"
+    if not needs.network:
+        return
+    if options.network == "none":
+        yield "network: none cannot carry a workload that needs a network"
+    if needs.apart and options.network == "bridge" and not options.attach:
+        yield "its bridge cannot be reached from another host: attach: interface, or put both roles on one host"
+    if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
+        yield "attach: interface would join a network that other hosts are not on: put both roles on testbed hosts"

@@ -1,0 +1,113 @@
+"""LXC: the userland in a system container, with what Debian's LXC drops and filters by default."""
+
+import contextlib
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+
+from weighbridge.environments._system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.launcher.within import within
+from weighbridge.linux.cgroups import TOP
+from weighbridge.linux.process import environment_of, mounted_by
+from weighbridge.model.command import Command
+from weighbridge.model.site import DATA, Group, Host
+
+COMMON = "/usr/share/lxc/config/common.conf"
+"""What every container of Debian's begins with: dropped capabilities, devices, the filter of system calls."""
+
+
+class Lxc(SystemContainer):
+    """System containers of LXC, without its daemon or its bridge."""
+
+    kind = "lxc"
+    summary = "an LXC system container with network none, host or a bridge of the run"
+    programs: ClassVar = {"lxc-start": "lxc", "ip": "iproute2", "nsenter": "util-linux"}
+    version = ("lxc-start", "--version")
+
+    def started(self, container: Container, stack: ExitStack) -> Started:
+        """Start it in a control group that LXC makes, and limit that before anything runs in there.
+
+        LXC takes no control group that is there already.
+        """
+        request = container.request
+        host, run = request.host, request.run
+        first = host.run(Command(("cat", "/proc/1/cgroup"), 10)).text
+        base = below(first, run.id)
+        monitor = host.group(f"{request.name}-monitor")
+        groups: list[Group] = [monitor]
+        stack.callback(remove, groups)
+        folder = stack.enter_context(host.data_folder(run, f"{request.name}-lxc"))
+        stack.callback(_remove_lock, host, folder)
+        config = configuration(container, monitor.procs[0].parent)
+        defined = [word for key, value in config for word in ("-s", f"{key}={value}")]
+        argv = ("lxc-start", "-F", "-P", str(folder), "-n", container.name, "-f", "/dev/null", *defined)
+        launcher = joined(stack, container, within(host, run, monitor, *argv, "--", LAUNCHER))
+        group = host.group(f"{base}{request.name}")
+        groups.append(group)
+        return Started(launcher, group, group.limit(request.limits))
+
+
+def below(proc_cgroup: str, run_id: str) -> str:
+    """Below which of a run's control groups LXC makes its own, by the text of /proc/1/cgroup: "", or "NAME/...".
+
+    They are below the group of a machine's first process. Unavailable where that is somebody else's.
+    """
+    groups = {names: path for _, names, path in (line.split(":", 2) for line in proc_cgroup.splitlines())}
+    named = (path for names, path in groups.items() if "cpu" in names.split(","))
+    group = next(named, groups.get("", "/")).strip("/")
+    if group in ("", "init.scope"):  # systemd's own, which LXC passes over
+        return ""
+    ours = f"{TOP}/{run_id}/"
+    if not f"{group}/".startswith(ours):
+        raise Unavailable(
+            f"LXC makes its control groups below that of the machine's first process, /{group}, not ours"
+        )
+    return f"{group.removeprefix(ours)}/{ours}"
+
+
+def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:
+    """LXC's settings (lxc.container.conf(5)). ``monitor`` is the control group of LXC's own process.
+
+    The container's is beside it, named after the site.
+    """
+    request = container.request
+    beside = PurePosixPath(*monitor.parts[monitor.parts.index(TOP) :])
+    memory = mounted_by(request.run.id)
+    entries = [
+        f"{memory} tmp tmpfs mode=1777 0 0",
+        f"{memory} run tmpfs mode=1777 0 0",
+        # of the size that Docker gives
+        f"{memory} dev/shm tmpfs nosuid,nodev,noexec,mode=1777,size=64m,create=dir 0 0",
+        f"{_in_fstab(container.launcher)} {LAUNCHER.lstrip('/')} none bind,ro,create=file 0 0",
+    ]
+    if container.data:
+        entries.append(f"{_in_fstab(container.data)} {DATA.lstrip('/')} none bind 0 0")
+    return [
+        ("lxc.include", COMMON),
+        ("lxc.rootfs.path", f"dir:{container.root}"),
+        ("lxc.rootfs.options", "ro"),
+        ("lxc.console.path", "none"),  # its streams are ours
+        ("lxc.tty.max", "0"),
+        ("lxc.uts.name", container.hostname),
+        ("lxc.net.0.type", "empty" if container.own_network else "none"),
+        ("lxc.cgroup.dir.container", str(beside.with_name(request.name))),
+        ("lxc.cgroup.dir.monitor", str(beside / "lxc")),
+        ("lxc.cgroup.dir.monitor.pivot", str(beside / "end")),
+        *(("lxc.environment", f"{name}={value}") for name, value in environment_of(request.run.id).items()),
+        *(("lxc.mount.entry", entry) for entry in entries),
+    ]
+
+
+def _remove_lock(host: Host, folder: Path) -> None:
+    """LXC leaves the folders of its lock."""
+    with contextlib.suppress(EnvironmentLost, Unavailable):
+        host.run(Command(("rmdir", "-p", "--ignore-fail-on-non-empty", f"/run/lxc/lock{folder}"), 10))
+
+
+def _in_fstab(path: str) -> str:
+    """A path as fstab(5) writes it."""
+    return path.replace("\\", "\\134").replace(" ", "\\040")
+
+
+PLUGIN = Lxc()

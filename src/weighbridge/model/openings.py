@@ -1,0 +1,79 @@
+"""Fresh sites that a trial opens to time them, in place of running a program in the open one: asked for, and found.
+
+What was found is kept as the trial's output: JSON on standard output, which workloads read as any other program's.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from weighbridge.model.command import Completed
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+
+
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """How many sites like the measured one a trial opens, one after another.
+
+    ``together``: each stays open, idle, until the last one is; else it is closed before the next one opens.
+    ``settle_s``: how long a site idles before memory is read. ``slow``: no further one is opened once one took so
+    many times as long as the first.
+    """
+
+    sites: int = 1
+    together: bool = False
+    settle_s: float = 0.0
+    slow: float | None = None
+
+
+_Seconds = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+_Bytes = Annotated[int, Field(ge=0, le=2**60)]
+
+
+class _Found(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Opening(_Found):
+    """One fresh site. Seconds by the clock of the machine that Weighbridge runs on; None: not read, not reached."""
+
+    open_s: _Seconds
+    """From the call until the environment gave the site."""
+    ready_s: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+    """From the call until the first command's end, and its output, had been told."""
+    own_cpu_s: _Seconds
+    """CPU time of Weighbridge's own process in ``ready_s``."""
+    group_bytes: _Bytes | None = None
+    """Memory that the site's own control group is charged for, once it has settled."""
+    available_bytes: _Bytes | None = None
+    """MemAvailable of its machine then."""
+    close_s: _Seconds | None = None
+    """How long its closing took."""
+
+
+class Opened(_Found):
+    """All fresh sites of one trial, in the order of their opening."""
+
+    total_bytes: _Bytes | None = None
+    """MemTotal of their machine."""
+    available_bytes: _Bytes | None = None
+    """MemAvailable of it before the first one."""
+    openings: tuple[Opening, ...] = ()
+    stopped: Literal["", "memory", "slow"] = ""
+    """Why fewer were opened than were asked for."""
+
+
+def read_opened(completed: Completed) -> Opened:
+    """What a trial's openings gave. ProgramFailed where one failed, Unparseable where this is something else."""
+    if completed.returncode != 0:
+        raise ProgramFailed(f"a site could not be opened: {completed.last_words}")
+    try:
+        found = Opened.model_validate_json(completed.stdout)
+    except ValidationError as error:
+        raise Unparseable("there is no record of opened sites") from error
+    if not found.openings and found.stopped == "memory":
+        raise ProgramFailed("no site was opened: the machine has too little memory available")
+    if not found.openings:
+        raise Unparseable("the record names no site")
+    return found

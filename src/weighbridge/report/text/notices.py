@@ -1,0 +1,36 @@
+"""Remarks about hypervisors, and about what was never seen on real hardware, in words."""
+
+from collections.abc import Callable
+from typing import Any
+
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested, Unverified
+
+
+def emulated_text(remark: Emulated) -> str:
+    """Return whose costs those of some environments are."""
+    return (
+        f"{', '.join(remark.environments)}: measured under emulation ({', '.join(remark.layers)}): what they cost is "
+        "the emulator's on this machine, and says nothing of a hypervisor with hardware support"
+    )
+
+
+def emulated_cost_text(remark: EmulatedCost) -> str:
+    """Return whose a cost is."""
+    return f"{remark.environment}: measured under emulation ({', '.join(remark.layers)}): the cost is the emulator's"
+
+
+def nested_text(remark: Nested) -> str:
+    """Return in which machine environments were measured."""
+    where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
+    who = f"{', '.join(remark.environments)}: measured" if remark.environments else "both were measured"
+    return f"{who} on {where}: costs are those inside of that machine"
+
+
+def unverified_text(remark: Unverified) -> str:
+    """Return what was never seen to work on real hardware."""
+    who = remark.environment or f"host {remark.host}"
+    return f"{who}: unverified on real hardware: {remark.what}"
+
+
+NOTICES: tuple[Callable[[Any], str], ...] = (emulated_text, emulated_cost_text, nested_text, unverified_text)
+"""What `weighbridge.report.text.remarks` has of this module."""

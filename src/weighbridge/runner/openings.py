@@ -1,0 +1,120 @@
+"""Opens fresh sites in a trial, and times each until its first command has been answered, and its closing.
+
+Closed in reverse, whatever happens, Ctrl-C too; one that cannot be opened is the trial's failure, not the run's.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.counters import memory_kib
+from weighbridge.meters.machines import Read
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.openings import Opened, Opening, Openings
+from weighbridge.model.site import Site
+from weighbridge.runner.signals import shield
+
+FLOOR_SHARE, FLOOR_BYTES = 0.1, 2**30
+"""Of the machine's memory at least so much, and at least so many bytes, stay available."""
+OpenSite = Callable[[], AbstractContextManager[Site]]
+
+
+@dataclass(slots=True)
+class _Fresh:
+    """One site that is open, or was."""
+
+    stack: ExitStack
+    found: Opening | None = None
+
+    def close(self) -> None:
+        begun = time.monotonic()
+        self.stack.close()
+        if self.found is not None:
+            self.found = self.found.model_copy(update={"close_s": time.monotonic() - begun})
+
+
+@dataclass(slots=True)
+class _Trial:
+    """The fresh sites of one trial."""
+
+    asked: Openings
+    first: Command
+    open_site: OpenSite
+    read: Read
+    sites: list[_Fresh] = field(default_factory=list)
+
+    def opened(self, total: int | None, available: int | None, stopped: str) -> Opened:
+        found = tuple(each.found for each in self.sites if each.found is not None)
+        return Opened.model_validate(
+            {"total_bytes": total, "available_bytes": available, "openings": found, "stopped": stopped}
+        )
+
+    def open_next(self, everything: ExitStack) -> None:
+        fresh = _Fresh(ExitStack())
+        everything.callback(fresh.close)
+        self.sites.append(fresh)
+        cpu_s, begun = time.process_time(), time.monotonic()
+        site = fresh.stack.enter_context(self.open_site())
+        open_s = time.monotonic() - begun
+        done = site.run(self.first)
+        ready_s, own_cpu_s = time.monotonic() - begun, time.process_time() - cpu_s
+        if done.returncode != 0:
+            name = self.first.argv[0]
+            raise Unavailable(f"its first command, {name}, ended with {done.returncode}: {done.last_words}")
+        time.sleep(self.asked.settle_s)
+        charged = site.meters().get("memory_bytes")
+        fresh.found = Opening(
+            open_s=open_s,
+            ready_s=ready_s,
+            own_cpu_s=own_cpu_s,
+            group_bytes=None if charged is None else int(charged),
+            available_bytes=_memory(self.read).get("MemAvailable"),
+        )
+
+    def why_stop(self, total: int | None, available: int | None) -> str:
+        """Why no further site may be opened: ``memory``, ``slow``; empty where one may."""
+        found = [each.found for each in self.sites if each.found is not None]
+        if self.asked.slow is not None and found and found[-1].ready_s > self.asked.slow * found[0].ready_s:
+            return "slow"
+        levels = [level for level in (available, *(each.available_bytes for each in found)) if level is not None]
+        if not self.asked.together or total is None or not levels:
+            return ""
+        largest = max((before - after for before, after in pairwise(levels)), default=0)
+        return "memory" if levels[-1] - max(0, largest) < max(FLOOR_SHARE * total, FLOOR_BYTES) else ""
+
+
+def open_sites(asked: Openings, first: Command, open_site: OpenSite, read: Read) -> Completed:
+    """Open as many fresh sites as are asked for, each until ``first`` has run in it, and close them.
+
+    Gives what was found as a program's output (`weighbridge.model.openings`); ``read`` reads their machine's files.
+    Nothing is raised but an interruption.
+    """
+    begun, memory = time.monotonic(), _memory(read)
+    total, available = memory.get("MemTotal"), memory.get("MemAvailable")
+    trial, stopped, why = _Trial(asked, first, open_site, read), "", ""
+    everything = ExitStack()
+    try:
+        try:
+            while len(trial.sites) < asked.sites and not (stopped := trial.why_stop(total, available)):
+                trial.open_next(everything)
+                if not asked.together:
+                    with shield():
+                        everything.close()
+        finally:
+            with shield():
+                everything.close()
+    except (EnvironmentLost, Unavailable, OSError) as failure:
+        why = " ".join(str(failure).split()) or type(failure).__name__
+    found = trial.opened(total, available, stopped).model_dump_json(indent=1)
+    lasted_s = time.monotonic() - begun
+    return Completed(first.argv, 1 if why else 0, f"{found}\n".encode(), why.encode(), lasted_s)
+
+
+def _memory(read: Read) -> dict[str, int]:
+    """MemTotal and MemAvailable in bytes; what cannot be read is absent."""
+    with suppress(OSError, ValueError, EnvironmentLost):
+        return {name: kib * 1024 for name, kib in memory_kib(read("/proc/meminfo").decode()).items()}
+    return {}

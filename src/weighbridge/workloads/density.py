@@ -1,0 +1,93 @@
+"""density: idle sites, one after another, until memory or their start degrades; the memory of each."""
+
+from collections.abc import Mapping
+from statistics import linear_regression
+from typing import Annotated
+
+from pydantic import Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.openings import Opened, Openings, read_opened
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Duration
+from weighbridge.model.result import TrialResult
+from weighbridge.model.study import Options, Role
+
+MEMORY_PER_SITE = Metric("memory_per_site", "MiB", "lower")
+MEMORY_IN_GROUP = Metric("memory_in_group", "MiB", "lower")
+START_SLOWDOWN = Metric("start_slowdown", "x", "lower")
+SITES = Metric("sites", "count", "higher")
+_MIB = 2**20
+_EXPECTED_S = 0.5
+
+
+class DensityOptions(Options):
+    """What a study file may say about many idle sites."""
+
+    sites: Annotated[int, Field(ge=2, le=500, description="The most sites that are open together")] = 8
+    settle: Annotated[Duration, Field(ge=0, le=60, description="How long a site idles before memory is read")] = 0.5
+    slow: Annotated[
+        float, Field(gt=1, le=1000, description="None is opened after one that took so many times the first's time")
+    ] = 10.0
+
+
+class Density(Workload):
+    """Sites like the measured one are opened and left idle, then closed in reverse. Each start is warm, as boot's.
+
+    ``memory_per_site`` is the slope of the least-squares line through the growth of the machine's used memory
+    against the number of open sites, from none on: used is what MemAvailable (proc(5)) lacks. That counts whoever
+    works for a site, the engine's processes too, and all memory that a guest has touched, but not cache that the
+    kernel gives back: the pages of programs that containers share are no cost, a guest's own cache is. All of the
+    machine is seen: another program's memory, too. ``memory_in_group`` is the mean of what the sites' own control
+    groups are charged with, without an engine's processes. No site is opened once less than a tenth of the memory,
+    or than 1 GiB, would stay available.
+    """
+
+    kind = "density"
+    summary = "idle sites opened one after another: memory per site, how their start slows down, how many fit"
+    options = DensityOptions
+    packages = ("coreutils",)
+
+    def openings(self, options: DensityOptions) -> Openings:
+        """All open together."""
+        return Openings(options.sites, together=True, settle_s=options.settle, slow=options.slow)
+
+    def metrics(self, options: DensityOptions) -> tuple[Metric, ...]:
+        """Memory of a site in MiB, of its control group, the last start's time over the first's, sites reached."""
+        return MEMORY_PER_SITE, MEMORY_IN_GROUP, START_SLOWDOWN, SITES
+
+    def command(self, role: Role, options: DensityOptions, at: Endpoint) -> Command:
+        """The first command of each site."""
+        return Command(("true",), deadline_s=60.0 + 2 * self.expected_s(options))
+
+    def expected_s(self, options: DensityOptions) -> float:
+        """Seconds; what an environment really takes is known once it has been seen."""
+        return options.sites * (options.settle + _EXPECTED_S)
+
+    def parse(self, options: DensityOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What the openings show; no ``memory_in_group`` where sites have no group. ProgramFailed, Unparseable."""
+        found = read_opened(completed["solo"])
+        if len(found.openings) != options.sites and not found.stopped:
+            raise Unparseable(f"{len(found.openings)} sites were opened, not {options.sites}")
+        if len(found.openings) < 2:
+            raise ProgramFailed("only one site was opened: the machine has too little memory available for more")
+        charged = [each.group_bytes / _MIB for each in found.openings if each.group_bytes is not None]
+        measured = [Measurement(MEMORY_PER_SITE, memory_per_site(found) / _MIB)]
+        if len(charged) == len(found.openings):
+            measured.append(Measurement(MEMORY_IN_GROUP, sum(charged) / len(charged)))
+        slowdown = found.openings[-1].ready_s / found.openings[0].ready_s
+        measured += [Measurement(START_SLOWDOWN, slowdown), Measurement(SITES, len(found.openings))]
+        return TrialResult(tuple(measured))
+
+
+def memory_per_site(found: Opened) -> float:
+    """Bytes: the slope of the least-squares line through used memory against open sites. Raises Unparseable."""
+    levels = [found.available_bytes, *(each.available_bytes for each in found.openings)]
+    known = [level for level in levels if level is not None]
+    if len(known) != len(levels):
+        raise Unparseable("the memory of the machine could not be read")
+    return -linear_regression(range(len(known)), known).slope
+
+
+PLUGIN = Density()

@@ -1,0 +1,47 @@
+"""A sample: native in what says of itself that it is a guest under emulation."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from weighbridge.hosts.chroot import chroot_site
+from weighbridge.model.isolation import Layer
+from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.storage import EnvironmentOptions
+
+
+class EmulatorOptions(EnvironmentOptions):
+    """``hardware``: with the support of the processor, which nobody has tried."""
+
+    hardware: Annotated[bool, Field(description="With the support of the processor")] = False
+
+
+class Emulator(Environment):
+    """It translates nothing: what is native inside is native."""
+
+    kind = "emulator"
+    summary = "native, but said to be a guest under emulation"
+    options = EmulatorOptions
+    mounts = frozenset({"folder"})
+    storage = "directory"
+
+    def unverified(self, options: Any | None = None) -> str:
+        return "no processor with such support was there" if options is not None and options.hardware else ""
+
+    def variants(self) -> dict[str, Any]:
+        return {"emulator (hardware)": EmulatorOptions(hardware=True)}
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        return Readiness(True)
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        with chroot_site(request) as site:
+            site.layers += (Layer("Sample, emulator", emulated=not options.hardware),)
+            yield site
+
+
+PLUGIN = Emulator()

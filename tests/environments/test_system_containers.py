@@ -1,0 +1,151 @@
+"""What LXC and systemd-nspawn are told, and which networks they refuse."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.environments._isolation import dropped
+from weighbridge.environments._system_container import Container
+from weighbridge.environments.lxc import below, configuration
+from weighbridge.environments.nspawn import command
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.plugin import Needs
+from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.userland import Userland
+
+from .kinds import traits
+
+RUN = "0123456789ab"
+KINDS = ("lxc", "nspawn")
+
+
+def container(data: str = "", *, own_network: bool = True, launcher: str = "/cache/launcher") -> Container:
+    nowhere = Path("/nonexistent")
+    run = RunContext(RUN, nowhere, nowhere, ExitStack())
+    userland = Userland("0" * 64, Path("/root"), None, {})
+    request = SiteRequest(run, LocalHost(RUN), "1-lxc-server", "server", userland, Limits(cpus=1))
+    return Container(
+        request, "wb-6789ab-1", "1-lxc-server", launcher, "/userlands/a/root", data, own_network=own_network
+    )
+
+
+# -- LXC ---------------------------------------------------------------------------------------------------------
+
+
+def settings(made: Container, group: str = "/sys/fs/cgroup/cpu/weighbridge/0123456789ab/1-lxc-server-monitor"):
+    found: dict[str, list[str]] = {}
+    for key, value in configuration(made, Path(group)):
+        assert "\n" not in value
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def test_lxc_is_told_to_isolate_by_debians_defaults():
+    found = settings(container())
+    assert found["lxc.include"] == ["/usr/share/lxc/config/common.conf"]
+    assert found["lxc.rootfs.path"] == ["dir:/userlands/a/root"] and found["lxc.rootfs.options"] == ["ro"]
+    assert not [key for key in found if "cap" in key or "seccomp" in key or "share" in key]
+
+
+def test_lxc_groups_are_the_runs_own_beside_that_of_its_process():
+    found = settings(container())
+    assert found["lxc.cgroup.dir.container"] == ["weighbridge/0123456789ab/1-lxc-server"]
+    assert found["lxc.cgroup.dir.monitor"] == ["weighbridge/0123456789ab/1-lxc-server-monitor/lxc"]
+    assert found["lxc.cgroup.dir.monitor.pivot"] == ["weighbridge/0123456789ab/1-lxc-server-monitor/end"]
+    far = settings(container(), "/sys/fs/cgroup/weighbridge/0123456789ab/ssh-b/1-lxc-server-monitor")
+    assert far["lxc.cgroup.dir.container"] == ["weighbridge/0123456789ab/ssh-b/1-lxc-server"]
+
+
+def test_lxc_has_its_own_network_or_the_hosts():
+    assert settings(container())["lxc.net.0.type"] == ["empty"]
+    assert settings(container(own_network=False))["lxc.net.0.type"] == ["none"]
+
+
+def test_lxc_mounts():
+    entries = settings(container("/data here", launcher="/my cache/launcher"))["lxc.mount.entry"]
+    assert [entry.split()[1] for entry in entries] == ["tmp", "run", "dev/shm", "run/weighbridge-launcher", "srv"]
+    assert entries[3].startswith("/my\\040cache/launcher ") and entries[4].startswith("/data\\040here srv none bind")
+    assert all(entry.startswith("weighbridge-0123456789ab ") for entry in entries[:3]), "clean finds it by its mounts"
+    assert len(settings(container())["lxc.mount.entry"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("first", "wanted"),
+    [
+        ("1:cpu:/\n0::/\n", ""),
+        ("0::/init.scope\n", ""),
+        ("", ""),
+        (f"4:memory:/x\n1:cpu,cpuacct:/weighbridge/{RUN}/host-b\n", f"host-b/weighbridge/{RUN}/"),
+    ],
+)
+def test_lxc_groups_are_below_the_first_process(first: str, wanted: str):
+    assert below(first, RUN) == wanted
+
+
+@pytest.mark.parametrize("first", ["0::/docker/abc\n", "1:cpu:/weighbridge/ba9876543210/host-b\n"])
+def test_lxc_is_refused_where_its_groups_would_be_elsewhere(first: str):
+    with pytest.raises(Unavailable, match="first process, /"):
+        below(first, RUN)
+
+
+# -- systemd-nspawn ----------------------------------------------------------------------------------------------
+
+
+def test_nspawn_registers_nowhere_and_writes_nothing_to_the_root():
+    words = command(container())
+    for word in (
+        "--register=no",
+        "--keep-unit",
+        "--read-only",
+        "--console=pipe",
+        "--link-journal=no",
+        "--settings=no",
+    ):
+        assert word in words
+    assert "--private-network" in words and words[-1] == "/run/weighbridge-launcher"
+    assert f"--setenv=WEIGHBRIDGE_RUN={RUN}" in words
+    assert not [word for word in words if word.startswith("--bind=")]
+    assert "--private-network" not in command(container(own_network=False))
+
+
+def test_nspawn_binds_are_escaped():
+    words = command(container("/data:1", launcher="/a:b/launcher"))
+    assert "--bind-ro=/a\\:b/launcher:/run/weighbridge-launcher" in words
+    assert "--bind=/data\\:1:/srv" in words
+
+
+# -- both --------------------------------------------------------------------------------------------------------
+
+
+def problems(kind: str, needs: Needs, **options: object) -> list[str]:
+    environment = registry.environments()[kind]
+    return environment.problems(environment.options.model_validate(options), needs=needs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_networks_that_cannot_carry_what_is_asked(kind: str):
+    network, apart = Needs(network=True), Needs(network=True, apart=True, hosts=traits("testbed"))
+    assert problems(kind, network) == problems(kind, network, network="host") == []
+    assert problems(kind, Needs(), network="none") == []
+    assert problems(kind, network, network="none") == ["network: none cannot carry a workload that needs a network"]
+    (problem,) = problems(kind, apart)
+    assert "cannot be reached from another host" in problem
+    assert problems(kind, apart, attach="interface") == problems(kind, apart, network="host") == []
+    (problem,) = problems(kind, Needs(network=True, apart=True, hosts=traits("local", "testbed")), attach="interface")
+    assert "put both roles on testbed hosts" in problem
+    (problem,) = problems(kind, Needs(), network="host", attach="interface")
+    assert problem == "'attach' needs network: bridge, not host"
+
+
+def test_dropped_capabilities_have_names():
+    assert dropped("000001ffffffffff", "000001fffffcffff") == ["sys_module", "sys_rawio"]
+    assert dropped("000001ffffffffff", "000001ffffffffff") == dropped("", "no number") == []
+
+
+def test_a_share_of_no_limit_is_refused():
+    assert problems("native", Needs(), limits=False) == problems("native", Needs(), cpu_share="50%") == []
+    (problem,) = problems("native", Needs(), limits=False, cpu_share="50%")
+    assert "needs limits: true" in problem

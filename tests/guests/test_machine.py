@@ -1,0 +1,107 @@
+"""The argument list of a guest's hypervisor, and what becomes of a site's limits."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from weighbridge.errors import Unavailable
+from weighbridge.guests.kernel import DRIVERS
+from weighbridge.guests.machine import Disk, DiskBus, Machine, Nic
+from weighbridge.guests.network import Tap, UserNetwork
+from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of
+from weighbridge.model.site import Limits
+
+MIB = 2**20
+TAP = Tap("wb-abcdef-p0", "wb-abcdef-b0", "198.19.202.2", "198.19.202.1", 1500)
+PLAIN = Machine("weighbridge-x", Path("/c/vmlinux"), Path("/c/ramdisk"), "tcg", 2, 512 * MIB)
+
+
+def value(argv: tuple[str, ...], option: str, holding: str = "") -> str:
+    found = [after for word, after in pairwise(argv) if word == option and holding in after]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_a_machine_has_what_it_was_given_and_nothing_by_default():
+    argv = PLAIN.argv()
+    assert {"-nodefaults", "-no-user-config", "-no-reboot"} <= {*argv}
+    assert value(argv, "-smp") == "2" and value(argv, "-m") == "512M"
+    assert value(argv, "-accel").startswith("tcg") and "-netdev" not in argv and "-drive" not in argv
+    assert value(replace(PLAIN, accelerator="kvm").argv(), "-cpu") == "host"
+
+
+@pytest.mark.parametrize("nic", get_args(Nic))
+def test_every_interface_has_its_driver(nic: Nic):
+    machine = replace(PLAIN, network=TAP, nic=nic)
+    assert {*machine.modules()} <= {*DRIVERS}
+    assert len(machine.modules()) == len(PLAIN.modules()) + 1
+    assert f"ifname={TAP.name}" in value(machine.argv(), "-netdev")
+    assert ("vhost=on" in value(machine.argv(), "-netdev")) == (nic == "vhost")
+    assert f"mac={TAP.hardware}" in value(machine.argv(), "-device", "netdev=net")
+    told = machine.command_line()
+    assert told[told.index("--address") + 1] == TAP.own and told[told.index("--gateway") + 1] == TAP.gateway
+
+
+@pytest.mark.parametrize("bus", get_args(DiskBus))
+def test_the_root_is_never_written_to_and_the_data_is(bus: DiskBus):
+    root, data = Disk(Path("/c/a,b.ext4"), bus, read_only=True), Disk(Path("/d/data"), bus, "none")
+    machine = replace(PLAIN, disks=(root, data))
+    first, second = value(machine.argv(), "-drive", "id=d0"), value(machine.argv(), "-drive", "id=d1")
+    assert first.startswith("file=/c/a,,b.ext4,")
+    assert "readonly=on" in first or "snapshot=on" in first
+    assert "cache=none" in second and "readonly" not in second and "snapshot" not in second
+    told, names = machine.command_line(), {"virtio": "/dev/vd", "ide": "/dev/sd"}
+    assert told[told.index("--disk") + 1] == f"{names[bus]}a" and told[told.index("--data") + 1] == f"{names[bus]}b"
+    assert {*machine.modules()} <= {*DRIVERS}
+
+
+def test_ports_lead_from_one_address_of_the_host_alone():
+    told = UserNetwork("127.0.0.1", (("tcp", 5001), ("udp", 5002))).netdev()
+    assert "hostfwd=tcp:127.0.0.1:5001-10.0.2.15:5001" in told and "hostfwd=udp:127.0.0.1:5002-" in told
+
+
+def test_a_guest_reaches_nobody_where_its_ports_allow_that():
+    assert "restrict=on" in UserNetwork("127.0.0.1", (("tcp", 5001),)).netdev()
+    assert "restrict=off" in UserNetwork("127.0.0.1", (("tcp", 5001), ("udp", 5001))).netdev()
+
+
+def test_no_two_guests_have_one_hardware_address():
+    others = [replace(TAP, own=f"198.19.{third}.{fourth}") for third in (202, 203) for fourth in (2, 3)]
+    assert len({tap.hardware for tap in others}) == 4
+
+
+class Machine4:
+    """A host with four CPUs and a GiB."""
+
+    name = "four"
+
+    def cpus_online(self) -> list[int]:
+        return [0, 1, 2, 3]
+
+    def read(self, path: str) -> bytes:
+        assert path == "/proc/meminfo"
+        return b"MemTotal: 2097152 kB\nMemAvailable: 1048576 kB\n"
+
+
+@pytest.mark.parametrize(
+    ("limits", "cpus"),
+    [
+        (Limits(), 4), (Limits(cpus=1), 1), (Limits(cpus=0.5), 1), (Limits(cpus=1.5), 2), (Limits(cpus=9), 4),
+        (Limits(cpuset="1,3"), 2), (Limits(cpus=3, cpuset="0"), 1),
+    ],
+)  # fmt: skip
+def test_virtual_cpus_are_what_the_limit_keeps_busy(limits: Limits, cpus: int):
+    assert cpus_of(limits, Machine4()) == cpus  # type: ignore[arg-type]
+
+
+def test_memory_is_the_limit_and_must_be_there():
+    host = Machine4()
+    assert memory_of(Limits(memory=512 * MIB + 5), host) == 512 * MIB  # type: ignore[arg-type]
+    assert memory_of(Limits(), host) == DEFAULT_MEMORY  # type: ignore[arg-type]
+    with pytest.raises(Unavailable, match=r"2048 MiB .* four, where 1024 MiB"):
+        memory_of(Limits(memory=2048 * MIB), host)  # type: ignore[arg-type]
+    with pytest.raises(Unavailable, match="64 MiB"):
+        memory_of(Limits(memory=64 * MIB), host)  # type: ignore[arg-type]

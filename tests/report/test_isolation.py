@@ -1,0 +1,227 @@
+"""What was measured inside of hypervisors never stands without them: terminal, page, charts, JSON, CSV."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import fields, is_dataclass
+
+import pytest
+from rich.console import Console
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested
+from weighbridge.analysis.gate import judge
+from weighbridge.analysis.isolation import Isolation, isolations
+from weighbridge.analysis.limit import parse_limit
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.stored_layers import layers_json
+from weighbridge.report.export.csv import write_csv
+from weighbridge.report.export.json import limits_json, report_json
+from weighbridge.report.html import write_html
+from weighbridge.report.terminal import print_report
+from weighbridge.report.text.environments import displayed, environment_name
+from weighbridge.report.text.limits import finding_sentence
+from weighbridge.store.run import RunStore
+
+from .made_up_runs import LATENCY, REQUESTS, TCP, Workload
+from .swept_runs import Sweep, make_sweep
+
+TCG, KVM, XEN = Layer("QEMU, TCG", emulated=True), Layer("QEMU, KVM"), Layer("Xen PVH")
+NESTED = SiteLayers("lab", (TCG,), (XEN,))
+ON_GUEST = SiteLayers("lab", (TCG,))
+WITHIN = {"zxen": "(Xen PVH inside QEMU, TCG: emulated)", "zkvm": "(QEMU, KVM)", "zqemu": "(QEMU, TCG: emulated)"}
+FACTS = {
+    SCOPE: {
+        "zxen/server": layers_json(NESTED),
+        "zkvm/server": layers_json(SiteLayers("here", (), (KVM,))),
+        "zqemu/server": layers_json(SiteLayers("here", (), (TCG,))),
+    },
+    "durability": {"native/tcp": "synchronous", "zxen/tcp": "none"},
+    "packet sizes": {"native/tcp": "1468 B", "zkvm/tcp": "1418 B"},
+    "zqemu/server": {"not honoured: cpus": "no quota"},
+}
+
+
+def rich_run(run):
+    """One that has something in every part of a report."""
+    web = [Workload("web", [(REQUESTS, 2e4, 0.01), (LATENCY, 0.4, 0.02)], (("connections", n),)) for n in "123"]
+    return run(
+        costs={"zxen": 1.4, "zkvm": 1.0, "zqemu": 3.0, "bridge": 1.2},
+        workloads=[TCP, *web],
+        loads={"web": "connections"},
+        ladder=[["zkvm", None], ["zqemu", "zkvm"], ["zxen", "zqemu"]],
+        failing={(2, "zkvm"): Outcome.DEADLINE},
+        breaking={(3, "zqemu", (("connections", "3"),)): "too many connections"},
+        histograms={"service_latency": 0.001},
+        flags={(1, "zxen"): (Flag(FlagCode.STEAL, figures={"share": 0.2}),)},
+        slowed={(5, "zxen"): 9.0},
+        series=True,
+        facts=FACTS,
+    )
+
+
+def unlabelled(text: str) -> list[str]:
+    """Every place where such an environment stands without what it was measured in."""
+    found = []
+    for name, within in WITHIN.items():
+        for match in re.finditer(rf"{name}(?!/)", text):
+            if not text[match.end() :].startswith(f" {within}"):
+                found.append(text[max(0, match.start() - 40) : match.end() + 60])
+    return found
+
+
+def terminal(analysis, *, width=400, whole=False) -> str:
+    file = io.StringIO()
+    print_report(analysis, Console(file=file, width=width, highlight=False), whole=whole)
+    return file.getvalue().replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_no_name_in_the_terminal_is_without_its_hypervisors(run, whole):
+    text = terminal(analyse(rich_run(run)), whole=whole)
+    assert all(text.count(name) > 5 for name in WITHIN)
+    assert unlabelled(text) == []
+    assert "zqemu (QEMU, TCG: emulated) costs " in text
+
+
+def drawn(page: str) -> str:
+    """A page whose axes have their labels in one line; the study as it was written is in quotes."""
+    page = re.sub(r"</text><text[^>]*>", " ", page).replace("\\n", " ")
+    return re.sub("&#34;[a-z]+&#34;", "", page)
+
+
+def test_none_in_the_page_and_its_charts_is(run, tmp_path):
+    store = rich_run(run)
+    page = drawn(write_html(store, store.directory / "report.html").read_text())
+    assert all(page.count(name) > 30 for name in WITHIN)
+    assert unlabelled(page) == []
+
+
+def test_nor_over_time_and_by_level(tmp_path):
+    sweep = Sweep(environments=("native", "zqemu", "zkvm", "native-again"), broke=("zkvm", 400))
+    make_sweep(tmp_path / "run", sweep).close()
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.add_facts(SCOPE, FACTS[SCOPE])
+        page = drawn(write_html(store, store.directory / "report.html").read_text())
+    assert "Resource use" in page and page.count("zqemu") > 30
+    assert unlabelled(page) == []
+
+
+def bare_names(value: object) -> set[str]:
+    """Every string in data."""
+    if isinstance(value, str):
+        return {value}
+    if is_dataclass(value) and not isinstance(value, type):
+        return set().union(*(bare_names(getattr(value, each.name)) for each in fields(value)))
+    if isinstance(value, dict):
+        return bare_names(tuple(value)) | bare_names(tuple(value.values()))
+    return set().union(*map(bare_names, value)) if isinstance(value, tuple | list | frozenset) else set()
+
+
+def test_a_rich_analysis_has_no_bare_name_left(run):
+    found = analyse(rich_run(run))
+    assert {*WITHIN} <= bare_names(found)
+    assert not {*WITHIN} & bare_names(displayed(found))
+    assert displayed(displayed(found)) == displayed(found)
+    assert displayed(found).metrics[0].comparisons[0].cost == found.metrics[0].comparisons[0].cost
+
+
+def test_machines_get_the_name_and_the_layers_beside_it(run):
+    analysis = analyse(store := rich_run(run))
+    document = json.loads(json.dumps(report_json(store, analysis), allow_nan=False))
+    xen = {"layers": [{"name": "QEMU, TCG", "emulated": True}, {"name": "Xen PVH", "emulated": False}],
+           "emulated": True}  # fmt: skip
+    assert document["environments"]["zxen"] == xen
+    assert document["environments"]["native"] == {"layers": [], "emulated": False}
+    assert document["environments"]["zkvm"] == {"layers": [{"name": "QEMU, KVM", "emulated": False}],
+                                                "emulated": False}  # fmt: skip
+    limits = limits_json(analysis, judge([parse_limit("*.tcp.throughput > 5%")], analysis))
+    for part in ("costs", "ladder", "curves", "percentiles", "bottlenecks", "broke", "limits"):
+        rows = {**document, "limits": limits}[part]
+        assert rows or part == "bottlenecks"
+        for row in rows:
+            assert row["emulated"] == (row["environment"] in ("zxen", "zqemu")), part
+            assert {"layers": row["layers"], "emulated": row["emulated"]} == document["environments"][
+                row["environment"]
+            ]
+
+
+def test_tables_for_spreadsheets_have_them_too(run, tmp_path):
+    for path in write_csv(rich_run(run), tmp_path):
+        with path.open() as file:
+            rows = list(csv.DictReader(file))
+        assert {(row["environment"], row["layers"], row["emulated"]) for row in rows} >= {
+            ("zxen", "QEMU, TCG; Xen PVH", "true"), ("zkvm", "QEMU, KVM", "false"), ("bridge", "", "false"),
+        }  # fmt: skip
+
+
+def test_a_limit_is_answered_with_them(run):
+    analysis = analyse(rich_run(run))
+    (finding,) = judge([parse_limit("zqemu.tcp.throughput > 5%")], analysis)
+    assert "zqemu.tcp.throughput (QEMU, TCG: emulated): " in finding_sentence(finding, analysis)
+
+
+def test_on_top_stands_whose_the_costs_are(run):
+    found = analyse(rich_run(run))
+    assert found.notices == (
+        Emulated(("zxen", "zqemu"), ("QEMU, TCG",)), Nested(("zxen",), "lab", ("QEMU, TCG",)),
+    )  # fmt: skip
+    text = terminal(found)
+    assert (
+        "zxen (Xen PVH inside QEMU, TCG: emulated), zqemu (QEMU, TCG: emulated): measured under emulation "
+        "(QEMU, TCG): what they cost is the emulator's on this machine, and says nothing of a hypervisor with "
+        "hardware support"
+    ) in text
+    (row,) = [row for row in found.metrics[0].comparisons if row.environment == "zqemu"]
+    assert EmulatedCost("zqemu", ("QEMU, TCG",)) in row.remarks
+    assert not [each for each in row.remarks if isinstance(each, Nested)]
+
+
+def test_environments_on_one_guest_are_compared_inside_of_it(run):
+    facts = {SCOPE: {f"{name}/server": layers_json(ON_GUEST) for name in ("native", "native-again", "bridge")}}
+    facts[SCOPE]["zxen/server"] = layers_json(NESTED)
+    found = analyse(run(costs={"zxen": 1.4, "bridge": 1.1}, facts=facts))
+    (row,) = [row for row in found.metrics[0].comparisons if row.environment == "zxen"]
+    assert Nested((), "lab", ("QEMU, TCG",)) in row.remarks
+    text = terminal(found)
+    assert "against native (inside QEMU, TCG: emulated)" in text
+    assert "measured on host lab, which is itself inside QEMU, TCG: costs are those inside of that machine" in text
+
+
+def test_a_client_on_a_guest_host_is_a_part_of_every_environment():
+    facts = [
+        (SCOPE, "outside/client", layers_json(ON_GUEST), 0.0),
+        (SCOPE, "zxen/server", layers_json(NESTED), 0.0),
+        ("other", "zxen/server", "nonsense", 0.0),
+    ]
+    found = isolations(facts, ["native", "zxen"])
+    assert found == {"native": Isolation((ON_GUEST,)), "zxen": Isolation((NESTED,))}
+    assert environment_name("native", found["native"]) == "native (inside QEMU, TCG: emulated)"
+
+
+def test_two_roles_in_other_hypervisors_are_both_named():
+    sites = Isolation((SiteLayers("a", (), (KVM,)), SiteLayers("b", (), (TCG,))))
+    assert environment_name("vm", sites) == "vm (QEMU, KVM; QEMU, TCG: emulated)" and sites.emulated
+
+
+def test_what_cannot_be_read_is_damage(run):
+    with pytest.raises(RunDirectoryError, match="the hypervisors of bridge/server cannot be read"):
+        analyse(run(costs={"bridge": 1.1}, facts={SCOPE: {"bridge/server": "no JSON"}}))
+
+
+def test_what_is_unverified_stands_on_top(run):
+    store = run(costs={"bridge": 1.1}, facts={"unverified": {"bridge": "no bridge was crossed", "host a": "no a"}})
+    text = terminal(analyse(store))
+    page = write_html(store, store.directory / "report.html").read_text()
+    for told in ("bridge: unverified on real hardware: no bridge was crossed", "host a: unverified on real hardware"):
+        assert told in text and told in page
+
+
+def test_a_narrow_terminal_keeps_every_letter(run):
+    text = terminal(analyse(rich_run(run)), width=60, whole=True)
+    assert max(map(len, text.splitlines())) <= 60
+    assert "emulated" in text

@@ -1,0 +1,57 @@
+"""The time of a measured program by the clock of its site and by this machine's: both kept, and compared."""
+
+import pytest
+
+from weighbridge.analysis.flag_counts import figure_ranges
+from weighbridge.model.command import Completed
+from weighbridge.model.flag import Flag, FlagCode, FlagKind
+from weighbridge.model.measurement import Outcome
+from weighbridge.report.text.trial_flags import flag_kind_text, flag_text
+from weighbridge.runner.evaluation import flag_clocks
+from weighbridge.runner.metering import Metering
+from weighbridge.runner.trial_state import TrialState
+
+from .test_trial import measure
+from .world import Act, World, usual
+
+
+@pytest.fixture
+def world() -> World:
+    return World(act=usual)
+
+
+@pytest.mark.parametrize(
+    ("outside_s", "flagged"), [(None, False), (0.2, False), (0.25, False), (0.27, True), (0.12, True), (2.0, True)]
+)
+def test_clocks_that_are_apart_are_flagged(world: World, outside_s: float | None, flagged: bool):
+    record = measure(world, client=Act(clock_s=0.2, outside_s=outside_s))
+    assert record.outcome is Outcome.OK
+    found = [flag for flag in record.flags if flag.code == FlagCode.CLOCKS]
+    assert bool(found) is flagged
+    kept = [value for _, name, value in record.samples if name == "program_outside_s"]
+    assert kept == ([] if outside_s is None else [outside_s])
+    assert [role.duration_s for role in record.roles if role.role == "client"] == [0.2]
+    for flag in found:
+        assert flag.where == "client" and flag.figures["site_s"] == 0.2 and flag.figures["here_s"] == outside_s
+        assert flag_text(flag).startswith("client clock apart ")
+
+
+def test_a_slow_clock_is_told_in_words():
+    flag = Flag(FlagCode.CLOCKS, "client", {"share": 0.1, "site_s": 9.0, "here_s": 10.0})
+    assert flag_text(flag) == "client clock apart 10 %"
+    kind = FlagKind(flag.code, flag.where, "")
+    assert flag_kind_text(kind, figure_ranges([flag])) == (
+        "the time of the client by its site's clock is 10 % apart from that by this machine's: its clock is wrong, "
+        "or this machine was too busy to hear of its end (flagged above 1 %)"
+    )
+
+
+def test_the_time_in_which_the_cpu_limit_held_its_launcher_back_is_no_clock_s(world: World):
+    state = TrialState(Metering({}, {}, {}, 0.0))
+    state.completed["client"] = Completed(("x",), 0, b"", b"", 1.0, outside_s=1.12)
+    assert flag_clocks("client", state) and not flag_clocks("server", state)
+    state.measured_use = {"client": {"throttled_s": 0.08}}
+    assert not flag_clocks("client", state)
+    state.completed["client"] = Completed(("x",), 0, b"", b"", 1.0, outside_s=2.0)
+    state.measured_use = {"client": {"throttled_s": 5.0}}
+    assert flag_clocks("client", state)

@@ -1,0 +1,206 @@
+"""Trials that open sites: like the measured one, timed, closed in reverse whatever happens, and nobody else's."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed, Unavailable
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.openings import Opened, Openings, read_opened
+from weighbridge.model.plugin import Workload
+from weighbridge.model.site import SiteRequest
+from weighbridge.runner import openings
+from weighbridge.runner.openings import FLOOR_BYTES, open_sites
+from weighbridge.workloads import boot
+
+from .test_session import finished, go
+from .world import FakeSite, Layer, World, study
+
+TRUE = Command(("true",))
+TOTAL = 16 * 2**30
+
+
+def meminfo(available: int, total: int = TOTAL) -> bytes:
+    return f"MemTotal:       {total // 1024} kB\nMemAvailable:   {available // 1024} kB\n".encode()
+
+
+def fresh(world: World, before: Callable[[int], None] = lambda _: None) -> Callable[[], Iterator[FakeSite]]:
+    """Opens sites; ``before`` is called with the number of each."""
+
+    @contextmanager
+    def open_site() -> Iterator[FakeSite]:
+        number = len(world.sites)
+        before(number)
+        site = FakeSite(world, f"{number}", "one", "server")
+        world.sites.append(site)
+        try:
+            yield site
+        finally:
+            site.closed = True
+            world.ran.append((site.name, ("closed",)))
+
+    return open_site  # type: ignore[return-value]
+
+
+def opened(completed: Completed) -> Opened:
+    assert completed.returncode == 0, completed.stderr
+    return read_opened(completed)
+
+
+def reader(*levels: int) -> Callable[[str], bytes]:
+    """The machine's memory: available before, and after each site; the last one for ever."""
+    left = list(levels)
+    return lambda _: meminfo(left.pop(0) if len(left) > 1 else left[0])
+
+
+def test_one_after_another_each_is_closed_before_the_next(world: World):
+    done = open_sites(Openings(2), TRUE, fresh(world), reader(2**33))
+    assert world.ran == [("0", ("true",)), ("0", ("closed",)), ("1", ("true",)), ("1", ("closed",))]
+    found = opened(done)
+    assert [each.close_s is not None and 0 <= each.open_s <= each.ready_s for each in found.openings] == [True] * 2
+    assert (found.total_bytes, found.available_bytes, found.openings[0].group_bytes) == (TOTAL, 2**33, 4096)
+    assert done.argv == ("true",) and done.duration_s >= found.openings[0].ready_s
+
+
+def test_together_they_are_closed_in_reverse(world: World):
+    found = opened(open_sites(Openings(3, together=True), TRUE, fresh(world), reader(2**33)))
+    assert [name for name, argv in world.ran if argv == ("closed",)] == ["2", "1", "0"]
+    assert len(found.openings) == 3 and all(each.close_s is not None for each in found.openings)
+
+
+def test_no_further_one_where_memory_would_run_under_the_floor(world: World):
+    levels = [FLOOR_BYTES * 2 + (5 - number) * 2**28 for number in range(6)]
+    steep = [6 * 2**30, 4 * 2**30, 3 * 2**30]  # a third would leave 1 GiB, less than a tenth of 16 GiB
+    found = opened(open_sites(Openings(8, together=True), TRUE, fresh(world), reader(*steep)))
+    assert (found.stopped, len(found.openings)) == ("memory", 2)
+    assert [each.available_bytes for each in found.openings] == steep[1:]
+    found = opened(open_sites(Openings(5, together=True), TRUE, fresh(world), reader(*levels)))
+    assert (found.stopped, len(found.openings)) == ("", 5)
+
+
+def test_none_at_all_where_there_is_too_little_from_the_start(world: World):
+    done = open_sites(Openings(3, together=True), TRUE, fresh(world), reader(2**29))
+    assert (done.returncode, world.sites) == (0, [])
+    assert Opened.model_validate_json(done.stdout).stopped == "memory"
+
+
+def test_no_further_one_after_a_slow_start(world: World, monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr(openings.time, "monotonic", lambda: clock[0])
+
+    def lasts(number: int) -> None:
+        clock[0] += (1.0, 2.0, 5.0)[number]
+
+    found = opened(open_sites(Openings(8, together=True, slow=4), TRUE, fresh(world, lasts), reader(2**33)))
+    assert ([each.ready_s for each in found.openings], found.stopped) == ([1, 2, 5], "slow")
+
+
+def failing(number: int, failure: BaseException) -> Callable[[int], None]:
+    def before(this: int) -> None:
+        if this == number:
+            raise failure
+
+    return before
+
+
+@pytest.mark.parametrize("failure", [Unavailable("no\nmemory"), EnvironmentLost("no memory"), OSError("no memory")])
+def test_one_that_cannot_be_opened_is_told_and_all_are_closed(world: World, failure: Exception):
+    asked = Openings(3, together=True)
+    done = open_sites(asked, TRUE, fresh(world, failing(2, failure)), reader(2**33))
+    assert (done.returncode, done.stderr) == (1, b"no memory")
+    assert len(Opened.model_validate_json(done.stdout).openings) == 2, "what was seen is kept"
+    assert [site.closed for site in world.sites] == [True] * 2
+
+
+def test_one_whose_first_command_fails_is_told(world: World):
+    world.fails = ("true",)
+    done = open_sites(Openings(), TRUE, fresh(world), reader(2**33))
+    assert done.stderr == b"its first command, true, ended with 1: no space left"
+    assert world.sites[0].closed
+
+
+def test_an_interruption_closes_all_and_goes_on(world: World):
+    with pytest.raises(Interrupted):
+        open_sites(Openings(3, together=True), TRUE, fresh(world, failing(1, Interrupted(2))), reader(2**33))
+    assert world.left() == []
+
+
+def test_a_machine_that_tells_no_memory_has_none_in_the_record(world: World):
+    def unreadable(_: str) -> bytes:
+        raise FileNotFoundError
+
+    found = opened(open_sites(Openings(2, together=True), TRUE, fresh(world), unreadable))
+    assert found.available_bytes is None and len(found.openings) == 2
+
+
+# -- in a session ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def booting(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    workloads: Mapping[str, Workload] = {**world.workloads, "boot": boot.PLUGIN}
+    monkeypatch.setattr(registry, "workloads", lambda: workloads)
+    return world
+
+
+def test_each_trial_opens_sites_like_its_own_environment(booting: World, tmp_path: Path):
+    made = study("boot: {kind: boot, sites: 2}, net: {kind: fake}", blocks=1, more="resources: {memory: 64MiB}")
+    told = go(tmp_path, made)
+    assert booting.left() == []
+    assert set(finished(tmp_path).values()) == {Outcome.OK}
+    its = {request.name: request for request in booting.requests if not request.beside}
+    others = [request for request in booting.requests if request.beside]
+    assert len(others) == 2 * len(made.arms)
+    names = [request.name for request in booting.requests]
+    assert len({*names}) == len(names)
+    for request in others:
+        like: SiteRequest = its[request.beside]
+        assert request.ports == () != like.ports, "its ports are the open one's"
+        assert (request.environment, request.limits, request.run.id, request.userland) == (
+            like.environment, like.limits, like.run.id, like.userland)  # fmt: skip
+    for record in (each for each in told.records if each.trial.workload == "boot"):
+        assert [role.role for role in record.roles] == ["solo"]
+        assert len(Opened.model_validate_json(record.roles[0].stdout).openings) == 2
+        assert [each.metric.name for each in record.measurements[:2]] == ["time_to_ready", "time_to_close"]
+        assert record.measured_s > 0
+
+
+def test_the_sites_of_the_other_environments_are_frozen_meanwhile(
+    booting: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    awake: list[set[str]] = []
+    plain = FakeSite.run
+
+    def run(self: FakeSite, command: Command) -> Completed:
+        if command.argv == ("true",):
+            awake.append({site.place for site in self.world.sites if not (site.frozen or site.closed)})
+        return plain(self, command)
+
+    monkeypatch.setattr(FakeSite, "run", run)
+    go(tmp_path, study("boot: {kind: boot}", blocks=1))
+    assert sorted(map(sorted, awake)) == [["native"], ["native-again"], ["one"], ["two"]]
+
+
+def test_an_opening_that_fails_is_a_failed_trial_and_the_run_goes_on(
+    booting: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    plain = Layer.open
+
+    @contextmanager
+    def refused(self: Layer, options: object, request: SiteRequest) -> Iterator[FakeSite]:
+        if request.beside and request.environment == "two":
+            raise EnvironmentLost("the engine refused")
+        with plain(self, options, request) as site:
+            yield site
+
+    monkeypatch.setattr(Layer, "open", refused)
+    with pytest.raises(TrialsFailed, match=r"boot in two failed 3 times .* could not be opened: the engine refused"):
+        go(tmp_path, study("boot: {kind: boot}", blocks=2))
+    ended = {trial.environment: outcome for trial, outcome in finished(tmp_path).items()}
+    assert ended.pop("two") is Outcome.PROGRAM_FAILED
+    assert set(ended.values()) == {Outcome.OK}
+    assert booting.left() == []

@@ -1,0 +1,104 @@
+"""boot and density: what is asked of the runner, and what is read from its record of opened sites."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.model.openings import Opened, Opening, Openings
+from weighbridge.workloads import boot, density
+
+from .captured import data, parse
+
+
+def record(*sites: dict[str, Any], **more: Any) -> bytes:
+    usual = {"open_s": 0.01, "ready_s": 0.02, "own_cpu_s": 0.004, "close_s": 0.005}
+    return json.dumps({"openings": [usual | site for site in sites], **more}).encode()
+
+
+def values(kind: str, output: bytes, **options: Any) -> dict[str, float]:
+    return {each.metric.name: each.value for each in parse(kind, options, output)}
+
+
+def test_boot_opens_one_after_another_and_density_all_together():
+    assert boot.PLUGIN.openings(boot.BootOptions(sites=3)) == Openings(3)
+    options = density.DensityOptions.model_validate({"sites": 5, "settle": "2s", "slow": 4})
+    assert density.PLUGIN.openings(options) == Openings(5, together=True, settle_s=2.0, slow=4.0)
+
+
+def test_boot_gives_the_medians_of_a_trial():
+    sites = [{"ready_s": ready, "close_s": close} for ready, close in ((0.3, 1), (0.1, 3), (0.2, 2))]
+    assert values("boot", record(*sites), sites=3) == {"time_to_ready": 0.2, "time_to_close": 2}
+
+
+@pytest.mark.parametrize("sites", [({},), ({}, {"close_s": None}), ({}, {}, {})])
+def test_boot_takes_no_other_number_of_sites(sites: tuple[dict[str, Any], ...]):
+    with pytest.raises(Unparseable, match="not 2"):
+        values("boot", record(*sites), sites=2)
+
+
+def grown(*available: int, **more: Any) -> bytes:
+    before, *after = available
+    sites = [{"available_bytes": level, "group_bytes": 2**20} for level in after]
+    return record(*sites, available_bytes=before, total_bytes=2**34, **more)
+
+
+def test_memory_per_site_is_the_slope_of_the_line_from_no_site_on():
+    mib = 2**20
+    found = values("density", grown(1000 * mib, 990 * mib, 980 * mib, 970 * mib), sites=3)
+    assert found["memory_per_site"] == pytest.approx(10)
+    assert (found["memory_in_group"], found["start_slowdown"], found["sites"]) == (1, 1, 3)
+
+
+@given(st.floats(-500, 500), st.integers(2, 20))
+def test_the_slope_of_any_line_is_found(mib_each: float, sites: int):
+    levels = [2**35 - round(number * mib_each * 2**20) for number in range(sites + 1)]
+    opened = Opened(available_bytes=levels[0], openings=tuple(_opening(level) for level in levels[1:]))
+    assert density.memory_per_site(opened) / 2**20 == pytest.approx(mib_each, abs=1e-5)
+
+
+def _opening(available: int) -> Opening:
+    return Opening(open_s=0.1, ready_s=0.1, own_cpu_s=0.01, available_bytes=available)
+
+
+def test_fewer_sites_are_a_result_where_something_stopped_them():
+    assert values("density", grown(900, 800, 700, stopped="memory"), sites=8)["sites"] == 2
+    with pytest.raises(Unparseable, match="2 sites were opened, not 8"):
+        values("density", grown(900, 800, 700), sites=8)
+
+
+def test_too_little_memory_from_the_start_is_a_failure():
+    with pytest.raises(ProgramFailed, match="no site was opened"):
+        values("density", grown(900, stopped="memory"))
+    with pytest.raises(ProgramFailed, match="only one site"):
+        values("density", grown(900, 800, stopped="memory"))
+
+
+def test_memory_that_could_not_be_read_is_no_zero():
+    with pytest.raises(Unparseable, match="could not be read"):
+        values("density", record({}, {}), sites=2)
+    without_groups = [{"available_bytes": level} for level in (800, 700)]
+    assert "memory_in_group" not in values("density", record(*without_groups, available_bytes=900), sites=2)
+
+
+def test_what_could_not_be_opened_is_told():
+    with pytest.raises(ProgramFailed, match="a site could not be opened: no luck"):
+        parse("boot", {}, data("boot-docker.json"), b"no luck", returncode=1)
+
+
+@pytest.mark.parametrize(
+    "damage", [{"ready_s": 0}, {"ready_s": -1}, {"open_s": None}, {"close_s": 1e9}, {"other": 1}, {"ready_s": "1"}]
+)
+def test_a_record_that_cannot_be_is_none(damage: dict[str, Any]):
+    with pytest.raises(Unparseable, match="no record"):
+        values("boot", record(damage))
+
+
+@pytest.mark.parametrize("options", [{"sites": 1}, {"sites": 501}, {"slow": 1}, {"settle": 2}, {"settle": "2min"}])
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with pytest.raises(ValidationError):
+        density.DensityOptions.model_validate(options)
