@@ -33,6 +33,8 @@ need "$python" python3
 if [ "$extra" = dev ]; then
     need mkfs.ext4 e2fsprogs
     need losetup mount
+    need qemu-system-x86_64 qemu-system-x86
+    need depmod kmod
     need sshd openssh-server
     need sudo sudo
     need podman podman

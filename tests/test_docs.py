@@ -77,7 +77,7 @@ def test_the_studies_in_the_page_about_studies_load_and_are_between_two_hosts():
         file = check(parse(text, "docs/study.md")).file
         assert len(set(file.placement.named)) == 2
         kinds += {host.kind for host in file.hosts.values()}
-    assert set(kinds) == {"local", "ssh", "testbed"}
+    assert set(kinds) == {"guest", "local", "ssh", "testbed"}
 
 
 def test_the_readme_s_first_study_loads_and_is_between_two_hosts():

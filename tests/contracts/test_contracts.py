@@ -17,6 +17,7 @@ from weighbridge.model.userland_source import UserlandSource
 from . import held
 
 NEEDED: Mapping[str, Mapping[str, Any]] = {
+    "host guest": {"kind": "guest"},
     "host ssh": {"kind": "ssh", "destination": "far"},
     "host testbed": {"kind": "testbed"},
     "userland directory": {"path": "/nonexistent"},
@@ -80,11 +81,14 @@ def test_data_is_as_durable_as_the_weaker_of_program_and_storage() -> None:
 
 
 if TYPE_CHECKING:
+    from weighbridge.hosts.guest import GuestHost
     from weighbridge.hosts.local import LocalHost
     from weighbridge.hosts.ssh import SshHost
     from weighbridge.hosts.testbed import TestbedHost
     from weighbridge.model.host import SecludedHost
     from weighbridge.model.site import Host
 
-    def _are_hosts(local: LocalHost, far: SshHost, made: TestbedHost) -> tuple[Host, Host, SecludedHost]:
-        return local, far, made
+    def _are_hosts(
+        local: LocalHost, far: SshHost, made: TestbedHost, guest: GuestHost
+    ) -> tuple[Host, Host, SecludedHost, SecludedHost]:
+        return local, far, made, guest

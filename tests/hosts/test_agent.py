@@ -16,8 +16,8 @@ import pytest
 from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
 from weighbridge.facts.differences import about_hosts
 from weighbridge.hosts import _channel, ssh
+from weighbridge.hosts._agent_start import clock_offset
 from weighbridge.hosts._channel import Channel
-from weighbridge.hosts._connect import clock_offset
 from weighbridge.hosts.agent import addresses, data, engine, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Owner, marked

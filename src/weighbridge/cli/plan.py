@@ -123,7 +123,7 @@ def hosts_line(study: "Study") -> str:
         for role, names in told["placement"].items()
     )
     inside = " and ".join(told["inside"])
-    unknown = not all(host.traits.here for host in hosts.values())
+    unknown = not all(host.traits.here and not host.traits.own_kernel for host in hosts.values())
     return f"hosts: {places}; inside the environments: {inside}" + (
         "; what the hosts lack is found when they are reached, at the run" if unknown else ""
     )

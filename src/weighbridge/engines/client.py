@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -112,8 +112,11 @@ def labelled(client: Any, label: str = LABEL) -> list[tuple[str, str, str]]:
     return found
 
 
-def await_answer(socket: Path, daemon: HostProcess) -> Any:
-    """The client of an engine that was just started. Unavailable with its last words where it does not come up."""
+def await_answer(reach: Callable[[], Path | None], daemon: HostProcess) -> Any:
+    """The client of an engine that was just started. Unavailable with its last words where it does not come up.
+
+    ``reach`` gives the socket of this machine that leads to the engine's, None until there is one.
+    """
     import docker
     from docker.errors import DockerException
 
@@ -121,7 +124,7 @@ def await_answer(socket: Path, daemon: HostProcess) -> Any:
     while time.monotonic() < deadline:
         if daemon.poll() is not None:
             break
-        if socket.exists():
+        if (socket := reach()) is not None:
             with contextlib.suppress(DockerException, OSError):
                 client = docker.DockerClient(base_url=f"unix://{socket}", timeout=API_TIMEOUT_S)
                 client.ping()

@@ -32,10 +32,13 @@ _PLATFORM = "systrap"
 """Runsc's default: it catches system calls with seccomp, and needs no device."""
 
 
-def registration() -> dict[str, Any]:
-    """What a daemon.json says of it, for an engine of our own; nothing where it is not installed."""
+def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[str, Any]:
+    """What a daemon.json says of it, for an engine of our own; nothing where it is not installed.
+
+    ``is_there`` tells whether the host of the engine has a program at a path.
+    """
     path = shutil.which(PROGRAM)
-    if path is None:
+    if path is None or not is_there(path):
         return {}
     own = {"path": path, "runtimeArgs": [f"--platform={_PLATFORM}"]}
     on_host = {"path": path, "runtimeArgs": [f"--platform={_PLATFORM}", _HOST_NETWORK]}

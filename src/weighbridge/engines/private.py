@@ -62,7 +62,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             variables = {**process.environment_of(run.id), "TMPDIR": str(data / "tmp")}
             daemon = process.Process(Command(argv), env=variables, inherit=False)
             try:
-                yield await_answer(socket, daemon)
+                yield await_answer(lambda: socket if socket.exists() else None, daemon)
             finally:
                 daemon.stop()
     finally:

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.guests import disk, kernel, ramdisk
-from weighbridge.guests.accelerator import DEVICE, Wanted, chosen
+from weighbridge.guests.accelerator import DEVICE, LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
-from weighbridge.guests.machine import PROGRAM, Accelerator, CacheMode, Disk, DiskBus, Machine, Nic
+from weighbridge.guests.machine import PROGRAM, CacheMode, Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Network, Tap, UserNetwork
 from weighbridge.guests.resources import cpus_of, memory_of
 from weighbridge.guests.site import GuestSite
@@ -21,7 +21,6 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.isolation import Layer
 from weighbridge.model.mount import MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import Group, Host, Site, SiteRequest
@@ -29,7 +28,6 @@ from weighbridge.model.storage import EnvironmentOptions
 
 READY_S = 90.0
 """How long a guest may take to come up: 4 s when emulated on an idle machine, several times as long on a busy one."""
-_LAYERS: Mapping[Accelerator, Layer] = {"kvm": Layer("QEMU, KVM"), "tcg": Layer("QEMU, TCG", emulated=True)}
 _DATA_BYTES = 16 * 2**30
 """Of the data disk, a sparse file."""
 _TOGETHER_S = 0.2
@@ -67,7 +65,7 @@ class Qemu(Environment):
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """What its networks do not reach, and hosts that are no machines of ours."""
         found = []
-        if not all(host.here for host in needs.hosts.values()):
+        if not all(host.here and not host.own_kernel for host in needs.hosts.values()):
             found.append("its disk is made on this machine: put its roles on local or testbed hosts")
         if needs.network and options.network == "none":
             found.append("network: none cannot carry a workload that needs a network")
@@ -106,7 +104,7 @@ class Qemu(Environment):
             group, refused = _group(stack, request)
             machine, notes = _machine(options, request, stack)
             launcher = stack.enter_context(_launcher(machine, request, group))
-            layer = _LAYERS[machine.accelerator]
+            layer = LAYERS[machine.accelerator]
             notes |= {f"not honoured: {limit}": why for limit, why in refused.items()}
             site = GuestSite(request, launcher, group, _addresses(options, request, machine), layer, notes)
             try:

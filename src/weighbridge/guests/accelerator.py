@@ -1,5 +1,6 @@
 """Which accelerator guests have on a host: KVM only where a guest came up under it."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Literal
 
@@ -8,9 +9,11 @@ from weighbridge.guests import kernel, ramdisk
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Accelerator, Machine
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.isolation import Layer
 from weighbridge.model.site import Host, RunContext
 
 Wanted = Literal["kvm", "tcg", "auto"]
+LAYERS: Mapping[Accelerator, Layer] = {"kvm": Layer("QEMU, KVM"), "tcg": Layer("QEMU, TCG", emulated=True)}
 DEVICE = "/dev/kvm"
 PROVED = b"weighbridge: the guest runs"
 """What the first process of a guest prints that is only to show that it can."""

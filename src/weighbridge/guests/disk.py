@@ -45,6 +45,11 @@ def make_disk(file: Path, size: int, content: Path | None = None) -> None:
     must("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *how, str(file))
 
 
+def copy_into(slot: Path, image: Path) -> None:
+    """Copy a file system into an empty disk that a guest has already, whose size stays. UserlandError, DiskFull."""
+    must("dd", f"if={image}", f"of={slot}", "bs=1M", "conv=notrunc,sparse")
+
+
 def size_of(folder: Path) -> int:
     """Bytes, a multiple of a MiB, that a file system needs for what a folder holds."""
     used = 0

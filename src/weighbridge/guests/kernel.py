@@ -51,7 +51,11 @@ class Kernel:
 
 def cached(cache: Path) -> Kernel | None:
     """The kernel that was built, or None."""
-    folder = cache / _KIND / _key()
+    return kept_in(cache / _KIND / _key())
+
+
+def kept_in(folder: Path) -> Kernel | None:
+    """The kernel that a folder holds, or None. UserlandError where it is damaged."""
     try:
         about = json.loads((folder / _ABOUT).read_text())
         files = {name: tuple(folder / _MODULES / each for each in paths) for name, paths in about["modules"].items()}
@@ -122,26 +126,35 @@ def _key() -> str:
 
 def _build(work: Path) -> None:
     root = work / "root"
-    must("mmdebstrap", "--variant=extract", f"--include={PACKAGE}", SUITE, str(root), env={"TMPDIR": str(work)})
+    keep(work, root, unpack(root, PACKAGE, work))
+    shutil.rmtree(root)
+
+
+def unpack(root: Path, packages: str, temporary: Path) -> str:
+    """Unpack the kernel's package and others into a folder; gives its release. Raises UserlandError, DiskFull."""
+    must("mmdebstrap", "--variant=extract", f"--include={packages}", SUITE, str(root), env={"TMPDIR": str(temporary)})
     releases = [path.name for path in (root / "lib/modules").iterdir()]
     if len(releases) != 1:
-        raise UserlandError(f"{PACKAGE} has {len(releases)} kernels")
-    release = releases[0]
+        raise UserlandError(f"{packages} has {len(releases)} kernels")
+    must("depmod", "-b", str(root), releases[0])
+    return releases[0]
+
+
+def keep(folder: Path, root: Path, release: str) -> None:
+    """Take out of an unpacked package what `kept_in` finds. Raises UserlandError."""
     try:
         kernel = uncompressed((root / f"boot/vmlinuz-{release}").read_bytes())
     except ValueError as error:
         raise UserlandError(f"the kernel of {PACKAGE} cannot be used: {error}") from error
-    (work / _VMLINUX).write_bytes(kernel)
-    must("depmod", "-b", str(root), release)
-    folder = root / "lib/modules" / release
-    dependencies = (folder / "modules.dep").read_text()
-    (work / _MODULES).mkdir()
+    (folder / _VMLINUX).write_bytes(kernel)
+    tree = root / "lib/modules" / release
+    dependencies = (tree / "modules.dep").read_text()
+    (folder / _MODULES).mkdir()
     modules = {}
     for driver in DRIVERS:
         modules[driver] = [Path(path).name for path in order_of(dependencies, driver)]
         for path in order_of(dependencies, driver):
-            shutil.copyfile(folder / path, work / _MODULES / Path(path).name)
+            shutil.copyfile(tree / path, folder / _MODULES / Path(path).name)
     banner = _BANNER.search(kernel)
     about = {"release": release, "version": banner.group(1).decode() if banner else release, "modules": modules}
-    (work / _ABOUT).write_text(json.dumps(about, indent=1))
-    shutil.rmtree(root)
+    (folder / _ABOUT).write_text(json.dumps(about, indent=1))

@@ -24,6 +24,7 @@ _NICS: Mapping[Nic, tuple[str, str]] = {
 """Its device in QEMU, and the driver in the guest."""
 _DISK_DRIVERS: dict[str, tuple[str, ...]] = {"virtio": ("virtio_blk",), "ide": ("ata_piix", "sd_mod")}
 _DISK_NAMES = {"virtio": "vd", "ide": "sd"}
+_XEN = ("console=com1", "com1=115200,8n1", "dom0_mem=1024M,max:1024M", "noreboot")
 _ALWAYS = ("virtio_pci", "virtio_console", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
 
 
@@ -35,6 +36,8 @@ class Disk:
     bus: DiskBus = "virtio"
     cache: CacheMode = "writeback"
     read_only: bool = False
+    temporary: bool = False
+    """What is written to it goes to a file without a name, in the folder that TMPDIR names, and ends with QEMU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +58,37 @@ class Machine:
     open_files: int = 1024
     arguments: tuple[str, ...] = field(default=())
     """Further words to its first process."""
+    hypervisor: Path | None = None
+    """A hypervisor that is booted in place of the kernel, which then is its first domain's."""
 
     def argv(self) -> tuple[str, ...]:
         """The argument list. Its standard input and output are the stream to the launcher, its error the console."""
         accelerator, model = _CPU[self.accelerator]
+        if self.hypervisor is not None:  # under it the first domain ends where the CPU has SMAP (QEMU 7.2)
+            model += ",-smap"
         return (
             PROGRAM, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", "q35",
             "-name", f"{self.name},debug-threads=on",
             "-accel", accelerator, "-cpu", model, "-smp", str(self.cpus), "-m", f"{self.memory >> 20}M",
-            "-kernel", str(self.kernel), "-initrd", str(self.ramdisk), "-append", " ".join(self.command_line()),
+            *self._boot(),
             "-chardev", "stdio,id=port,signal=off", "-device", "virtio-serial-pci",
             "-device", "virtserialport,chardev=port,name=weighbridge",
             "-chardev", "file,id=console,path=/dev/stderr,append=on", "-serial", "chardev:console",
             *self._disks(), *self._network(),
         )  # fmt: skip
 
+    def _boot(self) -> tuple[str, ...]:
+        told = " ".join(self.command_line())
+        if self.hypervisor is None:
+            return "-kernel", str(self.kernel), "-initrd", str(self.ramdisk), "-append", told
+        modules = f"{_escaped(f'{self.kernel} {told}')},{_escaped(str(self.ramdisk))}"
+        return "-kernel", str(self.hypervisor), "-append", " ".join(_XEN), "-initrd", modules
+
     def command_line(self) -> tuple[str, ...]:
         """What the kernel, and behind the dashes its first process, is told."""
-        told = ["console=ttyS0", "quiet", "panic=-1", "--"]
-        for module in self.modules():
-            told += ["--module", module]
+        console = "ttyS0" if self.hypervisor is None else "hvc0"
+        told = [f"console={console}", "quiet", "panic=-1", "--"]
+        told += ["--modules", ",".join(self.modules())]
         for what, disk, letter in zip(("--disk", "--data"), self.disks, "ab", strict=False):
             told += [what, f"/dev/{_DISK_NAMES[disk.bus]}{letter}"]
         if (net := self.network) is not None:
@@ -92,6 +106,7 @@ class Machine:
         for number, disk in enumerate(self.disks):
             # a disk on IDE cannot be read-only: what would be written to it goes to a file without a name
             only = (",snapshot=on" if disk.bus == "ide" else ",readonly=on") if disk.read_only else ""
+            only = ",snapshot=on" if disk.temporary else only
             image = _escaped(str(disk.image))
             words += ["-drive", f"file={image},format=raw,id=d{number},if=none,cache={disk.cache}{only}"]
             device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else "virtio-blk-pci"

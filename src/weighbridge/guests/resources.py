@@ -26,13 +26,18 @@ def memory_of(limits: Limits, host: Host) -> int:
         raise Unavailable(
             f"a guest needs {LEAST_MEMORY >> 20} MiB of memory at least, but the limit is {_mib(wanted)}"
         )
+    must_have_room(wanted, host, "set a smaller limit (resources: memory)")
+    return wanted
+
+
+def must_have_room(wanted: int, host: Host, remedy: str = "give it less memory") -> None:
+    """Raise Unavailable where the host has fewer bytes of memory available than a guest is to have."""
     available = counters.memory_kib(host.read("/proc/meminfo").decode()).get("MemAvailable")
     if available is not None and available << 10 < wanted:
         raise Unavailable(
             f"a guest of {_mib(wanted)} of memory has no room on host {host.name}, where {_mib(available << 10)} are "
-            "available: set a smaller limit (resources: memory)"
+            f"available: {remedy}"
         )
-    return wanted
 
 
 def _mib(size: int) -> str:

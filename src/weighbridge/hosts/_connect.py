@@ -1,25 +1,22 @@
 """One multiplexed OpenSSH connection: it carries the agent, and is the master for forwarded sockets."""
 
-import contextlib
 import shlex
 import socket
-import time
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts import _failures
-from weighbridge.hosts._bundle import program
+from weighbridge.hosts._agent_start import start_agent
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts.agent import frames
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
-from weighbridge.model.site import ClockOffset
 
 CONNECT_S = 10
-_READY_S = 30.0
+READY_S = 30.0
 _ALWAYS = (
     "BatchMode=yes", f"ConnectTimeout={CONNECT_S}", "ServerAliveInterval=5", "ServerAliveCountMax=2",
     "ControlPersist=no", "ClearAllForwardings=yes", "RemoteCommand=none", "RequestTTY=no",
@@ -54,19 +51,7 @@ class Connection:
             always = tuple(word for option in _ALWAYS for word in ("-o", option))
             argv = (*ssh, *self._config, *always, "--", self._destination, self._remote(run_id, machine))
             self._process = Process(Command(argv), env=_ENGLISH, talk=far.fileno())
-        near.settimeout(_READY_S)
-        stream = near.makefile("rb")
-        sent = program()
-        said, hello = b"", None
-        with contextlib.suppress(OSError, ValueError):
-            near.sendall(b"%d\n" % len(sent) + sent)
-        with contextlib.suppress(OSError, ValueError):
-            hello, said = _hello(stream)
-        if hello is None:
-            near.close()
-            raise Unavailable(f"host {self.name} ({self._destination}): {self._what_failed(said)}")
-        near.settimeout(None)
-        return Channel(self.name, near, stream, self._why_lost), hello
+        return start_agent(self.name, near, READY_S, self._what_failed, self._why_lost)
 
     def _remote(self, run_id: str, machine: str) -> str:
         """What the user's shell there runs; every word is ours, quoted for any shell."""
@@ -76,12 +61,15 @@ class Connection:
         return f'exec {before}{shlex.join(python)} "$SSH_CONNECTION"'
 
     def _what_failed(self, said: bytes) -> str:
+        return f"({self._destination}): {self._reason(said)}"
+
+    def _reason(self, said: bytes) -> str:
         assert self._process is not None
         ended = self._process.wait(1.0)
         completed = self._process.stop()
         heard = (completed.stderr + b"\n" + said).decode(errors="replace")
         if not ended and not heard.strip():
-            return f"it did not answer within {_READY_S:.0f} s"
+            return f"it did not answer within {READY_S:.0f} s"
         return _failures.sentence(heard, completed.returncode)
 
     def _why_lost(self) -> str:
@@ -104,24 +92,3 @@ class Connection:
         if self._process is not None:
             self._process.wait(20.0)
             self._process.stop()
-
-
-def _hello(stream: IO[bytes]) -> tuple[dict[str, Any] | None, bytes]:
-    came, said = frames.skip_to_magic(stream)
-    frame = frames.read(stream) if came else None
-    return (frame[0] if frame else None), said
-
-
-def clock_offset(channel: Channel, rounds: int = 15) -> ClockOffset:
-    """How far the host's clock is ahead of ours, known within half the round trip.
-
-    As NTP does it (RFC 5905, section 8): the midpoint of the round with the shortest way.
-    """
-    best = ClockOffset(0.0, float("inf"))
-    for _ in range(rounds):
-        sent = time.time()
-        theirs = float(channel.call("time").fields["value"])
-        back = time.time()
-        if (back - sent) / 2 < best.within_s:
-            best = ClockOffset(theirs - (sent + back) / 2, (back - sent) / 2)
-    return best

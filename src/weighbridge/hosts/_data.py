@@ -1,11 +1,13 @@
-"""A folder on this machine's disk for a site's data."""
+"""Folders on this machine's disk for the data of sites and of engines."""
 
 import contextlib
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from weighbridge.linux.process import output
 from weighbridge.model.site import RunContext
 
 
@@ -21,3 +23,15 @@ def data_folder_here(run: RunContext, name: str) -> Iterator[Path]:
         for above in (folder.parent, folder.parent.parent):
             with contextlib.suppress(OSError):
                 above.rmdir()
+
+
+def remove_engine_folder(data: Path) -> None:
+    """Remove an engine's folder. Where its host has just gone, its mounts are taken apart a moment later."""
+    for _ in range(50):
+        output(("rm", "-rf", "--one-file-system", str(data)), deadline_s=300)  # far faster than shutil's
+        if not data.exists():
+            break
+        time.sleep(0.1)
+    for folder in (data.parent, data.parent.parent):
+        with contextlib.suppress(OSError):
+            folder.rmdir()

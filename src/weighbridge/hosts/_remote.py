@@ -1,4 +1,4 @@
-"""Processes and control groups of a host that is reached by ssh, as their agent sees them."""
+"""Processes, sockets and control groups of a host that has an agent, as the agent sees them."""
 
 import itertools
 import threading
@@ -70,10 +70,7 @@ class RemoteProcess:
 
     def receive(self, timeout_s: float | None = None) -> bytes:
         """The next piece that it says, where it is talked to; empty at the end. Raises TimeoutError."""
-        try:
-            return self._pieces.get(timeout=timeout_s and max(0.0, timeout_s))
-        except Empty:
-            raise TimeoutError(f"nothing came within {timeout_s:g} s") from None
+        return _next_piece(self._pieces, timeout_s)
 
     def end(self) -> None:
         """Send no more."""
@@ -93,6 +90,41 @@ class RemoteProcess:
                 timed_out,
             )
         return self._completed
+
+
+class RemoteSocket:
+    """A connection to a socket of the host, which the agent has made. Implements ``Stream``."""
+
+    def __init__(self, channel: Channel, path: str) -> None:
+        """Connect. Raises OSError where nobody listens there."""
+        self._channel = channel
+        self._number = next(_numbers)
+        self._pieces: SimpleQueue[bytes] = SimpleQueue()
+        channel.on_said(self._number, self._pieces.put)
+        channel.call("connect", process=self._number, path=path)
+
+    def send(self, data: bytes) -> None:
+        """Send all of it. Raises OSError once the other end is closed."""
+        self._channel.call("send", data, process=self._number)
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece; empty at the end. Raises TimeoutError."""
+        return _next_piece(self._pieces, timeout_s)
+
+    def end(self) -> None:
+        """Send no more."""
+        self._channel.call("end", process=self._number)
+
+    def close(self) -> None:
+        """Close it on the host."""
+        self._channel.call("hang_up", process=self._number)
+
+
+def _next_piece(pieces: "SimpleQueue[bytes]", timeout_s: float | None) -> bytes:
+    try:
+        return pieces.get(timeout=timeout_s and max(0.0, timeout_s))
+    except Empty:
+        raise TimeoutError(f"nothing came within {timeout_s:g} s") from None
 
 
 class RemoteGroup:

@@ -33,21 +33,22 @@ class LocalHost:
         self.network = (HERE, "/proc/self/net/dev")
         self.address = address
         self.root = os.geteuid() == 0
-        self._env = {process.RUN_VARIABLE: run_id}
+        self.variables = {process.RUN_VARIABLE: run_id}
+        """What everything that it starts has in its environment, beside our own variables."""
         self._run_id = run_id
         self._claim = Claim(f"host {name}")
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
-        return process.run(command, env=self._env)
+        return process.run(command, env=self.variables)
 
     def start(self, command: Command, *, hold: bool = False) -> process.Process:
         """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
-        return process.Process(command, env=self._env, hold=hold)
+        return process.Process(command, env=self.variables, hold=hold)
 
     def talk(self, command: Command) -> tuple[process.Process, process.SocketStream]:
         """Start a program that is talked to over its standard input and output."""
-        return process.talk(command, env=self._env)
+        return process.talk(command, env=self.variables)
 
     def program(self, program: Path) -> str:
         """Where it was built."""

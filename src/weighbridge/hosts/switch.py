@@ -7,22 +7,26 @@ there may have set to drop.
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._hold import hold
+from weighbridge.hosts.kinds._cable import CableOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import network, tc
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import Process
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, Completed, HostProcess
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.site import RunContext
 
 SUBNET = "198.19.200.0/24"
 """Of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544); the environment netns begins below it."""
+BRIDGE = "br0"
+_TAP_S, _LOOK_S = 30.0, 0.02
 _PREFIX, _HOSTS, _SITES, _LAST = "198.19.200.", 1, 100, 250
 NOWHERE = _PREFIX + "254"
 """The default gateway of every host: nothing answers there. A testbed has no way out."""
@@ -41,7 +45,12 @@ OFF = ("tso", "off", "gso", "off", "gro", "off")
 """What `ethtool -K` switches off where a host has no offloads."""
 
 
-def bucket(options: TestbedOptions) -> list[str]:
+def port_of(address: str) -> str:
+    """The name of the port of the host with this address."""
+    return f"p{address.rpartition('.')[2]}"
+
+
+def bucket(options: CableOptions) -> list[str]:
     """The token bucket at each end of a cable.
 
     A fast link has a burst of a millisecond, and its hosts no offloads: nothing is left to be split.
@@ -52,14 +61,17 @@ def bucket(options: TestbedOptions) -> list[str]:
     return tc.token_bucket(options.link, limit=_limit(options), peakrate="1gbit", mtu=options.mtu)
 
 
-def _limit(options: TestbedOptions) -> int:
+def _limit(options: CableOptions) -> int:
     """Bytes that wait at a cable's end at most; of a fast one, those of eight milliseconds."""
     return 8 * max(131072, round((options.link or 0) / 8 / 1000)) if options.fast else tc.QUEUE
 
 
-def queue(options: TestbedOptions) -> list[str]:
+def queue(options: CableOptions) -> list[str]:
     """The queue behind the bucket."""
     return tc.packet_queue(_limit(options), options.mtu)
+
+
+Inside = Callable[[Command], Completed]
 
 
 class Switch:
@@ -98,14 +110,35 @@ class Switch:
             raise Unavailable(f"a testbed has at most {_LAST - _SITES + 1} containers on its switch")
         return f"{_PREFIX}{number}"
 
+    @property
+    def enter(self) -> tuple[str, ...]:
+        """What a command begins with that makes a link (a tap) on the switch."""
+        return in_network_of(self._holder.pid)
+
+    def join(self, address: str, mtu: int, maker: HostProcess, why: Callable[[], str]) -> None:
+        """Make the tap that ``maker`` makes a port, for the host with this address.
+
+        Raises Unavailable with ``why`` where it has made none.
+        """
+        port, words = port_of(address), ("master", BRIDGE, "mtu", str(mtu), "up")
+        deadline = time.monotonic() + _TAP_S
+        while self._local.run(Command((*self.enter, "ip", "link", "show", port), 10)).returncode != 0:
+            if maker.wait(_LOOK_S) or time.monotonic() > deadline:
+                raise Unavailable(why())
+        self._must("ip", "link", "set", port, *words)
+
+    def without_offloads(self, address: str) -> None:
+        """Have no frame larger than the MTU at the port of the host with this address."""
+        self._must("ethtool", "-K", port_of(address), *OFF)
+
     def connect(self, pid: int, address: str, mac: str, options: TestbedOptions) -> None:
         """A cable from the switch to the host whose first process is ``pid``, which sees it as eth0."""
-        port, mtu = _port(address), str(options.mtu)
+        port, mtu = port_of(address), str(options.mtu)
         inside = ("nsenter", "--target", str(pid), "--mount", "--net", "--")
         self._must(
             "ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", str(pid)
         )
-        self._must("ip", "link", "set", port, "master", "br0", "mtu", mtu, "up")
+        self._must("ip", "link", "set", port, "master", BRIDGE, "mtu", mtu, "up")
         for argv in (
             ("ip", "link", "set", "eth0", "mtu", mtu, "up"),
             ("ip", "address", "add", f"{address}/24", "broadcast", "+", "dev", "eth0"),
@@ -113,10 +146,10 @@ class Switch:
         ):
             self._anywhere(*inside, *argv)
         if not options.has_offloads:
-            self._must("ethtool", "-K", port, *OFF)
+            self.without_offloads(address)
             self._anywhere(*inside, "ethtool", "-K", "eth0", *OFF)
         if options.link is not None:
-            self.limit(pid, address, options)
+            self.limit(address, options, self.inside(pid))
         if options.cpus:  # frames that arrive are worked on by the host's own CPUs
             mask = _mask(cpus_in(options.cpus))
             write = ("sh", "-c", 'echo "$1" > /sys/class/net/eth0/queues/rx-0/rps_cpus', "write", mask)
@@ -134,11 +167,11 @@ class Switch:
                 f"this machine uses addresses of {SUBNET} already (interface {used}): no testbed host can be joined"
             )
         address, mac = self.next_host()
-        port = _port(address)
+        port = port_of(address)
         self._must(
             "ip", "link", "add", port, "type", "veth", "peer", "name", name, "address", mac, "netns", str(os.getpid())
         )
-        self._must("ip", "link", "set", port, "master", "br0", "up")
+        self._must("ip", "link", "set", port, "master", BRIDGE, "up")
         try:
             for argv in (
                 ("ip", "link", "set", name, "up"),
@@ -150,28 +183,30 @@ class Switch:
             with contextlib.suppress(EnvironmentLost, Unavailable):  # it may have gone with an engine's own links
                 self._must("ip", "link", "delete", port)
 
-    def limit(self, pid: int, address: str, options: TestbedOptions | None) -> None:
-        """Put a token bucket at each end of a host's cable; with None take it away."""
+    def inside(self, pid: int) -> Inside:
+        """What runs commands of this machine in the network namespace of a process."""
+        return lambda command: self._local.run(command.wrapped(*in_network_of(pid)))
+
+    def limit(self, address: str, options: CableOptions | None, inside: Inside) -> None:
+        """Put a token bucket at each end of a host's cable; with None take it away.
+
+        ``inside`` runs a command where the host's own end is.
+        """
         ways: list[tuple[str, ...]] = [("del", "root")]
         if options is not None:
             ways = [("add", "root", "handle", "1:", *bucket(options)), ("add", "parent", "1:1", *queue(options))]
         for do, *what in ways:
-            self._must("tc", "qdisc", do, "dev", _port(address), *what)
-            self._anywhere(*in_network_of(pid), "tc", "qdisc", do, "dev", "eth0", *what)
+            self._must("tc", "qdisc", do, "dev", port_of(address), *what)
+            _check(inside(Command(("tc", "qdisc", do, "dev", "eth0", *what), 10)))
 
-    def carried(self, pid: int, address: str) -> dict[str, float]:
+    def carried(self, address: str, inside: Inside) -> dict[str, float]:
         """Bits that the token buckets of a host's cable have let through, on the wire, by direction."""
-        ends = {"out": (pid, "eth0"), "in": (self._holder.pid, _port(address))}
-        return tc.carried(
-            {
-                way: self._local.run(Command((*in_network_of(end), *tc.show(device)), 10)).text
-                for way, (end, device) in ends.items()
-            }
-        )
+        there = self._local.run(Command((*self.enter, *tc.show(port_of(address))), 10))
+        return tc.carried({"out": inside(Command(tc.show("eth0"), 10)).text, "in": there.text})
 
     def plug(self, address: str, *, up: bool) -> None:
         """Plug in or pull the cable of the host with this address."""
-        self._must("ip", "link", "set", _port(address), "up" if up else "down")
+        self._must("ip", "link", "set", port_of(address), "up" if up else "down")
 
     def _must(self, *argv: str) -> None:
         if self._holder.poll() is not None:
@@ -179,14 +214,13 @@ class Switch:
         self._anywhere(*in_network_of(self._holder.pid), *argv)
 
     def _anywhere(self, *argv: str) -> None:
-        done = self._local.run(Command(argv, 10))
-        if done.returncode != 0:
-            what = " ".join(argv[argv.index("--") + 1 :])
-            raise Unavailable(f"the testbed cannot be set up: {what}: {done.last_words}")
+        _check(self._local.run(Command(argv, 10)))
 
 
-def _port(address: str) -> str:
-    return f"p{address.rpartition('.')[2]}"
+def _check(done: Completed) -> None:
+    if done.returncode != 0:
+        begin = done.argv.index("--") + 1 if "--" in done.argv else 0
+        raise Unavailable(f"the testbed cannot be set up: {' '.join(done.argv[begin:])}: {done.last_words}")
 
 
 def _mask(cpus: list[int]) -> str:

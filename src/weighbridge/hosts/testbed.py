@@ -13,10 +13,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts._data import remove_engine_folder
 from weighbridge.hosts._hold import JOIN, hold
+from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.switch import NOWHERE, OFF, SUBNET, Switch
+from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
 from weighbridge.linux import cgroup_files, cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
@@ -59,10 +61,6 @@ exec "$init" -- cat
 # nsenter stays as the parent of what it runs. It must outlive the signals that end a server in good order, else the
 # server would be killed in the midst of its last words.
 _JOIN = f'trap "" TERM INT; {JOIN}'
-# the names come from the kernel's table of the namespace; /sys may still show another one's
-_NO_OFFLOADS = """sed -n 's/^ *\\([^:]*\\):.*/\\1/p' /proc/self/net/dev | while read -r name; do
-    [ "$name" = lo ] || ethtool -K "$name" "$@"
-done"""
 _AS_USUAL = ("env", "--default-signal=TERM,INT")
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
@@ -100,6 +98,7 @@ class TestbedHost:
         self._holder = holder
         self._join = [str(path) for path in group.procs]
         self.pid = _first_process(holder)
+        self._within = switch.inside(self.pid)
         self.folder = Path(f"/proc/{self.pid}/root")
         """The host's files, as seen from this machine."""
         self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", *_AS_USUAL)
@@ -191,6 +190,21 @@ class TestbedHost:
     def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
         """Nothing: its engine ends with it."""
 
+    @contextmanager
+    def engine_folder(self) -> Iterator[str]:
+        """In the cache, as on this machine, whose files the host sees."""
+        data = self._run.cache / "engines" / self._run.id / self.name
+        data.mkdir(parents=True, exist_ok=True)
+        try:
+            yield str(data)
+        finally:
+            remove_engine_folder(data)
+
+    def reach(self, path: str) -> Path | None:
+        """The file itself."""
+        socket = self.folder / path.lstrip("/")
+        return socket if socket.exists() else None
+
     def next_address(self) -> str:
         """An address for a container on the switch itself."""
         return self.switch.next_site()
@@ -199,14 +213,14 @@ class TestbedHost:
         """Its cable while its rate limit is in force."""
         if self.options.link is None or not self.limited:
             return None
-        return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.pid, self.address))
+        return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within))
 
     def set_link(self, *, limited: bool) -> None:
         """Put the token buckets at both ends of its cable, or take them away."""
         wanted = limited and self.options.link is not None
         if wanted != self.limited:
             self._alive()
-            self.switch.limit(self.pid, self.address, self.options if wanted else None)
+            self.switch.limit(self.address, self.options if wanted else None, self._within)
             self.limited = wanted
 
     def facts(self) -> Mapping[str, str]:
@@ -226,13 +240,8 @@ class TestbedHost:
 
     def keep_offloads(self, pid: int) -> None:
         """Where the host has none, switch them off too on the interfaces of a container and on the host's ends."""
-        if self.options.has_offloads:
-            return
-        each = ("sh", "-c", _NO_OFFLOADS, "off", *OFF)
-        for prefix in (("nsenter", "--target", str(pid), "--net", "--mount=/proc/1/ns/mnt", "--"), ()):
-            done = self.run(Command((*prefix, *each), 30))
-            if done.returncode != 0:
-                raise Unavailable(f"host {self.name}: offloads cannot be switched off: {done.last_words}")
+        if not self.options.has_offloads:
+            without_offloads(self, pid)
 
     def switch_off(self) -> None:
         """End everything in it at once, as by pulling its power cord; what is paused must run to die."""

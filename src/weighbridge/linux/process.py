@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,6 +54,7 @@ class Process:
         self._started = time.monotonic()
         self._ended: float | None = None
         self._completed: Completed | None = None
+        self._stopping = threading.Lock()
         stdin: int | IO[bytes] = subprocess.PIPE if hold else subprocess.DEVNULL if talk is None else talk
         if command.stdin and not hold:  # a file: a pipe would hold us up where the program does not read it
             stdin = tempfile.TemporaryFile()  # noqa: SIM115
@@ -106,9 +108,13 @@ class Process:
         self._popen.stdin.flush()
 
     def stop(self, *, timed_out: bool = False) -> Completed:
-        """End it and its whole group: its stop signal, then KILL after two seconds."""
-        if self._completed is not None:
+        """End it and its whole group: its stop signal, then KILL after two seconds. Several threads may do so."""
+        with self._stopping:
+            if self._completed is None:
+                self._completed = self._end(timed_out=timed_out)
             return self._completed
+
+    def _end(self, *, timed_out: bool) -> Completed:
         for number in (self.command.stop_signal, signal.SIGKILL):
             if self.poll() is not None:
                 break
@@ -125,8 +131,7 @@ class Process:
         self._stdout.close()
         self._stderr.close()
         os.close(self._pidfd)
-        self._completed = Completed(self.command.argv, code or 0, streams[0], streams[1], duration, timed_out)
-        return self._completed
+        return Completed(self.command.argv, code or 0, streams[0], streams[1], duration, timed_out)
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -215,6 +220,11 @@ class SocketStream:
         """Send no more."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Neither send nor receive any more: who waits for a piece gets the end of the stream."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
 
 
 def limit_sending(connection: socket.socket) -> None:

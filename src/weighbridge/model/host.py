@@ -1,6 +1,7 @@
 """What others may ask of a host: before it is open, and where it has been made for the run alone."""
 
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,13 +16,15 @@ SWARM_BRIDGE = "docker_gwbridge"
 class HostTraits:
     """What has to be known of a kind of host before one is open.
 
-    ``here``: it is on this physical machine, whose CPUs and memory it uses. ``this_machine``: it is that machine
+    ``here``: it is on this physical machine, whose CPUs and memory it uses. ``own_kernel``: its kernel and files are
+    not this machine's, so that what it can hold is found only when it is open. ``this_machine``: it is that machine
     itself, of which there is one. ``networks``: hosts reach one another where they are on a common one.
     ``attachable``: its interface is known, and container networks that are attached to it are on its network.
     ``gives_addresses``: containers on such networks get addresses without being given them in the study.
     """
 
     here: bool = False
+    own_kernel: bool = False
     this_machine: bool = False
     networks: AbstractSet[str] = frozenset()
     attachable: bool = True
@@ -44,12 +47,16 @@ class SecludedHost(Host, Protocol):
     An engine is started inside it, everything in it may be changed, and ends with it.
     """
 
-    folder: Path
-    """Its files, as seen from this machine."""
     subnet: str
     """The network that its cable leads to; containers may be on it."""
     gateway: str
     """The default gateway of that network."""
+
+    def engine_folder(self) -> AbstractContextManager[str]:
+        """A folder for the data of an engine in it, as it names it; what was in it is gone when the context ends."""
+
+    def reach(self, path: str) -> Path | None:
+        """A socket of this machine that leads to its socket at ``path``; None while there is none."""
 
     def next_address(self) -> str:
         """Give an address on that network that no host and no other container has. Raises Unavailable."""

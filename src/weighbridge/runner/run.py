@@ -72,9 +72,17 @@ def _about_workloads(study: Study) -> dict[str, str]:
 
 
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
-    """For each environment of the study, by name, whether it can be opened here."""
+    """For each environment of the study, by name, whether it can be opened here.
+
+    What hosts with a kernel and programs of their own can hold is not to be seen from here.
+    """
+    placed = (study.server_host, *study.client_hosts)
+    elsewhere = all(study.file.hosts[name].traits.own_kernel for name in placed)
     found = {}
     for arm in study.arms:
+        if elsewhere:
+            found[arm.name] = Readiness(True, "what its hosts lack is found when they are started")
+            continue
         states = ready(registry.environments()[arm.kind], arm.options), storage_readiness(arm)
         found[arm.name] = next((each for each in states if not each.ready), states[0])
     return found

@@ -1,10 +1,12 @@
 /* The first process of a guest, in its initial RAM disk: loads drivers, mounts the disk, gives the network interface
  * its address, and starts the launcher on the port to the host. When the launcher ends, so does the guest.
  *
- *     init [--module NAME]... [--prove] [--disk DEVICE] [--data DEVICE] [--address ADDRESS --mask MASK]
- *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] --name NAME
+ *     init [--modules NAME,...] [--prove] [--disk DEVICE] [--data DEVICE] [--address ADDRESS --mask MASK]
+ *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] --name NAME [--system PROGRAM,WORD,...]
  *
  * What fails is told on the console, whose last lines the host reads. With --prove it ends as soon as it runs.
+ * With --system the disk, writable, becomes the root folder of all, and PROGRAM of it takes the launcher's place: the
+ * guest is a host itself. Its data is then where hosts keep what is brought to them.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,6 +32,8 @@
 #define PORT "weighbridge"   /* the name of the virtio-serial port */
 #define WAIT_MS 10000        /* for a device that its driver has yet to find */
 #define MODULES 64
+#define WORDS 16
+#define KEPT "/root/var/cache/weighbridge"
 
 static void end_guest(void)
 {
@@ -192,6 +197,30 @@ static int open_port(void)
 	return -1;
 }
 
+/* The kernel's own helpers (modprobe) have their root folder in common with this process, and so find it, too. */
+static void become_system(void)
+{
+	static const char *const moved[][2] = {{"/proc", "/root/proc"}, {"/sys", "/root/sys"}, {"/dev", "/root/dev"}};
+	for (size_t each = 0; each < sizeof moved / sizeof *moved; each++)
+		if (mount(moved[each][0], moved[each][1], NULL, MS_MOVE, NULL) != 0)
+			fail("move to", moved[each][1]);
+	if (chdir("/root") != 0 || mount(".", "/", NULL, MS_MOVE, NULL) != 0 || chroot(".") != 0)
+		fail("change to", "the disk");
+	must_mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
+	must_mount("run", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");
+	must_mount("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	setenv("HOME", "/root", 1);
+	setenv("LANG", "C.UTF-8", 1);
+}
+
+static void raise_files(const char *files)
+{
+	struct rlimit most = {strtoul(files, NULL, 10), strtoul(files, NULL, 10)};
+	if (most.rlim_max && setrlimit(RLIMIT_NOFILE, &most) != 0)
+		fail("have open files:", files);
+}
+
 static void run_launcher(char **words)
 {
 	int port = open_port();
@@ -208,20 +237,29 @@ static void run_launcher(char **words)
 		ended = wait(NULL);
 }
 
+/* Lists have commas, as the kernel gives its first process no more than 32 words. */
+static int split(char *list, char **words, int most)
+{
+	int count = 0;
+	for (char *word = strtok(list, ","); word && count < most; word = strtok(NULL, ","))
+		words[count++] = word;
+	return count;
+}
+
 int main(int count, char **words)
 {
 	const char *disk = NULL, *data = NULL, *address = NULL, *mask = "255.255.255.0", *gateway = NULL, *mtu = NULL;
-	char *names[MODULES] = {0}, *files = "0", *name = "none";
+	char *names[MODULES] = {0}, *files = "0", *name = "none", *system[WORDS + 1] = {0};
 	int modules = 0, prove = 0;
 	make_devices();
 	for (int at = 1; at < count; at++) {
-		char *word = words[at], *value = at + 1 < count ? words[at + 1] : "";
+		char *word = words[at], *value = at + 1 < count ? words[at + 1] : words[count];
 		if (strcmp(word, "--prove") == 0) {
 			prove = 1;
 			continue;
 		}
-		if (strcmp(word, "--module") == 0 && modules < MODULES)
-			names[modules++] = value;
+		if (strcmp(word, "--modules") == 0)
+			modules = split(value, names, MODULES);
 		else if (strcmp(word, "--disk") == 0)
 			disk = value;
 		else if (strcmp(word, "--data") == 0)
@@ -238,6 +276,8 @@ int main(int count, char **words)
 			files = value;
 		else if (strcmp(word, "--name") == 0)
 			name = value;
+		else if (strcmp(word, "--system") == 0)
+			split(value, system, WORDS);
 		at++;
 	}
 	if (prove) {
@@ -249,7 +289,20 @@ int main(int count, char **words)
 	set_up_network(address, mask, gateway, mtu);
 	if (disk) {
 		wait_for(disk);
-		must_mount(disk, "/root", "ext4", MS_RDONLY | MS_NOATIME, "norecovery");
+		if (system[0])
+			must_mount(disk, "/root", "ext4", MS_NOATIME, NULL);
+		else
+			must_mount(disk, "/root", "ext4", MS_RDONLY | MS_NOATIME, "norecovery");
+	}
+	if (system[0]) {
+		if (data) {
+			wait_for(data);
+			must_mount(data, KEPT, "ext4", MS_NOATIME, NULL);
+		}
+		become_system();
+		raise_files(files);
+		run_launcher(system);
+		end_guest();
 	}
 	if (data) {
 		wait_for(data);

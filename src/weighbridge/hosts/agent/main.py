@@ -97,7 +97,10 @@ class Agent:
 
 
 def main(arguments: list[str], program: bytes) -> None:
-    """``agent RUN HOST MACHINE CONNECTION``, where MACHINE is the one that asks, or ``guard RUN HOST SHARED``."""
+    """``agent RUN HOST MACHINE CONNECTION``, where MACHINE is the one that asks, or ``guard RUN HOST SHARED``.
+
+    ``resident`` is an agent whose machine ends with it: nothing has to be guarded, and nothing swept.
+    """
     role, run, host, where, connection = (*arguments, "")[:5]
     if role == "guard":
         guard(Owner(run, host, where == "1"))
@@ -108,15 +111,16 @@ def main(arguments: list[str], program: bytes) -> None:
     os.environ.pop("LC_ALL", None)  # was set so that sudo's messages are in English
     stream = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints must not get among the frames
-    watcher = _guarded(whose, program)
+    watcher = None if role == "resident" else _guarded(whose, program)
     stream.write(frames.MAGIC)
     wire = Wire(stream)
     wire.send(operations.hello(connection))
-    agent = Agent(wire, whose, watcher.send)
+    agent = Agent(wire, whose, watcher.send if watcher else lambda _: None)
     with contextlib.suppress(OSError, ValueError):
         agent.serve(sys.stdin.buffer)
-    sweep(whose, agent.operations.membership)  # at once, so that it is done when the connection ends
-    watcher.stop()
+    if watcher:
+        sweep(whose, agent.operations.membership)  # at once, so that it is done when the connection ends
+        watcher.stop()
     os._exit(0)
 
 

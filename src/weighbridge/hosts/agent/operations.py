@@ -3,6 +3,7 @@
 import os
 import platform
 import select
+import socket
 import threading
 import time
 import zlib
@@ -102,6 +103,23 @@ class Operations:
             except OSError:
                 piece = b""
             self._send({"said": number}, piece)
+
+    def connect(self, data: bytes, *, process: int, path: str) -> Answer:
+        """Connect to a socket here; what comes over it is told as of a process that is talked to."""
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(path)
+        except OSError:
+            connection.close()
+            raise
+        self._streams[process] = SocketStream(connection)
+        threading.Thread(target=self._tell_said, args=(process, self._streams[process]), daemon=True).start()
+        return {}, b""
+
+    def hang_up(self, data: bytes, *, process: int) -> Answer:
+        """Close such a connection."""
+        self._streams.pop(process).close()
+        return {}, b""
 
     def output(self, data: bytes, *, process: int, start: int) -> Answer:
         """Its standard output so far, from a byte on."""
@@ -228,7 +246,7 @@ TABLE: dict[str, Callable[..., Answer]] = {
     name: operation for name, operation in vars(Operations).items() if not name.startswith("_")
 }
 """Every operation by its name."""
-IN_ORDER = frozenset({"start", "swarm", "time", "userland", "userland_piece"})
+IN_ORDER = frozenset({"connect", "start", "swarm", "time", "userland", "userland_piece"})
 """Those that the reading thread does itself, one after the other.
 
 What is said to a process is not among them, for it may not listen: who says it waits for the answer before the next.

@@ -1,0 +1,270 @@
+"""Hosts that are QEMU guests, made for the length of a run: an agent of ours speaks over a virtio-serial port.
+
+QEMU ends when we do, and with it everything in the host. What it had on disks goes with the run's folder in the
+cache, which ``weighbridge clean`` knows.
+"""
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.guests import disk, ramdisk, system
+from weighbridge.guests.accelerator import LAYERS, chosen
+from weighbridge.guests.console import last_words
+from weighbridge.guests.machine import Disk, Machine
+from weighbridge.guests.network import Tap
+from weighbridge.guests.resources import must_have_room
+from weighbridge.hosts._agent_host import AgentHost
+from weighbridge.hosts._agent_start import start_agent
+from weighbridge.hosts._channel import Channel
+from weighbridge.hosts._data import remove_engine_folder
+from weighbridge.hosts._forward import Forward
+from weighbridge.hosts._hold import JOIN
+from weighbridge.hosts._offloads import without_offloads
+from weighbridge.hosts._remote import RemoteSocket
+from weighbridge.hosts.agent.frames import BOOT
+from weighbridge.hosts.agent.operations import machine as this_machine
+from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.switch import BRIDGE, NOWHERE, SUBNET, Switch, port_of
+from weighbridge.linux import cpus, tc
+from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.process import Process, most_open_files, mounted_by
+from weighbridge.model.command import Command
+from weighbridge.model.cpus import cpus_in
+from weighbridge.model.host import SecludedHost
+from weighbridge.model.site import Limits, Link, RunContext
+from weighbridge.model.userland import Userland
+
+READY_S = 180.0
+"""How long a guest host may take to come up: some ten seconds when emulated on an idle machine."""
+_DATA_BYTES = 64 * 2**30
+"""Of the disk for userlands, data and engines: a sparse file."""
+_ENGINE = "/var/cache/weighbridge/engine"
+_SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
+"""Empty disks that a userland's file system is copied into when it is first used: the device, and the file here."""
+_PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
+_TOGETHER_S = 0.5
+_SET_UP = """set -e
+hostname "$1"
+printf '127.0.0.1 localhost %s\\n' "$1" > /etc/hosts
+: > /etc/resolv.conf
+mkdir -p /run/lock
+date --set "@$2" > /dev/null
+echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
+"""
+
+
+class GuestHost(AgentHost):
+    """One such host. Implements ``Host`` and ``SecludedHost``."""
+
+    subnet, gateway = SUBNET, NOWHERE
+
+    def __init__(
+        self, name: str, options: GuestOptions, run: RunContext, hello: Mapping[str, Any], channel: Channel,
+        address: str, switch: Switch, process: Process, machine: Machine,
+    ) -> None:  # fmt: skip
+        super().__init__(name, run, hello, channel, (address, "eth0"))
+        self.layers = (LAYERS[machine.accelerator],)
+        self.options = options
+        self.switch = switch
+        self.limited = False
+        """Whether its cable's rate limit is in force."""
+        self._process = process
+        self._machine = machine
+        self._forwards: dict[str, Forward] = {}
+        self._slots = dict(_SLOTS)
+
+    @property
+    def secluded(self) -> SecludedHost:
+        """Itself."""
+        return self
+
+    def variant(self, purpose: str) -> "GuestHost":
+        """One more guest, with the same hardware and cable."""
+        return self._run.share(
+            f"host {self.name} {purpose}", lambda: guest_host(f"{self.name}-{purpose}", self.options, self._run)
+        )
+
+    def userland(self, userland: Userland) -> Path:
+        """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
+        if userland.digest in self._roots or not self._slots:
+            return super().userland(userland)
+        made = disk.ensure(userland, self._run.cache, self._run.say)
+        device, name = self._slots.popitem()
+        disk.copy_into(_folder_of(self._machine) / name, made)
+        root = f"/run/userlands/{userland.digest[:16]}"
+        done = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
+        if done.returncode != 0:
+            raise Unavailable(f"host {self.name}: the userland cannot be mounted: {done.last_words}")
+        self._roots[userland.digest] = Path(root)
+        return Path(root)
+
+    def engine_url(self) -> None:
+        """None: it has none but ours."""
+
+    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
+        """Nothing: its engine ends with it."""
+
+    @contextmanager
+    def engine_folder(self) -> Iterator[str]:
+        """On its second disk, which ends with it."""
+        try:
+            yield _ENGINE
+        finally:
+            with contextlib.suppress(EnvironmentLost):
+                self.run(Command(("rm", "-rf", "--one-file-system", _ENGINE), 300))
+
+    def reach(self, path: str) -> Path | None:
+        """A socket in the run's folder, as soon as somebody listens in the guest."""
+        try:
+            RemoteSocket(self._channel, path).close()
+        except OSError:
+            return None
+        here = self._run.state / f"{self.address.rpartition('.')[2]}-{Path(path).name}"
+        if path not in self._forwards:
+            self._forwards[path] = Forward(self._channel, here, path)
+        return here
+
+    def next_address(self) -> str:
+        """An address for a container on the switch itself."""
+        return self.switch.next_site()
+
+    def keep_offloads(self, pid: int) -> None:
+        """Where its cable has none, switch them off on the interfaces of the container of ``pid`` too."""
+        if not self.options.has_offloads:
+            without_offloads(self, pid)
+
+    def link(self) -> Link | None:
+        """Its cable while its rate limit is in force."""
+        if self.options.link is None or not self.limited:
+            return None
+        return Link(self.machine, self.options.link, lambda: self.switch.carried(self.address, self.run))
+
+    def set_link(self, *, limited: bool) -> None:
+        """Put the token buckets at both ends of its cable, or take them away."""
+        wanted = limited and self.options.link is not None
+        if wanted != self.limited:
+            self.switch.limit(self.address, self.options if wanted else None, self.run)
+            self.limited = wanted
+
+    def facts(self) -> Mapping[str, str]:
+        """Its fingerprint as of this machine's, and what it is made of."""
+        made, options = self._machine, self.options
+        found = super().facts()
+        return {
+            **found,
+            "kernel command line": found["kernel command line"].partition(" -- ")[
+                0
+            ],  # the rest is to its first process
+            "kind": "guest: a QEMU guest on this machine, with a kernel of its own",
+            "accelerator": made.accelerator,
+            "virtual CPUs": f"{made.cpus} on CPUs {options.cpus}" if options.cpus else str(made.cpus),
+            "memory of the guest": f"{made.memory >> 20} MiB",
+            "link": tc.rate_words(options.link) if options.link else "no rate limit",
+            "mtu": str(options.mtu),
+            "offloads": "on" if options.has_offloads else "off",
+        }
+
+    def switch_off(self) -> None:
+        """End it at once, as by pulling its power cord."""
+        for forward in self._forwards.values():
+            forward.close()
+        self._forwards.clear()
+        self._process.stop()
+
+    def plug(self, *, up: bool) -> None:
+        """Plug its cable in, or pull it, at the switch."""
+        self.switch.plug(self.address, up=up)
+
+
+@contextmanager
+def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[GuestHost]:
+    """Start a guest as a host, and end it with everything in it. Unavailable where it does not come up."""
+    if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
+        raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
+    switch: Switch = run.share("switch", lambda: Switch.made(run))
+    address, _ = switch.next_host()
+    with ExitStack() as stack:
+        made = _machine(name, options, run, address, stack)
+        group = Cgroup(f"{run.id}/host-{name}").create()
+        stack.callback(group.remove)
+        stack.callback(group.kill)
+        for refused in group.limit(Limits(cpuset=options.cpus)).values():
+            raise Unavailable(f"a guest host cannot be pinned to CPUs {options.cpus}: {refused}")
+        process, near = _start(made, run, switch, group)
+        stack.callback(process.stop)
+
+        def why() -> str:
+            ended = process.wait(_TOGETHER_S)
+            said = last_words(process.stop().stderr)  # of one that does not answer nothing more is to be had
+            return f"its guest {'ended' if ended else 'does not answer'}{f': {said}' if said else ''}"
+
+        switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")
+        channel, hello = start_agent(name, near, READY_S, lambda _: f"does not come up: {why()}", why)
+        stack.callback(channel.close)
+        host = GuestHost(name, options, run, hello, channel, address, switch, process, made)
+        stack.callback(host.switch_off)
+        _set_up(host)
+        yield host
+
+
+def _machine(name: str, options: GuestOptions, run: RunContext, address: str, stack: ExitStack) -> Machine:
+    local = LocalHost(run.id)
+    must_have_room(options.memory, local)
+    accelerator, _ = chosen(options.accelerator, local, run)
+    made = system.ensure(run.cache, BOOT, run.say)
+    folder = run.cache / "engines" / run.id / name
+    folder.mkdir(parents=True, exist_ok=True)
+    stack.callback(remove_engine_folder, folder)
+    data = folder / "data.ext4"
+    disk.make_disk(data, _DATA_BYTES)
+    slots = [folder / name for name in _SLOTS.values()]
+    for slot in slots:
+        with slot.open("wb") as file:
+            file.truncate(_DATA_BYTES)
+    words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
+    return Machine(
+        name=mounted_by(run.id),
+        kernel=made.kernel.image,
+        ramdisk=ramdisk.ensure(made.kernel, run.cache, run.say),
+        accelerator=accelerator,
+        cpus=len(cpus_in(options.cpus)) if options.cpus else len(cpus.cpus_online()),
+        memory=options.memory,
+        disks=(Disk(made.disk, temporary=True), Disk(data), *map(Disk, slots)),
+        network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
+        open_files=most_open_files(),
+        arguments=("--system", ",".join((system.PROGRAM, *words))),
+    )
+
+
+def _start(made: Machine, run: RunContext, switch: Switch, group: Cgroup) -> tuple[Process, socket.socket]:
+    """QEMU, which is killed when we end; were it not, the guest would end when its stream does."""
+    near, far = socket.socketpair()
+    join = ("sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
+    dies = ("setpriv", "--pdeathsig", "KILL", "--")
+    command = Command((*dies, *join, *switch.enter, "env", f"TMPDIR={_folder_of(made)}", *made.argv()))
+    with far:
+        process = Process(command, env=LocalHost(run.id).variables, talk=far.fileno())
+    return process, near
+
+
+def _folder_of(made: Machine) -> Path:
+    """Where what is written to its system goes, to a file without a name: on the disk, beside its data."""
+    return made.disks[1].image.parent
+
+
+def _set_up(host: GuestHost) -> None:
+    # its clock of real time tells whole seconds
+    done = host.run(Command(("sh", "-c", _SET_UP, "set-up", f"wb-{host.name}", f"{time.time():.3f}"), 60))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
+    if not host.options.has_offloads:
+        host.switch.without_offloads(host.address)
+        without_offloads(host, 1)
+    host.set_link(limited=True)

@@ -1,0 +1,79 @@
+"""A machine of our own as a host: a QEMU guest with Debian's full kernel, joined to the others by a switch."""
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.guests import disk, kernel
+from weighbridge.guests.accelerator import Wanted
+from weighbridge.guests.machine import PROGRAM
+from weighbridge.hosts.kinds._cable import CableOptions
+from weighbridge.model.cpus import CpuList
+from weighbridge.model.host import HostTraits
+from weighbridge.model.host_kind import HostKind
+from weighbridge.model.host_options import HostOptions
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.quantity import Size
+from weighbridge.model.site import Host, RunContext
+
+_LEAST = 512 * 2**20
+
+
+class GuestOptions(CableOptions):
+    """A machine of our own: a QEMU guest with Debian's full kernel, for the length of the run.
+
+    It holds what this machine's kernel may not: ipvlan, encrypted overlay networks, NFS. Its cable leads to the
+    switch that testbed hosts are on, too. Figures taken on it are those of its accelerator: ``auto`` is KVM only
+    where a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of
+    this machine that belong to it: it has as many.
+    """
+
+    traits: ClassVar[HostTraits] = HostTraits(
+        here=True, own_kernel=True, networks=frozenset({"switch"}), gives_addresses=True
+    )
+    kind: Literal["guest"]
+    accelerator: Wanted = "auto"
+    memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
+    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
+
+    @property
+    def own_cpus(self) -> str | None:
+        """``cpus``."""
+        return self.cpus
+
+    @property
+    def description(self) -> str:
+        """Words for the plan."""
+        return f"{self.kind}, a QEMU guest of {self.memory >> 20} MiB on this machine, {self.cable_words}"
+
+
+class Guest(HostKind):
+    """Its first process starts an agent of ours; when our end of its stream closes, it ends."""
+
+    kind = "guest"
+    summary = "a QEMU guest as a host, with Debian's full kernel: holds engines that this machine's kernel cannot"
+    options = GuestOptions
+    programs: ClassVar = {
+        PROGRAM: "qemu-system-x86", **kernel.PROGRAMS, **disk.PROGRAMS, "ip": "iproute2", "ethtool": "ethtool",
+    }  # fmt: skip
+
+    def readiness(self) -> Readiness:
+        """Whether this user may make taps."""
+        if os.geteuid() != 0:
+            return Readiness(False, "only root may make guest hosts", "run as root")
+        return Readiness(True, "emulated where no guest comes up under KVM")
+
+    def open(
+        self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]
+    ) -> AbstractContextManager[Host]:
+        """Start it, and end it with everything in it."""
+        from weighbridge.hosts.guest import guest_host
+
+        run.say(f"starting host {name}, a QEMU guest")
+        return guest_host(name, options, run)
+
+
+PLUGIN = Guest()

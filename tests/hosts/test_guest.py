@@ -1,0 +1,111 @@
+"""Guest hosts: their options, and the machine that QEMU is told to make."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from weighbridge.guests import kernel, system
+from weighbridge.guests.machine import Disk, Machine
+from weighbridge.guests.network import Tap
+from weighbridge.hosts.agent.frames import BOOT
+from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.hosts.switch import BRIDGE, NOWHERE, port_of
+from weighbridge.model.host import THIS_MACHINE
+from weighbridge.runner.run import readiness_of
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+MOST_WORDS = 32
+"""That the kernel gives to its first process (init/main.c)."""
+MOST_BYTES = 2048
+"""Of its command line on x86 (COMMAND_LINE_SIZE)."""
+
+
+def machine(**other: object) -> Machine:
+    words = ("-I", "-S", "-u", system.AGENT, "resident", "0123456789ab", "lab", "0/pid:[4026531836]")
+    return Machine(
+        name="weighbridge-0123456789ab",
+        kernel=Path("/cache/vmlinux"),
+        ramdisk=Path("/cache/ramdisk"),
+        accelerator="tcg",
+        cpus=2,
+        memory=2**31,
+        disks=(Disk(Path("/cache/a,b.ext4"), temporary=True), Disk(Path("/run/data.ext4"))),
+        network=Tap(port_of("198.19.200.3"), BRIDGE, "198.19.200.3", NOWHERE, 1500),
+        arguments=("--system", ",".join((system.PROGRAM, *words))),
+        **other,  # type: ignore[arg-type]
+    )
+
+
+def test_its_first_process_is_told_no_more_than_the_kernel_passes_on():
+    told = machine().command_line()
+    assert len(told[told.index("--") + 1 :]) <= MOST_WORDS
+    assert len(" ".join(told)) < MOST_BYTES
+    assert told[told.index("--disk") + 1] == "/dev/vda" and told[told.index("--data") + 1] == "/dev/vdb"
+    assert told[-1].split(",")[0] == "/usr/bin/python3"
+
+
+def test_nothing_is_written_to_the_system_that_all_share():
+    drives = [word for word in machine().argv() if word.startswith("file=/") and "id=d" in word]
+    assert drives == [
+        "file=/cache/a,,b.ext4,format=raw,id=d0,if=none,cache=writeback,snapshot=on",
+        "file=/run/data.ext4,format=raw,id=d1,if=none,cache=writeback",
+    ]
+
+
+def test_its_tap_is_the_port_of_its_address():
+    argv = machine().argv()
+    assert "tap,id=net,ifname=p3,script=no,downscript=no" in argv
+    assert any("mac=52:54:c6:13:c8:03" in word for word in argv)
+
+
+def test_a_hypervisor_is_booted_with_the_kernel_as_its_module():
+    argv = machine(hypervisor=Path("/cache/xen")).argv()
+    assert argv[argv.index("-kernel") + 1] == "/cache/xen"
+    kernel_and_disk = argv[argv.index("-initrd") + 1].replace(",,", "\0").split(",")
+    assert kernel_and_disk[0].startswith("/cache/vmlinux console=hvc0 ") and kernel_and_disk[1] == "/cache/ramdisk"
+    assert argv[argv.index("-cpu") + 1] == "max,-smap"
+
+
+def test_its_options():
+    options = GuestOptions.model_validate({"kind": "guest", "link": "100mbit", "memory": "1GiB", "cpus": "1"})
+    assert (options.memory, options.own_cpus, options.cable_rate) == (2**30, "1", 1e8)
+    assert options.description == "guest, a QEMU guest of 1024 MiB on this machine, 100 Mbit/s"
+    assert options.traits.reaches(THIS_MACHINE) and options.traits.own_kernel and not THIS_MACHINE.own_kernel
+    with pytest.raises(ValidationError, match="greater than or equal"):
+        GuestOptions.model_validate({"kind": "guest", "memory": "100MiB"})
+
+
+STUDY = """study: guests
+question: What does it cost?
+hosts: {lab: {kind: guest}}
+placement: {client: lab, server: lab}
+inside: [server, client]
+baseline: native
+environments: {native: {kind: native}, ipvlan: {kind: docker, network: ipvlan}}
+workloads: {tcp: {kind: iperf3}}
+repetitions: {blocks: 3}
+"""
+
+
+def test_what_only_its_own_kernel_knows_is_not_asked_of_this_one():
+    states = readiness_of(check(parse(STUDY, "guests.yaml")))
+    assert all(state.ready for state in states.values())
+
+
+def test_a_guest_in_it_would_need_files_of_this_machine():
+    text = STUDY.replace("{kind: docker, network: ipvlan}", "{kind: qemu}")
+    with pytest.raises(Exception, match="local or testbed hosts"):
+        check(parse(text, "guests.yaml"))
+
+
+def test_without_the_programs_that_build_it_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(kernel, "_ROOTS_FOLDERS", ())
+    why = system.cannot_build(tmp_path, BOOT)
+    assert why is not None and why[1] == "apt-get install mmdebstrap"
+    with ExitStack() as stack:
+        stack.enter_context(pytest.raises(Exception, match="is not installed: apt-get install mmdebstrap"))
+        system.ensure(tmp_path, BOOT, lambda _: None)
