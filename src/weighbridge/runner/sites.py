@@ -104,10 +104,7 @@ class Sites:
             if arm in self.study.arms:
                 with self._leaving_out(arm):
                     self._paths[place] = self._wait_until_reachable(
-                        arm,
-                        cell,
-                        "connection",
-                        lambda one, other, at, over=transport: connection(one, other, at, over),
+                        arm, cell, "connection", partial(connection, transport=transport)
                     )
 
     @contextmanager
