@@ -103,7 +103,9 @@ class Sites:
         for place, (transport, arm, cell) in over.items():  # a path that is not known is not measured
             if arm in self.study.arms:
                 with self._leaving_out(arm):
-                    self._paths[place] = self._wait_until_reachable(arm, cell, "connection", _by(transport))
+                    self._paths[place] = self._wait_until_reachable(
+                        arm, cell, "connection", partial(connection, transport=transport)
+                    )
 
     @contextmanager
     def _leaving_out(self, arm: Arm) -> Iterator[None]:
@@ -284,10 +286,6 @@ class Sites:
             (f"{place}/{role}" + (f"@{client}" if several else ""), role, site)
             for (place, role, client), site in self._open.items()
         ]
-
-
-def _by(transport: Transport) -> Callable[[Site, Site, Endpoint], NetworkPath | None]:
-    return lambda server, client, at: connection(server, client, at, transport)
 
 
 def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
