@@ -43,6 +43,17 @@ REACHED = [name for name in KINDS if name != "none"]
 LIMITS = Limits(cpus=0.5, memory=128 * 2**20, cpuset="0")
 
 
+# Before the sites of this module are open: two runs of one process share the packet filter.
+@pytest.mark.parametrize("name", ["gateway", "slirp4netns"])
+def test_the_machine_is_as_it_was(name: str, machine: Machine, small_userland: Userland):
+    with open_run("90d3a90d3a91") as run:
+        port = free_port()
+        request = SiteRequest(run, LocalHost(run.id), "s", "server", small_userland, LIMITS, (("tcp", port),))
+        with PODMAN.open(PODMAN.options(**KINDS[name]), request) as site:
+            assert site.run(Command(("true",))).returncode == 0
+    machine.must_be_unchanged()
+
+
 @pytest.fixture(scope="module")
 def ports() -> dict[str, int]:
     taken: list[int] = []
@@ -161,16 +172,6 @@ def _used(name: str) -> float:
         except OSError:
             continue
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-@pytest.mark.parametrize("name", ["gateway", "slirp4netns"])
-def test_the_machine_is_as_it_was(name: str, machine: Machine, small_userland: Userland):
-    with open_run("90d3a90d3a91") as run:
-        port = free_port()
-        request = SiteRequest(run, LocalHost(run.id), "s", "server", small_userland, LIMITS, (("tcp", port),))
-        with PODMAN.open(PODMAN.options(**KINDS[name]), request) as site:
-            assert site.run(Command(("true",))).returncode == 0
-    machine.must_be_unchanged()
 
 
 _OPENS = """
