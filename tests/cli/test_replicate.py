@@ -40,7 +40,7 @@ def test_a_study_without_published_figures(weighbridge, tmp_path):  # noqa: F811
 
 
 def test_wrong_command_lines(weighbridge, finished):  # noqa: F811
-    one_sentence(weighbridge("replicate"), 2, "name a study (docker-networks, native-vs-container-apps)")
+    one_sentence(weighbridge("replicate"), 2, "name a study (docker-networks, docker-vs-virtualbox, ")
     one_sentence(weighbridge("replicate", "docker-networks", "--report", finished), 2, "--report")
     one_sentence(weighbridge("replicate", "--out", finished, "--profile", "quick"), 2, "keeps its own")
     one_sentence(weighbridge("replicate", "docker-networks", "--profile", "quik"), 3, "did you mean 'quick'")
@@ -53,3 +53,9 @@ def test_nowhere_to_report(weighbridge, tmp_path):  # noqa: F811
     one_sentence(weighbridge("replicate", "--report", tmp_path / "nowhere"), 6, "nowhere")
     one_sentence(weighbridge("replicate", "--out", tmp_path / "nowhere"), 6, "nowhere")
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_bundled_study_of_hypervisors_is_planned_in_every_profile(weighbridge):  # noqa: F811
+    for profile in ("standard", "quick", "published"):
+        said = weighbridge("plan", "hypervisor-network", "--profile", profile)
+        assert said.code == 0 and "qemu-tcg" in said.out and "client=elsewhere" in said.out
