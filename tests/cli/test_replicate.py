@@ -40,7 +40,7 @@ def test_a_study_without_published_figures(weighbridge, tmp_path):  # noqa: F811
 
 
 def test_wrong_command_lines(weighbridge, finished):  # noqa: F811
-    one_sentence(weighbridge("replicate"), 2, "name a study (docker-networks, docker-vs-virtualbox, ")
+    one_sentence(weighbridge("replicate"), 2, "name a study (docker-networks, ")
     one_sentence(weighbridge("replicate", "docker-networks", "--report", finished), 2, "--report")
     one_sentence(weighbridge("replicate", "--out", finished, "--profile", "quick"), 2, "keeps its own")
     one_sentence(weighbridge("replicate", "docker-networks", "--profile", "quik"), 3, "did you mean 'quick'")

@@ -12,7 +12,8 @@ from pathlib import Path
 import docker
 
 from weighbridge.engines import firewall
-from weighbridge.engines.private import HOST_FOLDERS, _alone, secluded
+from weighbridge.engines.alone import alone
+from weighbridge.engines.private import HOST_FOLDERS, secluded
 from weighbridge.linux.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.model.userland import Userland
 from weighbridge.runner import run_lock as state
@@ -51,7 +52,7 @@ def _prepare(stack: ExitStack, folder: Path) -> None:
     stack.callback(lambda: state.known_runs() or state.base().rmdir())
     (state.base() / "own-engine").mkdir()  # so that no run removes the folder, which is what engines lock
     stack.callback((state.base() / "own-engine").rmdir)
-    stack.enter_context(_alone(state.base(), print))
+    stack.enter_context(alone(state.base(), print))
     for path in HOST_FOLDERS.values():
         if not path.exists():
             path.mkdir()

@@ -1,10 +1,14 @@
 """A container as a site."""
 
-from collections.abc import Mapping
+import contextlib
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import engine_errors
-from weighbridge.engines.docker import Engine
+from weighbridge.engines.docker import LAUNCHER, Engine
+from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux.cgroup_files import NETWORK
@@ -64,3 +68,29 @@ class DockerSite(LaunchedSite):
             **warnings,
             **self._notes,
         }
+
+
+def must_be_there(made: Engine, container: Any) -> None:
+    """Listeners, counters and signals go by /proc: of an engine elsewhere they would be those of strangers."""
+    for _ in range(200):
+        with contextlib.suppress(OSError):
+            words = made.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline")
+            if LAUNCHER.encode() in words or container.id.encode() in words:  # gVisor's sandbox names its container
+                return
+        time.sleep(0.005)  # it may be about to become what it was told to run
+    raise Unavailable(
+        "the Docker engine that answers is on another machine: name one of this machine in DOCKER_HOST, or that "
+        "machine as a host of kind ssh"
+    )
+
+
+def why_lost(made: Engine, container: Any, attached: Attached) -> Callable[[], str]:
+    """What is known when the launcher has gone; EnvironmentLost where its engine has gone, too."""
+
+    def why() -> str:
+        with engine_errors("looking for a container that was lost"):
+            state = made.client.api.inspect_container(container.id)["State"]
+        said = attached.errors.decode(errors="replace").strip()
+        return said or str(state["Error"]) or ("its launcher was lost" if state["Running"] else "the container ended")
+
+    return why

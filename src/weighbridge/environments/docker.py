@@ -1,8 +1,6 @@
 """Docker: the userland as an image, in a container with one of Docker's networks."""
 
-import contextlib
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Annotated, Any, Literal
 
@@ -11,7 +9,7 @@ from pydantic import Field
 from weighbridge.engines import gvisor, networks
 from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import engine_errors, quietly, readiness
-from weighbridge.engines.container import DockerSite
+from weighbridge.engines.container import DockerSite, must_be_there, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking
 from weighbridge.engines.networks import Attachment, network_name
@@ -19,7 +17,6 @@ from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_by_hand import by_hand
 from weighbridge.environments._docker_problems import ON_PARENT, problems
-from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.model.by_hand import ByHand, ByHandRequest
@@ -117,7 +114,7 @@ class Docker(Environment):
                 attached = Attached(made.client, container.id)
                 _start(made, container, options)
                 addresses = _addresses(container, options, request, made, attachment)
-            why, variables = _why(made, container, attached), environment_of(request.run.id)
+            why, variables = why_lost(made, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
             site = DockerSite(request, made, container, addresses, _notes(options, request, made), launcher)
             if options.runtime == "runsc" and options.network == "host":
@@ -228,21 +225,9 @@ def _container(
 def _start(made: Engine, container: Any, options: DockerOptions) -> None:
     container.start()
     container.reload()
-    _must_be_there(made, container)
+    must_be_there(made, container)
     if made.host.secluded is not None and options.network not in ("none", "host"):
         made.host.secluded.keep_offloads(int(container.attrs["State"]["Pid"]))
-
-
-def _why(made: Engine, container: Any, attached: Attached) -> Callable[[], str]:
-    """What is known when the launcher has gone; EnvironmentLost where its engine has gone, too."""
-
-    def why() -> str:
-        with engine_errors("looking for a container that was lost"):
-            state = made.client.api.inspect_container(container.id)["State"]
-        said = attached.errors.decode(errors="replace").strip()
-        return said or str(state["Error"]) or ("its launcher was lost" if state["Running"] else "the container ended")
-
-    return why
 
 
 def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
@@ -262,20 +247,6 @@ def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:
     if attachment.ip is None:
         return None
     return {attachment.network: made.client.api.create_endpoint_config(ipv4_address=attachment.ip)}
-
-
-def _must_be_there(made: Engine, container: Any) -> None:
-    """Listeners, counters and signals go by /proc: of an engine elsewhere they would be those of strangers."""
-    for _ in range(200):
-        with contextlib.suppress(OSError):
-            words = made.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline")
-            if LAUNCHER.encode() in words or container.id.encode() in words:  # gVisor's sandbox names its container
-                return
-        time.sleep(0.005)  # it may be about to become what it was told to run
-    raise Unavailable(
-        "the Docker engine that answers is on another machine: name one of this machine in DOCKER_HOST, or that "
-        "machine as a host of kind ssh"
-    )
 
 
 def _addresses(

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.isolation import SiteLayers
+from weighbridge.model.ladder import Rung
 
 Data = TypeVar("Data")
 Cell = tuple[str, str, str]
@@ -54,6 +55,7 @@ def displayed(analysis: Analysis) -> Analysis:
         durability={label: {kind: _all(arms, names) for kind, arms in kinds.items()}
                     for label, kinds in analysis.durability.items()},
         paths=replace(analysis.paths, known=known),
+        rungs=tuple(Rung(names.get(name, name), base and names.get(base, base)) for name, base in analysis.rungs),
         isolation={},  # it is in the names now
     )  # fmt: skip
 
