@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from weighbridge.engines.podman import Podman
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import LaunchedSite
+from weighbridge.launcher.site import GroupedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, network_of, processes_of
 from weighbridge.model.site import Group, SiteRequest
@@ -16,7 +16,7 @@ _CONNECTED_S = 10.0
 _WITH_LOOPBACK = 2
 
 
-class PodmanSite(LaunchedSite):
+class PodmanSite(GroupedSite):
     """A running container. Implements ``Site``; ``notes`` are further facts, ``pid`` is the host's number of it."""
 
     def __init__(
@@ -29,26 +29,12 @@ class PodmanSite(LaunchedSite):
         group: Group | None,
         own_network: bool,
     ) -> None:
-        super().__init__(request.name, made.host, launcher, addresses)
+        super().__init__(request.name, made.host, launcher, addresses, group)
         self.notes: dict[str, str] = {}
         self.pid = pid
         self._made = made
-        self._group = group
         self._own_network = own_network
         self._userland = request.userland
-
-    def freeze(self) -> None:
-        """As every site; one without a control group cannot be frozen."""
-        if self._group:
-            super().freeze()
-
-    def _pause(self) -> None:
-        if self._group:
-            self._group.freeze()
-
-    def _resume(self) -> None:
-        if self._group:
-            self._group.thaw()
 
     def meters(self) -> Mapping[str, float]:
         """Counters of the container's control group; without one there are none of its own."""

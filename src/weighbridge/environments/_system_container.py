@@ -15,7 +15,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, bridge_for, must
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import LaunchedSite
+from weighbridge.launcher.site import GroupedSite
 from weighbridge.linux.cgroup_files import network_of, version
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import environment_of, output
@@ -121,30 +121,20 @@ class SystemContainer(Environment):
         return next(iter(host.run(Command(self.version, 20)).text.splitlines()), "unknown")
 
 
-class SystemContainerSite(LaunchedSite):
+class SystemContainerSite(GroupedSite):
     """A running container. Implements ``Site``; ``pid`` is its first process, in the host's own numbers."""
 
     def __init__(
         self, container: Container, started: Started, pid: int, address: str, notes: Mapping[str, str]
     ) -> None:
         request = container.request
-        super().__init__(request.name, request.host, started.launcher, (address, address))
+        super().__init__(request.name, request.host, started.launcher, (address, address), started.group)
         self.pid = pid
         self._container, self._started, self._notes = container, started, notes
 
-    def _pause(self) -> None:
-        self._started.group.freeze()
-
-    def _resume(self) -> None:
-        self._started.group.thaw()
-
-    def meters(self) -> Mapping[str, float]:
-        """Counters of its control group."""
-        return self._started.group.meters()
-
     def scope(self) -> Mapping[str, str]:
         """The files of its control group, and of its network where that is not the host's."""
-        return {**self._started.group.scope(), **(network_of(self.pid) if self._container.own_network else {})}
+        return {**super().scope(), **(network_of(self.pid) if self._container.own_network else {})}
 
     def facts(self) -> Mapping[str, str]:
         """The userland, the network, what isolates it, and the limits that could not be honoured."""

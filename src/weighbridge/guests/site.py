@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import LaunchedSite
+from weighbridge.launcher.site import GroupedSite
 from weighbridge.model.isolation import Layer
 from weighbridge.model.site import Group, SiteRequest
 
 
-class GuestSite(LaunchedSite):
-    """A running guest. Implements ``Site``. ``notes`` are further facts."""
+class GuestSite(GroupedSite):
+    """A running guest. Implements ``Site``. ``notes`` are further facts.
+
+    Its control group has the whole hypervisor: virtual CPUs, devices and all. While it is frozen the guest's clock
+    goes on, as does that of a container.
+    """
 
     def __init__(
         self,
@@ -20,32 +24,10 @@ class GuestSite(LaunchedSite):
         layer: Layer,
         notes: Mapping[str, str],
     ) -> None:
-        super().__init__(request.name, request.host, launcher, addresses)
+        super().__init__(request.name, request.host, launcher, addresses, group)
         self.layers = (*request.host.layers, layer)
-        self._group = group
         self._notes = notes
         self._userland = request.userland
-
-    def freeze(self) -> None:
-        """As every site; the guest's clock goes on, as does that of a container. One without a group cannot be."""
-        if self._group:
-            super().freeze()
-
-    def _pause(self) -> None:
-        if self._group:
-            self._group.freeze()
-
-    def _resume(self) -> None:
-        if self._group:
-            self._group.thaw()
-
-    def meters(self) -> Mapping[str, float]:
-        """Counters of the control group of the whole hypervisor: virtual CPUs, devices and all."""
-        return self._group.meters() if self._group else {}
-
-    def scope(self) -> Mapping[str, str]:
-        """The files of that control group on the host."""
-        return self._group.scope() if self._group else {}
 
     def facts(self) -> Mapping[str, str]:
         """The userland, the hypervisor, its devices, and the guest's own kernel."""

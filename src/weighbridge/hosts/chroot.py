@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import LaunchedSite
+from weighbridge.launcher.site import GroupedSite
 from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command
@@ -16,7 +16,7 @@ from weighbridge.model.site import Group, SiteRequest
 _TOGETHER_S = 0.2
 
 
-class ChrootSite(LaunchedSite):
+class ChrootSite(GroupedSite):
     """A chroot into the userland. Implements ``Site``. ``pid`` is its launcher's, in the host's own numbers."""
 
     def __init__(
@@ -29,35 +29,17 @@ class ChrootSite(LaunchedSite):
         own_network: bool,
     ) -> None:
         reached = request.host.address if request.apart else "127.0.0.1"
-        super().__init__(request.name, request.host, launcher, (reached, reached))
+        super().__init__(request.name, request.host, launcher, (reached, reached), cgroup)
         self.notes: dict[str, str] = {}
         """Further facts."""
         self.pid = launcher.pid
         self._request = request
-        self._cgroup = cgroup
         self._refused = refused
         self._own_network = own_network
 
-    def freeze(self) -> None:
-        """As every site; one without a control group cannot be frozen."""
-        if self._cgroup:
-            super().freeze()
-
-    def _pause(self) -> None:
-        if self._cgroup:
-            self._cgroup.freeze()
-
-    def _resume(self) -> None:
-        if self._cgroup:
-            self._cgroup.thaw()
-
-    def meters(self) -> Mapping[str, float]:
-        """Counters of its control group."""
-        return self._cgroup.meters() if self._cgroup else {}
-
     def scope(self) -> Mapping[str, str]:
         """The files of its control group (or its processes, where it has none), and of a network of its own."""
-        used = self._cgroup.scope() if self._cgroup else processes_of(self.pid)
+        used = self._group.scope() if self._group else processes_of(self.pid)
         return {**used, **(network_of(self.pid) if self._own_network else {})}
 
     def facts(self) -> Mapping[str, str]:

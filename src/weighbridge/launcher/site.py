@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.isolation import Layers
-from weighbridge.model.site import Host, Link
+from weighbridge.model.site import Group, Host, Link
 
 
 class LaunchedSite(ABC):
@@ -58,3 +58,34 @@ class LaunchedSite(ABC):
     @abstractmethod
     def facts(self) -> Mapping[str, str]:
         """As ``Site.facts``."""
+
+
+class GroupedSite(LaunchedSite):
+    """A site whose processes are in a control group of our own; one without a group cannot be frozen, nor metered."""
+
+    def __init__(
+        self, name: str, host: Host, launcher: Launcher, addresses: tuple[str, str], group: Group | None
+    ) -> None:
+        super().__init__(name, host, launcher, addresses)
+        self._group = group
+
+    def freeze(self) -> None:
+        """As every site, where it can be."""
+        if self._group:
+            super().freeze()
+
+    def _pause(self) -> None:
+        if self._group:
+            self._group.freeze()
+
+    def _resume(self) -> None:
+        if self._group:
+            self._group.thaw()
+
+    def meters(self) -> Mapping[str, float]:
+        """Counters of its control group."""
+        return self._group.meters() if self._group else {}
+
+    def scope(self) -> Mapping[str, str]:
+        """The files of its control group on the host."""
+        return self._group.scope() if self._group else {}
