@@ -46,7 +46,7 @@ def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     sentences than anybody reads, those of the differences are given, and the number of the others.
     """
     many = swept(analysis)
-    found = [
+    found: list[tuple[str, str]] = [
         (step.row.verdict, step_sentence(number, ladder.report, step))
         for ladder in analysis.ladder
         for number, step in enumerate(ladder.steps, 1)
