@@ -212,8 +212,8 @@ def remark_lines(
     """Give each remark about a metric once, with the environments that it is about unless it is about all.
 
     What is in `seen` is left out; what is given is added: the metrics of one workload share most remarks.
-    Codes in `without` and flags of trials of these `kinds` are said elsewhere; so is emulation, by a notice on top and
-    by the name of each environment.
+    Codes in `without` and flags of trials of these `kinds` are said elsewhere; so is emulation, by a notice on top
+    and by the name of each environment.
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
