@@ -43,7 +43,7 @@ REACHED = [name for name in KINDS if name != "none"]
 LIMITS = Limits(cpus=0.5, memory=128 * 2**20, cpuset="0")
 
 
-# Before the sites of this module are open: two runs of one process share the packet filter, and of two processes wait.
+# Before the sites of this module are open: runs of one process share the packet filter, those of others wait for it.
 @pytest.mark.parametrize("name", ["gateway", "slirp4netns"])
 def test_the_machine_is_as_it_was(name: str, machine: Machine, small_userland: Userland):
     with open_run("90d3a90d3a91") as run:
