@@ -24,8 +24,8 @@ from .weighing import kinds_in_every_environment
 
 HERE = Path(__file__).parent
 BESIDE = {"test_guest_host", "test_guests", "test_gvisor", "test_system_containers"}
-"""Modules whose tests measure nothing and need no engine of the whole machine: they run side by side, but for those that
-compare the machine before and after."""
+"""Modules whose tests measure nothing and need no engine of the whole machine: they run side by side, but for those
+that compare the machine before and after."""
 
 
 def _missing() -> str:
