@@ -1,7 +1,7 @@
 """LXC: the userland in a system container, with what Debian's LXC drops and filters by default."""
 
 import contextlib
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
@@ -32,8 +32,7 @@ class Lxc(SystemContainer):
         """
         request = container.request
         host, run = request.host, request.run
-        first = host.run(Command(("cat", "/proc/1/cgroup"), 10)).text
-        base = below(first, run.id)
+        base = run.share(f"base of LXC's groups {host.name}", lambda: nullcontext(_base(host, run.id)))
         monitor = host.group(f"{request.name}-monitor")
         groups: list[Group] = [monitor]
         stack.callback(remove, groups)
@@ -46,6 +45,10 @@ class Lxc(SystemContainer):
         group = host.group(f"{base}{request.name}")
         groups.append(group)
         return Started(launcher, group, group.limit(request.limits))
+
+
+def _base(host: Host, run_id: str) -> str:
+    return below(host.run(Command(("cat", "/proc/1/cgroup"), 10)).text, run_id)
 
 
 def below(proc_cgroup: str, run_id: str) -> str:
