@@ -82,7 +82,7 @@ class PodmanEnvironment(Environment):
             if group:
                 stack.callback(group.remove)
                 stack.callback(group.kill)
-            network = stack.enter_context(made.bridge()) if options.joined == "bridge" else {}
+            network = _bridge(made, options, request) if options.joined == "bridge" else {}
             gateway = str(network["subnets"][0]["gateway"]) if network else ""
             name = f"weighbridge-{request.name}"
             made.must(
@@ -113,6 +113,15 @@ class PodmanEnvironment(Environment):
             site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             yield site
+
+
+def _bridge(made: Podman, options: PodmanOptions, request: SiteRequest) -> Mapping[str, Any]:
+    """The bridge that both roles of an environment are on; with ``publish`` each has its own, and a port leads there.
+
+    It stays until the run's end, and a site that is opened beside another one joins that one's.
+    """
+    whose = (request.beside or request.name) if options.publish else request.environment
+    return request.run.share(f"podman bridge {request.host.name} {whose}", made.bridge)
 
 
 def _group(request: SiteRequest, *, rootless: bool) -> tuple[Group | None, Mapping[str, str]]:
@@ -220,7 +229,7 @@ def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: 
     """Where the other role reaches the container, and where its servers bind."""
     if options.joined in ("none", "host"):
         return (request.host.address,) * 2 if request.apart and options.joined == "host" else ("127.0.0.1",) * 2
-    if options.publish and request.role != "client":
+    if options.publish and request.role != "client" and not request.beside:
         return _published_on(options, request, gateway), "0.0.0.0"  # noqa: S104
     if options.joined in IN_USER_SPACE:
         return "0.0.0.0", "0.0.0.0"  # noqa: S104 - nobody reaches it; as a client it binds to whatever it has
