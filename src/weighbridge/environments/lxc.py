@@ -9,6 +9,7 @@ from weighbridge.environments._system_container import LAUNCHER, Container, Star
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher.within import within
 from weighbridge.linux.cgroups import TOP
+from weighbridge.linux.lxc_locks import lock_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.site import DATA, Group, Host
@@ -105,7 +106,7 @@ def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:
 def _remove_lock(host: Host, folder: Path) -> None:
     """LXC leaves the folders of its lock."""
     with contextlib.suppress(EnvironmentLost, Unavailable):
-        host.run(Command(("rmdir", "-p", "--ignore-fail-on-non-empty", f"/run/lxc/lock{folder}"), 10))
+        host.run(Command(("rmdir", "-p", "--ignore-fail-on-non-empty", str(lock_folder(folder))), 10))
 
 
 def _in_fstab(path: str) -> str:
