@@ -131,7 +131,12 @@ class SystemContainerSite(GroupedSite):
     """
 
     def __init__(
-        self, container: Container, started: Started, pid: int, address: str, in_force: Callable[[], Mapping[str, str]]
+        self,
+        container: Container,
+        started: Started,
+        pid: int,
+        address: str,
+        in_force: Callable[[], Mapping[str, str]],
     ) -> None:
         request = container.request
         super().__init__(request.name, request.host, started.launcher, (address, address), started.group)

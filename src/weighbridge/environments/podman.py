@@ -104,7 +104,7 @@ class PodmanEnvironment(Environment):
                 made.move(pid, group)
             own = _own_address(state)
             notes = _notes(options, request)
-            if options.joined == "pasta" and not knows_pasta():
+            if _without_network(made, options):
                 forwarded = _forwarded(options, request)
                 stack.enter_context(connected_by_pasta(made, pid, forwarded))
                 notes["pasta"] = f"connected by Weighbridge: podman {made.version} cannot"
@@ -168,9 +168,10 @@ def _words(
     if group and not options.rootless:
         words += ["--cgroups=no-conmon", "--cgroup-parent", f"/{TOP}/{request.run.id}/{request.name}"]
         words += _limits(request)
-    joined = _network(options, network)
+    joined = "none" if _without_network(made, options) else str(network.get("name", options.joined))
     words += ["--network", joined, *(() if joined == "none" else ("--dns", "none"))]
-    words += _ports(options, request, gateway)
+    if options.publish and not _without_network(made, options):
+        words += _ports(options, request, gateway)
     return [*words, made.image(request.userland)]
 
 
@@ -190,15 +191,12 @@ def _limits(request: SiteRequest) -> list[str]:
     return words
 
 
-def _network(options: PodmanOptions, network: Mapping[str, Any]) -> str:
-    if options.joined == "pasta" and not knows_pasta():
-        return "none"
-    return str(network["name"]) if network else options.joined
+def _without_network(made: Podman, options: PodmanOptions) -> bool:
+    """Whether podman makes it without a network, because pasta is started by us."""
+    return options.joined == "pasta" and not knows_pasta(made.version)
 
 
 def _ports(options: PodmanOptions, request: SiteRequest, gateway: str) -> list[str]:
-    if not options.publish or (options.joined == "pasta" and not knows_pasta()):
-        return []
     on = _published_on(options, request, gateway)
     return [
         word
