@@ -1,14 +1,24 @@
 """Every combination of Podman options that cannot work gives its sentence; what is missing has its package."""
 
+import json
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from weighbridge import registry
-from weighbridge.environments import _podman_readiness
+from weighbridge.engines.podman import Podman
+from weighbridge.environments import _podman_readiness, podman
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.plugin import Needs
+from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.userland import Userland
+from weighbridge.runner.clean import _LINK
 
 from .kinds import traits
 
@@ -95,4 +105,87 @@ def test_only_root_has_rootful_containers(monkeypatch: pytest.MonkeyPatch):
 def test_the_version(text: str, number: tuple[int, ...], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_podman_readiness, "output", lambda _: text)
     assert _podman_readiness.version() == number
-    assert _podman_readiness.knows_pasta() is (number >= (4, 4))
+    assert _podman_readiness.knows_pasta(text) is (number >= (4, 4))
+
+
+RUN = "0123456789ab"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunContext]:
+    with ExitStack() as stack:
+        yield RunContext(RUN, tmp_path, tmp_path, stack)
+
+
+def asked(
+    run: RunContext, name: str, role: str = "server", environment: str = "one", beside: str = ""
+) -> SiteRequest:
+    userland = Userland("0" * 64, Path("/root"), None, {})
+    return SiteRequest(
+        run, LocalHost(RUN), name, role, userland, Limits(), environment=environment, beside=beside
+    )  # fmt: skip
+
+
+class Bridges:
+    """In the place of podman: numbers the bridges that it is asked for, and notes those that were removed."""
+
+    def __init__(self) -> None:
+        self.made, self.removed = 0, 0
+
+    @contextmanager
+    def bridge(self) -> Iterator[dict[str, Any]]:
+        self.made += 1
+        yield {"name": f"bridge {self.made}"}
+        self.removed += 1
+
+
+def test_both_roles_are_on_one_bridge_which_fresh_sites_join(run: RunContext):
+    made: Any = Bridges()
+    requests = [asked(run, "server"), asked(run, "client", "client"), asked(run, "fresh", beside="server")]
+    names = {podman._bridge(made, options(), request)["name"] for request in requests}
+    assert names == {"bridge 1"}
+    assert podman._bridge(made, options(), asked(run, "other", environment="two"))["name"] == "bridge 2"
+    assert made.removed == 0, "a fresh site's end does not take it away"
+    run.stack.close()
+    assert made.removed == made.made == 2
+
+
+def test_published_sites_have_bridges_of_their_own_and_fresh_ones_join_them(run: RunContext):
+    made: Any = Bridges()
+    requests = [asked(run, "server"), asked(run, "client", "client"), asked(run, "fresh", beside="client")]
+    found = [podman._bridge(made, options(publish=True), request)["name"] for request in requests]
+    assert found == ["bridge 1", "bridge 2", "bridge 2"]
+
+
+def test_a_fresh_site_publishes_nothing(run: RunContext):
+    published, at = options(publish=True), ("10.89.0.7", "10.89.0.1")
+    assert podman._addresses(published, asked(run, "server"), *at) == ("10.89.0.1", "0.0.0.0")
+    assert podman._addresses(published, asked(run, "fresh", beside="server"), *at) == ("10.89.0.7", "10.89.0.7")
+
+
+class WithoutPodman(Podman):
+    """Answers as podman does, and notes the files of its networks."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run, self.links = run, list[str]()
+        self._home: Any = SimpleNamespace(prefix=())
+        self.host: Any = SimpleNamespace(interface="", run=self._write)
+
+    def must(self, what: str, *words: str) -> str:
+        return json.dumps([{"name": words[-1], "network_interface": "podman1"}])
+
+    def ask(self, *words: str, deadline_s: float = 1.0) -> Completed:
+        return Completed(words, 0, b"", b"", 0.0)
+
+    def _write(self, command: Command) -> Completed:
+        self.links.append(json.loads(command.stdin)["network_interface"])
+        return self.ask(*command.argv)
+
+
+def test_no_two_bridges_have_links_of_one_name(run: RunContext):
+    made = WithoutPodman(run)
+    with ExitStack() as stack:
+        for _ in range(600):
+            stack.enter_context(made.bridge())
+    assert len({*made.links}) == 600
+    assert all(_LINK.fullmatch(link) and len(link) <= 15 for link in made.links)

@@ -1,17 +1,22 @@
 """What LXC and systemd-nspawn are told, and which networks they refuse."""
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from weighbridge import registry
+from weighbridge.environments import _system_container
 from weighbridge.environments._isolation import dropped
-from weighbridge.environments._system_container import Container
+from weighbridge.environments._system_container import Container, Started, SystemContainer
 from weighbridge.environments.lxc import below, configuration
 from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.plugin import Needs
 from weighbridge.model.site import Limits, RunContext, SiteRequest
 from weighbridge.model.userland import Userland
@@ -123,6 +128,42 @@ def test_nspawn_binds_are_escaped():
 def problems(kind: str, needs: Needs, **options: object) -> list[str]:
     environment = registry.environments()[kind]
     return environment.problems(environment.options.model_validate(options), needs=needs)
+
+
+class Recording(LocalHost):
+    """This machine as root has it, and every command that was run on it."""
+
+    root = True
+
+    def __init__(self) -> None:
+        super().__init__(RUN)
+        self.ran: list[str] = []
+
+    def run(self, command: Command) -> Completed:
+        self.ran.append(command.argv[0])
+        return Completed(command.argv, 0, b"1.0\n" if command.argv[0] == "echo" else b"", b"", 0.0)
+
+
+class Plain(SystemContainer):
+    kind, summary, version = "plain", "one that is this process", ("echo", "1.0")
+
+    def started(self, container: Container, stack: ExitStack) -> Started:
+        nothing = dict.fromkeys(("run", "start", "read", "put", "listening"))
+        launcher: Any = SimpleNamespace(open_files=1, **nothing)
+        return Started(launcher, SimpleNamespace(), {})  # type: ignore[arg-type]
+
+
+def test_facts_are_gathered_once_they_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(_system_container, "_first_process", lambda *_: os.getpid())
+    monkeypatch.setattr(_system_container.build, "ensure", lambda *_: tmp_path)
+    host, run = Recording(), RunContext(RUN, tmp_path, tmp_path, ExitStack())
+    request = SiteRequest(run, host, "1-plain", "server", Userland("0" * 64, tmp_path, None, {}), Limits())
+    with Plain().open(Plain.options(network="host"), request) as site:
+        assert host.ran == [], "the time to boot has none of it"
+        told = site.facts()
+    assert (told["plain"], told["network"], told["namespaces"], told["dropped capabilities"]) == (
+        "1.0", "host", "", "none")  # fmt: skip
+    assert "echo" in host.ran
 
 
 @pytest.mark.parametrize("kind", KINDS)

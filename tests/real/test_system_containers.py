@@ -246,6 +246,7 @@ def test_after_a_kill_clean_removes_everything(kind: str, how: str, small_userla
     subprocess.run(argv, env={**os.environ, "PYTHONPATH": "."}, check=False, timeout=60)
     left = {leftover.kind for leftover in clean.find().left if leftover.run == OTHER}
     assert {"network link", "control group", "state folder"} <= left
+    assert ("lock" in left) is (kind == "lxc")
     assert "process" in left or how == "running", "a launcher that runs hears that its stream has ended"
     with state.held(OTHER, "clean") as folder:
         assert folder is not None

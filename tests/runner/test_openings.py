@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -97,6 +98,18 @@ def test_no_further_one_after_a_slow_start(world: World, monkeypatch: pytest.Mon
 
     found = opened(open_sites(Openings(8, together=True, slow=4), TRUE, fresh(world, lasts), reader(2**33)))
     assert ([each.ready_s for each in found.openings], found.stopped) == ([1, 2, 5], "slow")
+
+
+def test_programs_that_an_opening_started_are_in_its_cpu_time(world: World, monkeypatch: pytest.MonkeyPatch):
+    ended = SimpleNamespace(ru_utime=5.0, ru_stime=2.0)
+    monkeypatch.setattr(openings.resource, "getrusage", lambda _: ended)
+
+    def ends(_: int) -> None:
+        ended.ru_utime += 0.25
+        ended.ru_stime += 0.5
+
+    found = opened(open_sites(Openings(1), TRUE, fresh(world, ends), reader(2**33)))
+    assert 0.75 <= found.openings[0].own_cpu_s < 1
 
 
 def failing(number: int, failure: BaseException) -> Callable[[int], None]:

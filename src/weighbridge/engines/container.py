@@ -16,7 +16,7 @@ from weighbridge.model.site import SiteRequest
 
 
 class DockerSite(LaunchedSite):
-    """A running container. Implements ``Site``; ``notes`` are further facts."""
+    """A running container. Implements ``Site``; ``notes`` looks for further facts, once they are asked for."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class DockerSite(LaunchedSite):
         made: Engine,
         container: Any,
         addresses: tuple[str, str],
-        notes: Mapping[str, str],
+        notes: Callable[[], Mapping[str, str]],
         launcher: Launcher,
     ) -> None:
         super().__init__(request.name, made.host, launcher, addresses)
@@ -54,7 +54,7 @@ class DockerSite(LaunchedSite):
     def facts(self) -> Mapping[str, str]:
         """The engine, the network and the userland."""
         with engine_errors(f"{self.name}: inspect"):
-            info = self._engine.client.info()
+            info, notes = self._engine.client.info(), self._notes()
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
         return {
             "userland": self._userland.digest,
@@ -66,7 +66,7 @@ class DockerSite(LaunchedSite):
             "host": self.host.name,
             "address": self.address,
             **warnings,
-            **self._notes,
+            **notes,
         }
 
 

@@ -35,8 +35,6 @@ from weighbridge.model.userland import Userland
 LABEL = "weighbridge.run"
 _ASK_S, _IMPORT_S = 120.0, 900.0
 _numbers = itertools.count()
-_FIRST_LINK = 500
-"""Docker's bridges in the same run have the numbers below."""
 _IMPORT = 'tar --create --numeric-owner --one-file-system --directory "$0" . | "$@"'
 _MOVE = 'pid=$1; shift; for file; do echo "$pid" > "$file"; done'
 _USERS = "podman-user"
@@ -93,7 +91,7 @@ class Podman:
     def bridge(self) -> Iterator[dict[str, Any]]:
         """A bridge network of its own, as ``podman network inspect`` tells it."""
         number = next(_numbers)
-        name, link = f"weighbridge-{number}", f"{link_prefix(self._run.id)}{_FIRST_LINK + number % 400}"
+        name, link = f"weighbridge-{number}", f"{link_prefix(self._run.id)}n{number}"
         size = ("--opt", f"mtu={self._mtu()}") if self.host.interface else ()
         label = ("--label", f"{LABEL}={self._run.id}")
         self.must(f"making network {name}", "network", "create", "--disable-dns", *label, *size, name)

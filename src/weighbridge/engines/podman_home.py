@@ -39,6 +39,7 @@ cp "$launcher" /mnt/weighbridge/launcher
 chmod 755 /mnt/weighbridge/launcher
 printf '%s\n' '[engine]' 'lock_type="file"' \
     '[network]' 'network_backend="netavark"' 'network_config_dir="/run/weighbridge/networks"' \
+    'default_subnet_pools=[{"base"="10.89.0.0/16","size"=22},{"base"="10.90.0.0/15","size"=22}]' \
     > /mnt/weighbridge/containers.conf
 printf '%s\n' '[storage]' 'driver="overlay"' 'graphroot="/run/weighbridge/data/storage"' \
     'runroot="/run/weighbridge/runtime/run"' > /mnt/weighbridge/storage.conf

@@ -18,8 +18,7 @@ _TUN = Path("/dev/net/tun")
 
 def version() -> tuple[int, ...]:
     """Of podman, as numbers; empty where it does not tell."""
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", output(("podman", "--version")) or "")
-    return tuple(int(number) for number in found.groups()) if found else ()
+    return _numbers_in(output(("podman", "--version")) or "")
 
 
 def readiness(options: Any | None) -> Readiness:
@@ -71,6 +70,11 @@ def _has_ids() -> bool:
     return all(any(line.startswith(whose) for line in text.splitlines()) for text in texts)
 
 
-def knows_pasta() -> bool:
-    """Whether podman connects containers by pasta itself, as it does from 4.4 on."""
-    return version()[:2] >= _KNOWS_PASTA
+def knows_pasta(told: str) -> bool:
+    """Whether podman of the version that it tells connects containers by pasta itself, as it does from 4.4 on."""
+    return _numbers_in(told)[:2] >= _KNOWS_PASTA
+
+
+def _numbers_in(text: str) -> tuple[int, ...]:
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return tuple(int(number) for number in found.groups()) if found else ()

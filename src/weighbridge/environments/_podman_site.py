@@ -54,6 +54,7 @@ class PodmanSite(GroupedSite):
             "podman": f"{made.version} ({'rootless' if made.rootless else 'rootful'})",
             "storage driver": made.storage_driver,
             "runtime": made.runtime,
+            "transport": "podman start --attach, which stays: in density's memory of a site, outside of its limits",
             "host": self.host.name,
             "address": self.address,
             **self.notes,

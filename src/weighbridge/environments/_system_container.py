@@ -110,8 +110,11 @@ class SystemContainer(Environment):
             started = self.started(container, stack)
             pid = _first_process(host, started.group, request.name)
             address = _address(stack, bridge, container, pid)
-            notes = {"network": options.network, self.kind: self._version(host), **isolation(host, pid)}
-            site = SystemContainerSite(container, started, pid, address, notes)
+
+            def in_force() -> dict[str, str]:
+                return {"network": options.network, self.kind: self._version(host), **isolation(host, pid)}
+
+            site = SystemContainerSite(container, started, pid, address, in_force)
             try:
                 yield site
             finally:  # frozen, its launcher would not hear that it is to end
@@ -122,15 +125,23 @@ class SystemContainer(Environment):
 
 
 class SystemContainerSite(GroupedSite):
-    """A running container. Implements ``Site``; ``pid`` is its first process, in the host's own numbers."""
+    """A running container. Implements ``Site``; ``pid`` is its first process, in the host's own numbers.
+
+    ``in_force`` looks for further facts: once they are asked for, so that an opening has none of that in its time.
+    """
 
     def __init__(
-        self, container: Container, started: Started, pid: int, address: str, notes: Mapping[str, str]
+        self,
+        container: Container,
+        started: Started,
+        pid: int,
+        address: str,
+        in_force: Callable[[], Mapping[str, str]],
     ) -> None:
         request = container.request
         super().__init__(request.name, request.host, started.launcher, (address, address), started.group)
         self.pid = pid
-        self._container, self._started, self._notes = container, started, notes
+        self._container, self._started, self._in_force = container, started, in_force
 
     def scope(self) -> Mapping[str, str]:
         """The files of its control group, and of its network where that is not the host's."""
@@ -145,7 +156,7 @@ class SystemContainerSite(GroupedSite):
             "address": self.address,
         }
         refused = {f"not honoured: {limit}": why for limit, why in self._started.refused.items()}
-        return {**found, **self._notes, **refused}
+        return {**found, **self._in_force(), **refused}
 
 
 def joined(stack: ExitStack, container: Container, argv: tuple[str, ...]) -> Launcher:

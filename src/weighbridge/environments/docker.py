@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -114,9 +115,10 @@ class Docker(Environment):
                 attached = Attached(made.client, container.id)
                 _start(made, container, options)
                 addresses = _addresses(container, options, request, made, attachment)
+            notes = partial(_notes, options, request, made)
             why, variables = why_lost(made, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
-            site = DockerSite(request, made, container, addresses, _notes(options, request, made), launcher)
+            site = DockerSite(request, made, container, addresses, notes, launcher)
             if options.runtime == "runsc" and options.network == "host":
                 site.listening = gvisor.listening_outside(made.host, site.pid)
             yield site

@@ -1,7 +1,7 @@
 """LXC: the userland in a system container, with what Debian's LXC drops and filters by default."""
 
 import contextlib
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
@@ -9,6 +9,7 @@ from weighbridge.environments._system_container import LAUNCHER, Container, Star
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher.within import within
 from weighbridge.linux.cgroups import TOP
+from weighbridge.linux.lxc_locks import lock_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.site import DATA, Group, Host
@@ -32,8 +33,7 @@ class Lxc(SystemContainer):
         """
         request = container.request
         host, run = request.host, request.run
-        first = host.run(Command(("cat", "/proc/1/cgroup"), 10)).text
-        base = below(first, run.id)
+        base = run.share(f"base of LXC's groups {host.name}", lambda: nullcontext(_base(host, run.id)))
         monitor = host.group(f"{request.name}-monitor")
         groups: list[Group] = [monitor]
         stack.callback(remove, groups)
@@ -46,6 +46,10 @@ class Lxc(SystemContainer):
         group = host.group(f"{base}{request.name}")
         groups.append(group)
         return Started(launcher, group, group.limit(request.limits))
+
+
+def _base(host: Host, run_id: str) -> str:
+    return below(host.run(Command(("cat", "/proc/1/cgroup"), 10)).text, run_id)
 
 
 def below(proc_cgroup: str, run_id: str) -> str:
@@ -102,7 +106,7 @@ def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:
 def _remove_lock(host: Host, folder: Path) -> None:
     """LXC leaves the folders of its lock."""
     with contextlib.suppress(EnvironmentLost, Unavailable):
-        host.run(Command(("rmdir", "-p", "--ignore-fail-on-non-empty", f"/run/lxc/lock{folder}"), 10))
+        host.run(Command(("rmdir", "-p", "--ignore-fail-on-non-empty", str(lock_folder(folder))), 10))
 
 
 def _in_fstab(path: str) -> str:

@@ -82,7 +82,7 @@ class PodmanEnvironment(Environment):
             if group:
                 stack.callback(group.remove)
                 stack.callback(group.kill)
-            network = stack.enter_context(made.bridge()) if options.joined == "bridge" else {}
+            network = _bridge(made, options, request) if options.joined == "bridge" else {}
             gateway = str(network["subnets"][0]["gateway"]) if network else ""
             name = f"weighbridge-{request.name}"
             made.must(
@@ -104,7 +104,7 @@ class PodmanEnvironment(Environment):
                 made.move(pid, group)
             own = _own_address(state)
             notes = _notes(options, request)
-            if options.joined == "pasta" and not knows_pasta():
+            if _without_network(made, options):
                 forwarded = _forwarded(options, request)
                 stack.enter_context(connected_by_pasta(made, pid, forwarded))
                 notes["pasta"] = f"connected by Weighbridge: podman {made.version} cannot"
@@ -113,6 +113,15 @@ class PodmanEnvironment(Environment):
             site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             yield site
+
+
+def _bridge(made: Podman, options: PodmanOptions, request: SiteRequest) -> Mapping[str, Any]:
+    """The bridge that both roles of an environment are on; with ``publish`` each has its own, and a port leads there.
+
+    It stays until the run's end, and a site that is opened beside another one joins that one's.
+    """
+    whose = (request.beside or request.name) if options.publish else request.environment
+    return request.run.share(f"podman bridge {request.host.name} {whose}", made.bridge)
 
 
 def _group(request: SiteRequest, *, rootless: bool) -> tuple[Group | None, Mapping[str, str]]:
@@ -159,9 +168,10 @@ def _words(
     if group and not options.rootless:
         words += ["--cgroups=no-conmon", "--cgroup-parent", f"/{TOP}/{request.run.id}/{request.name}"]
         words += _limits(request)
-    joined = _network(options, network)
+    joined = "none" if _without_network(made, options) else str(network.get("name", options.joined))
     words += ["--network", joined, *(() if joined == "none" else ("--dns", "none"))]
-    words += _ports(options, request, gateway)
+    if options.publish and not _without_network(made, options):
+        words += _ports(options, request, gateway)
     return [*words, made.image(request.userland)]
 
 
@@ -181,15 +191,12 @@ def _limits(request: SiteRequest) -> list[str]:
     return words
 
 
-def _network(options: PodmanOptions, network: Mapping[str, Any]) -> str:
-    if options.joined == "pasta" and not knows_pasta():
-        return "none"
-    return str(network["name"]) if network else options.joined
+def _without_network(made: Podman, options: PodmanOptions) -> bool:
+    """Whether podman makes it without a network, because pasta is started by us."""
+    return options.joined == "pasta" and not knows_pasta(made.version)
 
 
 def _ports(options: PodmanOptions, request: SiteRequest, gateway: str) -> list[str]:
-    if not options.publish or (options.joined == "pasta" and not knows_pasta()):
-        return []
     on = _published_on(options, request, gateway)
     return [
         word
@@ -220,7 +227,7 @@ def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: 
     """Where the other role reaches the container, and where its servers bind."""
     if options.joined in ("none", "host"):
         return (request.host.address,) * 2 if request.apart and options.joined == "host" else ("127.0.0.1",) * 2
-    if options.publish and request.role != "client":
+    if options.publish and request.role != "client" and not request.beside:
         return _published_on(options, request, gateway), "0.0.0.0"  # noqa: S104
     if options.joined in IN_USER_SPACE:
         return "0.0.0.0", "0.0.0.0"  # noqa: S104 - nobody reaches it; as a client it binds to whatever it has

@@ -43,7 +43,11 @@ class Opening(_Found):
     ready_s: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
     """From the call until the first command's end, and its output, had been told."""
     own_cpu_s: _Seconds
-    """CPU time of Weighbridge's own process in ``ready_s``."""
+    """CPU time in ``ready_s`` of Weighbridge's own process, and of what it started and what ended then.
+
+    So the programs that set a site up (ip, podman create) are in it, whoever would have to start them, and what still
+    runs is not: an engine, the launcher, podman's client.
+    """
     group_bytes: _Bytes | None = None
     """Memory that the site's own control group is charged for, once it has settled."""
     available_bytes: _Bytes | None = None

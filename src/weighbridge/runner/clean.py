@@ -15,7 +15,7 @@ from weighbridge.engines import client as docker
 from weighbridge.engines import podman, swarm
 from weighbridge.engines.private import discard_private
 from weighbridge.errors import Unavailable
-from weighbridge.linux import cgroups, links
+from weighbridge.linux import cgroups, links, lxc_locks
 from weighbridge.linux.process import link_prefix, run_of
 from weighbridge.runner import living
 from weighbridge.runner import run_lock as state
@@ -24,7 +24,7 @@ from weighbridge.userland.build import cache_folder
 
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
 """Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""
-_LINK = re.compile(r"wb-([0-9a-f]{6})-[bpv]?\d+")
+_LINK = re.compile(r"wb-([0-9a-f]{6})-[bnpv]?\d+")
 NO_RUN = ""
 """The run of what belongs to none."""
 
@@ -56,7 +56,9 @@ def find() -> Found:
     found = [Leftover(run, "control group", f"{top}/{run}") for top, run in groups]
     found += [Leftover(run, "process", f"{pid} {name}") for pid, run, name in _processes()]
     found += [Leftover(run, "state folder", str(state.base() / run)) for run in state.known_runs()]
-    found += [Leftover(run, "engine data", str(path)) for run, path in _engine_data()]
+    engines = cache_folder() / "engines"
+    found += [Leftover(run, "engine data", str(path)) for run, path in _of_runs(engines)]
+    found += [Leftover(run, "lock", str(path)) for run, path in _of_runs(lxc_locks.lock_folder(engines))]
     client = docker.client_from_environment()
     if client is not None:
         found += [Leftover(*item) for item in docker.labelled(client)]
@@ -82,6 +84,7 @@ def sweep(run_id: str) -> None:
         client.close()
     _end_processes(run_id)
     podman.discard(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
+    lxc_locks.remove(state.cache_of(run_id, cache_folder()) / "engines" / run_id)
     discard_private(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     cgroups.remove_top()
 
@@ -123,9 +126,10 @@ def _end_processes(run_id: str) -> None:
         time.sleep(0.02)
 
 
-def _engine_data() -> list[tuple[str, Path]]:
+def _of_runs(folder: Path) -> list[tuple[str, Path]]:
+    """What is in a folder that has one for each run."""
     with contextlib.suppress(OSError):
-        return [(path.name, path) for path in (cache_folder() / "engines").iterdir()]
+        return [(path.name, path) for path in folder.iterdir()]
     return []
 
 

@@ -3,6 +3,7 @@
 Closed in reverse, whatever happens, Ctrl-C too; one that cannot be opened is the trial's failure, not the run's.
 """
 
+import resource
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -56,11 +57,11 @@ class _Trial:
         fresh = _Fresh(ExitStack())
         everything.callback(fresh.close)
         self.sites.append(fresh)
-        cpu_s, begun = time.process_time(), time.monotonic()
+        cpu_s, begun = _own_cpu_s(), time.monotonic()
         site = fresh.stack.enter_context(self.open_site())
         open_s = time.monotonic() - begun
         done = site.run(self.first)
-        ready_s, own_cpu_s = time.monotonic() - begun, time.process_time() - cpu_s
+        ready_s, own_cpu_s = time.monotonic() - begun, _own_cpu_s() - cpu_s
         if done.returncode != 0:
             name = self.first.argv[0]
             raise Unavailable(f"its first command, {name}, ended with {done.returncode}: {done.last_words}")
@@ -111,6 +112,12 @@ def open_sites(asked: Openings, first: Command, open_site: OpenSite, read: Read)
     found = trial.opened(total, available, stopped).model_dump_json(indent=1)
     lasted_s = time.monotonic() - begun
     return Completed(first.argv, 1 if why else 0, f"{found}\n".encode(), why.encode(), lasted_s)
+
+
+def _own_cpu_s() -> float:
+    """CPU time of this process, and of those that it started and that have ended; those of times(2) are in ticks."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def _memory(read: Read) -> dict[str, int]:

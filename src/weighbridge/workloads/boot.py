@@ -36,7 +36,8 @@ class Boot(Workload):
     mounts and a control group; with Docker create, attach and start through the engine's API and the attachment to
     the network; with a guest its whole start. It ends when the result of ``true`` has come through the launcher.
     Weighbridge's own Python is part of it: ``own_cpu_s`` of the raw output tells its CPU time in each opening, about
-    5 ms natively and 11 ms with Docker. Closing ends when nothing of the site is left.
+    5 ms natively and 11 ms with Docker, with that of the programs that set the site up and have ended. Closing ends
+    when nothing of the site is left.
     """
 
     kind = "boot"

@@ -1,0 +1,24 @@
+"""The locks that LXC keeps of its containers, in folders that it never removes, however a container ends."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+LOCKS = Path("/run/lxc/lock")
+"""Root's."""
+
+
+def lock_folder(containers: Path) -> Path:
+    """Where the locks of the containers are that have their folder (``lxc-start -P``) here or below."""
+    return LOCKS / containers.absolute().relative_to("/")
+
+
+def remove(containers: Path) -> None:
+    """Remove the locks of containers here or below, and the folders above them that are empty then."""
+    folder = lock_folder(containers)
+    shutil.rmtree(folder, ignore_errors=True)
+    for above in folder.parents:
+        if above in LOCKS.parents[1:]:
+            break
+        with contextlib.suppress(OSError):
+            above.rmdir()
