@@ -1,5 +1,6 @@
 """Our own C programs, built for real: what they print is what their workloads read."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -48,8 +49,21 @@ def test_what_syscalls_prints_is_read(programs: dict[str, Path]):
 def test_what_stream_prints_is_read(programs: dict[str, Path]):
     options = stream.PLUGIN.options.model_validate({"array_size": "1MiB", "rounds": 3, "threads": 2})
     done = ran(programs["stream"], *stream.PLUGIN.command("solo", options, None).argv[1:])
-    assert len(stream.PLUGIN.parse(options, {"solo": done}).measurements) == 4
+    assert len(stream.PLUGIN.parse(options, {"solo": done}).measurements) == 5
     assert b'"copy", "bytes": 2097152,' in done.stdout and b'"triad", "bytes": 3145728,' in done.stdout
+
+
+def test_threads_that_take_turns_on_one_cpu_do_not_multiply_its_bandwidth(programs: dict[str, Path]):
+    """Their best round was four times as fast when only the first thread looked at the clock: it was often late."""
+    cpu, best = str(min(os.sched_getaffinity(0))), {1: 0.0, 4: 0.0}
+    for threads in (1, 4, 1, 4):
+        options = stream.PLUGIN.options.model_validate({"array_size": "4MiB", "rounds": 100, "threads": threads})
+        command = stream.PLUGIN.command("solo", options, None).argv
+        done = ran(Path("taskset"), "-c", cpu, str(programs["stream"]), *command[1:])
+        values = {each.metric.name: each.value for each in stream.PLUGIN.parse(options, {"solo": done}).measurements}
+        assert values["triad_mean"] <= values["triad_best"]
+        best[threads] = max(best[threads], values["triad_best"])
+    assert best[4] < 1.5 * best[1]
 
 
 def test_the_corpus_is_the_same_bytes_everywhere(programs: dict[str, Path], tmp_path: Path):

@@ -145,11 +145,14 @@ def syscalls(case: Case) -> Figures:
 
 
 def stream(case: Case) -> Figures:
-    def kernel(name: str) -> Figure:
-        size, ns = rf'"{name}", "bytes": (\d+)', rf'"{name}", .*"best_nanoseconds": (\d+)'
-        return Figure((size, ns), lambda sizes, times: last(sizes) / last(times) * 1e3)
+    def mean(name: str) -> Figure:
+        patterns = (rf'"{name}", "bytes": (\d+)', rf'"{name}", .*"nanoseconds": (\d+)')
+        return Figure(patterns, lambda sizes, times: last(sizes) * runs / last(times) * 1e3)
 
-    return {name: kernel(name) for name in case.values}
+    runs = case.options.get("rounds", 10) - 1
+    best = (r'"triad", "bytes": (\d+)', r'"triad", .*"best_nanoseconds": (\d+)')
+    means = {f"{name}_mean": mean(name) for name in ("copy", "scale", "add", "triad")}
+    return means | {"triad_best": Figure(best, lambda sizes, times: last(sizes) / last(times) * 1e3)}
 
 
 def linpack(case: Case) -> Figures:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.model.openings import Opened, Opening, Openings
+from weighbridge.model.openings import Opened, Opening, Openings, are_slow, start_slowdown
 from weighbridge.workloads import boot, density
 
 from .captured import data, parse
@@ -51,7 +51,7 @@ def test_memory_per_site_is_the_slope_of_the_line_from_no_site_on():
     mib = 2**20
     found = values("density", grown(1000 * mib, 990 * mib, 980 * mib, 970 * mib), sites=3)
     assert found["memory_per_site"] == pytest.approx(10)
-    assert (found["memory_in_group"], found["start_slowdown"], found["sites"]) == (1, 1, 3)
+    assert (found["memory_in_group"], found["start_slowdown"]) == (1, 1)
 
 
 @given(st.floats(-500, 500), st.integers(2, 20))
@@ -63,6 +63,52 @@ def test_the_slope_of_any_line_is_found(mib_each: float, sites: int):
 
 def _opening(available: int) -> Opening:
     return Opening(open_s=0.1, ready_s=0.1, own_cpu_s=0.01, available_bytes=available)
+
+
+def test_a_number_of_sites_that_the_option_capped_is_no_figure():
+    assert "sites" not in values("density", grown(1000, 900, 800), sites=2)
+    assert values("density", grown(1000, 900, 800, stopped="memory"), sites=3)["sites"] == 2
+
+
+def starting(*ready: float) -> bytes:
+    return record(*({"ready_s": each, "available_bytes": 2**30} for each in ready), available_bytes=2**30)
+
+
+@pytest.mark.parametrize(
+    ("ready", "slowdown"),
+    [
+        ((1, 4), 4),
+        ((2, 9, 4), 2),
+        ((1, 3, 5, 7), 3),
+        ((1, 2, 9, 90, 4, 8, 5), 2.5),
+        ((2, 50, 2, 1, 1, 3, 3, 90), 1.5),
+    ],
+)
+def test_the_slowdown_is_that_of_medians(ready: tuple[float, ...], slowdown: float):
+    assert values("density", starting(*ready), sites=len(ready))["start_slowdown"] == slowdown
+
+
+@pytest.mark.parametrize(
+    ("ready", "slow"),
+    [
+        ((), False),
+        ((1,), False),
+        ((1, 9, 9), False),
+        ((1, 1, 9, 9), False),
+        ((1, 1, 9, 9, 9), True),
+        ((1, 1, 9, 9, 1, 9, 9), False),
+        ((1, 1, 1, 1, 9, 9, 9), True),
+        ((1, 9, 1, 1, 9, 9, 9), True),
+        ((9, 9, 1, 1, 9, 9, 9), False),
+    ],
+)
+def test_three_slow_starts_in_a_row_stop_a_trial_and_a_hiccup_does_not(ready: tuple[float, ...], slow: bool):
+    assert are_slow(ready, 4) is slow
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1), st.floats(1e-2, 1e2))
+def test_a_slower_clock_changes_no_slowdown(ready: list[float], factor: float):
+    assert start_slowdown([each * factor for each in ready]) == pytest.approx(start_slowdown(ready))
 
 
 def test_fewer_sites_are_a_result_where_something_stopped_them():

@@ -3,7 +3,9 @@
 What was found is kept as the trial's output: JSON on standard output, which workloads read as any other program's.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,8 +19,8 @@ class Openings:
     """How many sites like the measured one a trial opens, one after another.
 
     ``together``: each stays open, idle, until the last one is; else it is closed before the next one opens.
-    ``settle_s``: how long a site idles before memory is read. ``slow``: no further one is opened once one took so
-    many times as long as the first.
+    ``settle_s``: how long a site idles before memory is read. ``slow``: no further one is opened once each of the
+    last three took more than so many times as long as the first ones (`are_slow`).
     """
 
     sites: int = 1
@@ -66,6 +68,29 @@ class Opened(_Found):
     openings: tuple[Opening, ...] = ()
     stopped: Literal["", "memory", "slow"] = ""
     """Why fewer were opened than were asked for."""
+
+
+SLOW_IN_A_ROW = 3
+"""A single slow start is a hiccup of the machine, and says nothing of the next one."""
+
+
+def _compared(starts: Sequence[float]) -> int:
+    """How many of the first and of the last starts are compared: k = min(3, n // 2), at least 1."""
+    return min(3, len(starts) // 2 or 1)
+
+
+def start_slowdown(starts: Sequence[float]) -> float:
+    """The median of the last k starts over that of the first k, k = min(3, n // 2 or 1); ``starts`` are not empty."""
+    k = _compared(starts)
+    return median(starts[-k:]) / median(starts[:k])
+
+
+def are_slow(starts: Sequence[float], times: float) -> bool:
+    """Whether each of the last three starts took more than so many times the median of the first k."""
+    if len(starts) <= SLOW_IN_A_ROW:
+        return False
+    usual = median(starts[: _compared(starts)])
+    return all(start > times * usual for start in starts[-SLOW_IN_A_ROW:])
 
 
 def read_opened(completed: Completed) -> Opened:

@@ -14,7 +14,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.counters import memory_kib
 from weighbridge.meters.machines import Read
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.openings import Opened, Opening, Openings
+from weighbridge.model.openings import Opened, Opening, Openings, are_slow
 from weighbridge.model.site import Site
 from weighbridge.runner.signals import shield
 
@@ -78,7 +78,7 @@ class _Trial:
     def why_stop(self, total: int | None, available: int | None) -> str:
         """Why no further site may be opened: ``memory``, ``slow``; empty where one may."""
         found = [each.found for each in self.sites if each.found is not None]
-        if self.asked.slow is not None and found and found[-1].ready_s > self.asked.slow * found[0].ready_s:
+        if self.asked.slow is not None and are_slow([each.ready_s for each in found], self.asked.slow):
             return "slow"
         levels = [level for level in (available, *(each.available_bytes for each in found)) if level is not None]
         if not self.asked.together or total is None or not levels:
