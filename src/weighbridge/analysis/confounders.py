@@ -26,7 +26,7 @@ from weighbridge.model.stored_study import StoredFile
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
 
-COMPARED = ("userland", "packages", "user", "limits")
+COMPARED = ("userland", "packages", "user", "limits", "open files of a process")
 """Facts of a site that have to be the same in every environment, beside those that start with ``version``."""
 
 OUTSIDE = "outside"
