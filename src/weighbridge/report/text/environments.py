@@ -47,7 +47,7 @@ def displayed(analysis: Analysis) -> Analysis:
     if not names:
         return analysis
     known = {(names.get(name, name), client): path for (name, client), path in analysis.paths.known.items()}
-    found: Analysis = _renamed(analysis, names)
+    found: Analysis = _renamed(replace(analysis, context=None), names)
     return replace(
         found,
         broken=_by_cell(analysis.broken, names),
