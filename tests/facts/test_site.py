@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from weighbridge.facts.site import KERNEL, about_site
+from weighbridge.facts.site import about_site
+from weighbridge.model.site_facts import KERNEL, OPEN_FILES
 
 
 def site(**files: bytes) -> SimpleNamespace:
@@ -30,4 +31,4 @@ def test_the_kernel_is_the_one_that_the_site_tells(release: str):
 def test_an_unreadable_kernel_is_omitted():
     """It is no other kernel than the baseline's."""
     found = about_site(site())
-    assert KERNEL not in found and found["open files of a process"] == "1024"
+    assert KERNEL not in found and found[OPEN_FILES] == "1024"

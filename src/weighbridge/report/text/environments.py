@@ -37,8 +37,7 @@ def layers_of_environment(name: str, analysis: Analysis) -> str:
 
 def layers_words(site: SiteLayers) -> str:
     """Return a site's layers, the innermost first: ``QEMU, KVM``; ``inside QEMU, TCG: emulated`` of a native one."""
-    words = " inside ".join(layer.name for layer in reversed(site.layers))
-    return f"{'' if site.own else 'inside '}{words}{': emulated' if site.emulated else ''}"
+    return f"{'' if site.own else 'inside '}{site.names}{': emulated' if site.emulated else ''}"
 
 
 def displayed(analysis: Analysis) -> Analysis:
