@@ -125,6 +125,23 @@ def test_the_sentences_of_the_page_and_the_terminal(run):
     check_links(page, store.directory)
 
 
+def test_of_many_steps_the_differences_are_told_and_the_others_counted(run, monkeypatch: pytest.MonkeyPatch):
+    analysis = analyse(climbed(run))
+    everything = ladder_sentences(analysis)
+    different = [each for each in everything if each[0] == "different"]
+    assert 0 < len(different) < len(everything)
+    monkeypatch.setattr("weighbridge.report.text.steps.MOST_SENTENCES", len(everything) - 1)
+    others = len(everything) - len(different)
+    assert ladder_sentences(analysis) == [
+        *different,
+        ("", f"the tables of the page have {others} more steps, none different"),
+    ]
+
+
+def test_of_too_few_blocks_no_step_is_told(run):
+    assert ladder_sentences(analyse(climbed(run, blocks=2))) == []
+
+
 def test_without_a_ladder_nothing_is_said_of_it(run):
     store = run(costs=COSTS)
     assert "step by step" not in shown(store) and "Step by step" not in page_of(store).text

@@ -1,5 +1,6 @@
 """The argument list of a guest's hypervisor, and what becomes of a site's limits."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,8 +12,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.guests.kernel import DRIVERS
 from weighbridge.guests.machine import Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Tap, UserNetwork
-from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of
-from weighbridge.model.site import Limits
+from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of, reserved
+from weighbridge.model.site import Limits, RunContext
 
 MIB = 2**20
 TAP = Tap("wb-abcdef-p0", "wb-abcdef-b0", "198.19.202.2", "198.19.202.1", 1500)
@@ -98,10 +99,28 @@ def test_virtual_cpus_are_what_the_limit_keeps_busy(limits: Limits, cpus: int):
 
 
 def test_memory_is_the_limit_and_must_be_there():
-    host = Machine4()
-    assert memory_of(Limits(memory=512 * MIB + 5), host) == 512 * MIB  # type: ignore[arg-type]
-    assert memory_of(Limits(), host) == DEFAULT_MEMORY  # type: ignore[arg-type]
-    with pytest.raises(Unavailable, match=r"2048 MiB .* four, where 1024 MiB"):
-        memory_of(Limits(memory=2048 * MIB), host)  # type: ignore[arg-type]
+    assert memory_of(Limits(memory=512 * MIB + 5)) == 512 * MIB
+    assert memory_of(Limits()) == DEFAULT_MEMORY
     with pytest.raises(Unavailable, match="64 MiB"):
-        memory_of(Limits(memory=64 * MIB), host)  # type: ignore[arg-type]
+        memory_of(Limits(memory=64 * MIB))
+
+
+def test_what_guests_were_promised_is_not_there_for_others(tmp_path):
+    """The host has 1024 MiB, of which guests take what they were promised only as they use it."""
+    host = Machine4()
+    with ExitStack() as stack:
+        run = RunContext("5175e5717e57", tmp_path, tmp_path, stack)
+        with pytest.raises(Unavailable, match=r"2048 MiB .* four, where 1024 MiB are available:"):
+            stack.enter_context(reserved(2048 * MIB, host, run))  # type: ignore[arg-type]
+        with reserved(600 * MIB, host, run):  # type: ignore[arg-type]
+            with pytest.raises(Unavailable, match="600 MiB of them for other guests"):
+                stack.enter_context(reserved(600 * MIB, host, run))  # type: ignore[arg-type]
+            stack.enter_context(reserved(400 * MIB, host, run))  # type: ignore[arg-type]
+        stack.enter_context(reserved(600 * MIB, host, run))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nic", ["virtio", "vhost"])
+def test_where_a_cable_has_no_offloads_the_guest_has_none(nic: Nic):
+    plain = replace(PLAIN, network=replace(TAP, offloads=False), nic=nic)
+    assert "host_tso4=off" in value(plain.argv(), "-device", "netdev=net")
+    assert "off" not in value(replace(plain, network=TAP).argv(), "-device", "netdev=net")

@@ -50,8 +50,8 @@ def test_its_first_process_is_told_no_more_than_the_kernel_passes_on():
 def test_nothing_is_written_to_the_system_that_all_share():
     drives = [word for word in machine().argv() if word.startswith("file=/") and "id=d" in word]
     assert drives == [
-        "file=/cache/a,,b.ext4,format=raw,id=d0,if=none,cache=writeback,snapshot=on",
-        "file=/run/data.ext4,format=raw,id=d1,if=none,cache=writeback",
+        "file=/cache/a,,b.ext4,format=raw,id=d0,if=none,cache=writeback,werror=report,rerror=report,snapshot=on",
+        "file=/run/data.ext4,format=raw,id=d1,if=none,cache=writeback,werror=report,rerror=report",
     ]
 
 

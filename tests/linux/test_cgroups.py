@@ -175,7 +175,7 @@ def test_limits_of_version_1(tree):
         if path.name != "cgroup.procs"
     }
     assert read == {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000", "memory.limit_in_bytes": str(2**30),
-                    "cpuset.cpus": "0-1", "cpuset.mems": "0"}  # fmt: skip
+                    "cpuset.cpus": "0-1", "cpuset.mems": "0", "cgroup.clone_children": "1"}  # fmt: skip
 
 
 def test_limits_of_version_2(tree):

@@ -43,6 +43,56 @@ REACHED = [name for name in KINDS if name != "none"]
 LIMITS = Limits(cpus=0.5, memory=128 * 2**20, cpuset="0")
 
 
+# Before the sites of this module are open: runs of one process share the packet filter, those of others wait for it.
+@pytest.mark.parametrize("name", ["gateway", "slirp4netns"])
+def test_the_machine_is_as_it_was(name: str, machine: Machine, small_userland: Userland):
+    with open_run("90d3a90d3a91") as run:
+        port = free_port()
+        request = SiteRequest(run, LocalHost(run.id), "s", "server", small_userland, LIMITS, (("tcp", port),))
+        with PODMAN.open(PODMAN.options(**KINDS[name]), request) as site:
+            assert site.run(Command(("true",))).returncode == 0
+    machine.must_be_unchanged()
+
+
+_OPENS = """
+import sys, time
+from pathlib import Path
+from contextlib import ExitStack
+from weighbridge import registry
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.runner import run_lock as state
+from weighbridge.userland.build import cache_folder, ensure
+run_id, port = sys.argv[1], int(sys.argv[2])
+userland = ensure(registry.workloads()["iperf3"].userland(), cache_folder(), lambda _: None)
+podman = registry.environments()["podman"]
+with state.claim(run_id, cache_folder()) as folder, ExitStack() as stack:
+    run = RunContext(run_id, folder, cache_folder(), stack)
+    for name, options in (("r", {"publish": True}), ("u", {"rootless": True, "publish": True})):
+        request = SiteRequest(run, LocalHost(run_id), name, "server", userland, Limits(), (("tcp", port),))
+        stack.enter_context(podman.open(podman.options(**options), request))
+        port += 1
+    print("open", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_after_a_kill_clean_finds_and_removes_everything(machine: Machine):
+    run_id = "90d3a90d3a92"
+    argv = [sys.executable, "-c", _OPENS, run_id, str(free_port())]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        process.kill()
+    assert {leftover.kind for leftover in clean.find().left if leftover.run == run_id} >= {
+        "control group", "process", "state folder", "engine data", "network link",
+    }  # fmt: skip
+    clean.sweep(run_id)
+    clean.state.forget(run_id)
+    assert not [leftover for leftover in clean.find().left if leftover.run == run_id]
+    machine.must_be_unchanged()
+
+
 @pytest.fixture(scope="module")
 def ports() -> dict[str, int]:
     taken: list[int] = []
@@ -161,52 +211,3 @@ def _used(name: str) -> float:
         except OSError:
             continue
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-@pytest.mark.parametrize("name", ["gateway", "slirp4netns"])
-def test_the_machine_is_as_it_was(name: str, machine: Machine, small_userland: Userland):
-    with open_run("90d3a90d3a91") as run:
-        port = free_port()
-        request = SiteRequest(run, LocalHost(run.id), "s", "server", small_userland, LIMITS, (("tcp", port),))
-        with PODMAN.open(PODMAN.options(**KINDS[name]), request) as site:
-            assert site.run(Command(("true",))).returncode == 0
-    machine.must_be_unchanged()
-
-
-_OPENS = """
-import sys, time
-from pathlib import Path
-from contextlib import ExitStack
-from weighbridge import registry
-from weighbridge.hosts.local import LocalHost
-from weighbridge.model.site import Limits, RunContext, SiteRequest
-from weighbridge.runner import run_lock as state
-from weighbridge.userland.build import cache_folder, ensure
-run_id, port = sys.argv[1], int(sys.argv[2])
-userland = ensure(registry.workloads()["iperf3"].userland(), cache_folder(), lambda _: None)
-podman = registry.environments()["podman"]
-with state.claim(run_id, cache_folder()) as folder, ExitStack() as stack:
-    run = RunContext(run_id, folder, cache_folder(), stack)
-    for name, options in (("r", {"publish": True}), ("u", {"rootless": True, "publish": True})):
-        request = SiteRequest(run, LocalHost(run_id), name, "server", userland, Limits(), (("tcp", port),))
-        stack.enter_context(podman.open(podman.options(**options), request))
-        port += 1
-    print("open", flush=True)
-    time.sleep(600)
-"""
-
-
-def test_after_a_kill_clean_finds_and_removes_everything(machine: Machine):
-    run_id = "90d3a90d3a92"
-    argv = [sys.executable, "-c", _OPENS, run_id, str(free_port())]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "open\n"
-        process.kill()
-    assert {leftover.kind for leftover in clean.find().left if leftover.run == run_id} >= {
-        "control group", "process", "state folder", "engine data", "network link",
-    }  # fmt: skip
-    clean.sweep(run_id)
-    clean.state.forget(run_id)
-    assert not [leftover for leftover in clean.find().left if leftover.run == run_id]
-    machine.must_be_unchanged()

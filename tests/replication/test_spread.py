@@ -11,13 +11,16 @@ from scipy import stats
 
 from report.made_up_runs import Workload
 from weighbridge.analysis.analyse import analyse
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.measurement import Metric, Outcome
+from weighbridge.model.stored_layers import layers_json
 from weighbridge.replication.comparison import replication
 from weighbridge.replication.export import replication_json
 from weighbridge.replication.page import print_replication, write_replication
 from weighbridge.replication.proof import rows, unused
 from weighbridge.replication.published import Compared, Figure, Measured, Published, SpreadTable, published
+from weighbridge.replication.spread_words import print_spreads
 from weighbridge.statistics.spread import Spread, spread
 
 TCP = Workload("tcp", [(Metric("throughput", "bit/s", "higher"), 5e10, 0.05)])
@@ -182,7 +185,71 @@ def test_docker_beside_virtualbox(run):
     assert bridge.published.effect == pytest.approx(3740.15 / 51996.17) and bridge.published.proof == "different"
     assert bridge.why == host.why and "no environment of this kind yet" in bridge.why
     here = {row.environment: row.published for row in found.spreads[0].rows}
-    assert list(here) == ["docker-bridge", "docker-host", "virtualbox"]
+    assert list(here) == ["docker-bridge", "docker-host", "virtualbox", "qemu-kvm", "qemu-tcg"]
+    assert here["qemu-tcg"].mean is None is here["qemu-kvm"].variation  # another hypervisor is no replication
     assert here["docker-host"].deviation == pytest.approx(51996.17 * 0.0779)
     assert here["virtualbox"].deviation == pytest.approx(3740.15 * 0.1192)
-    assert all(each.derived == ("deviation",) for each in here.values())
+    assert all(each.derived == ("deviation",) for each in here.values() if each.mean)
+
+
+QEMU = {
+    "qemu-tcg/server": SiteLayers("here", (), (Layer("QEMU, TCG", emulated=True),)),
+    "qemu-kvm/server": SiteLayers("here", (), (Layer("QEMU, KVM"),)),
+}
+LAYERS = {SCOPE: {place: layers_json(each) for place, each in QEMU.items()}}
+NAME_TCG, NAME_KVM = "qemu-tcg (QEMU, TCG: emulated)", "qemu-kvm (QEMU, KVM)"
+
+
+def test_spreads_fit_in_a_terminal_and_name_the_hypervisors(run, tmp_path):
+    given = published("docker-vs-virtualbox")
+    store = run(costs={"docker-bridge": 2.0, "qemu-tcg": 9.0}, workloads=[TCP], study=given.study, facts=LAYERS)
+    found = replication(analyse(store), given)
+    text = io.StringIO()
+    print_spreads(found.spreads, found.name, Console(file=text, width=80))
+    said = text.getvalue()
+    words = {word for line in said.splitlines() for word in line.split()}
+    assert {"docker-bridge", "published", "measured", "coefficient", "variation", "(derived)", "[95"} <= words
+    assert {"qemu-tcg", "(QEMU,", "TCG:", "emulated)"} <= words
+    assert "7.79 %" in said and "not measured (virtualbox: no environment of this kind yet;" in said
+    rows = {row["environment"]: row["measured"] for row in replication_json(found)["spreads"]}
+    assert rows["qemu-tcg"]["emulated"] and rows["qemu-tcg"]["layers"] == [{"name": "QEMU, TCG", "emulated": True}]
+    assert not rows["docker-bridge"]["emulated"] and rows["virtualbox"] is None
+    page = write_replication(found, store, tmp_path / "page.html").read_text()
+    assert f"<td>{NAME_TCG}</td>" in page
+
+
+# -- hypervisor-network ----------------------------------------------------------------------------
+
+CLIENTS = [Workload("tcp", TCP.metrics, (("client", place),)) for place in ("machine", "elsewhere")]
+WITHOUT = {"xen / qemu-kvm", "xen / qemu-tcg", "virtualbox / qemu-kvm", "virtualbox / qemu-tcg"}
+
+
+def test_both_test_environments_stand_beside_the_client_elsewhere(run):
+    given = published("hypervisor-network")
+    store = run(costs={"qemu-kvm": 1.3, "qemu-tcg": 9.0}, workloads=CLIENTS, study=given.study, facts=LAYERS)
+    found = replication(analyse(store), given)
+    assert [table.compared.measured.level for table in found.tables] == [{"client": "elsewhere"}] * 2
+    for table in found.tables:
+        here = {row.name: row for row in table.rows}
+        assert set(here) == {NAME_KVM, NAME_TCG, *WITHOUT}
+        assert here[NAME_KVM].direction == here[NAME_TCG].direction == "agrees"
+        assert here[NAME_TCG].words == "agrees (sign only, emulated: not comparable in size)"
+        assert all("no environment of this kind yet" in here[name].why for name in WITHOUT)
+    assert [out.why for out in given.left_out if "44 Mbit/s" in out.why]
+
+
+def test_the_other_side_of_a_pair_has_its_hypervisors_too(run):
+    given = published("hypervisor-network")
+    costs = {"qemu-kvm": 1.3, "qemu-tcg": 9.0, "xen": 1.1}
+    found = replication(analyse(run(costs=costs, workloads=CLIENTS, study=given.study, facts=LAYERS)), given)
+    assert {f"xen / {NAME_TCG}", f"xen / {NAME_KVM}"} <= {row.name for row in found.tables[0].rows}
+
+
+def test_a_hypervisor_that_does_not_come_up_is_listed_with_the_reason(run):
+    given = published("hypervisor-network")
+    kvm = LeftOut(environment="qemu-kvm", kind="qemu", why="no guest comes up under KVM on host machine")
+    store = run(costs={"qemu-tcg": 9.0}, workloads=CLIENTS, study=given.study, facts=LAYERS, left_out=(kvm,))
+    text = io.StringIO()
+    print_replication(replication(analyse(store), given), Console(file=text, width=200))
+    assert "no guest comes up under KVM on host machine): qemu-kvm" in text.getvalue()
+    assert "xen: no environment of this kind yet" in text.getvalue()

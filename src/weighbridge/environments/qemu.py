@@ -1,7 +1,7 @@
 """QEMU: the userland as the disk of a guest, under KVM or emulated."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,7 +14,7 @@ from weighbridge.guests.accelerator import DEVICE, LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import PROGRAM, CacheMode, Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Network, Tap, UserNetwork
-from weighbridge.guests.resources import cpus_of, memory_of
+from weighbridge.guests.resources import cpus_of, memory_of, reserved
 from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
@@ -106,7 +106,15 @@ class Qemu(Environment):
             launcher = stack.enter_context(_launcher(machine, request, group))
             layer = LAYERS[machine.accelerator]
             notes |= {f"not honoured: {limit}": why for limit, why in refused.items()}
-            site = GuestSite(request, launcher, group, _addresses(options, request, machine), layer, notes)
+            site = GuestSite(
+                request,
+                launcher,
+                group,
+                _addresses(options, request, machine),
+                layer,
+                notes,
+                has_data=len(machine.disks) > 1,
+            )
             try:
                 yield site
             finally:  # frozen, its launcher would not hear that it is to end
@@ -118,7 +126,8 @@ def _group(stack: ExitStack, request: SiteRequest) -> tuple[Group | None, Mappin
     try:
         group = request.host.group(request.name)
     except Unavailable as error:
-        return None, {"cpus": str(error)} if request.limits.cpus is not None else {}
+        asked = {"cpus": request.limits.cpus, "pin": request.limits.cpuset}
+        return None, {what: str(error) for what, value in asked.items() if value is not None}
     stack.callback(group.remove)
     stack.callback(group.kill)
     return group, group.limit(replace(request.limits, memory=None))
@@ -129,27 +138,33 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Mach
     accelerated, why = chosen(options.accelerator, host, run)
     made = kernel.ensure(run.cache, run.say)
     root = Disk(disk.ensure(request.userland, run.cache, run.say), options.disk, read_only=True)
+    memory = memory_of(request.limits)
+    stack.enter_context(reserved(memory, host, run, "set a smaller limit (resources: memory)"))
     machine = Machine(
         name=mounted_by(run.id),
         kernel=made.image,
         ramdisk=ramdisk.ensure(made, run.cache, run.say),
         accelerator=accelerated,
         cpus=cpus_of(request.limits, host),
-        memory=memory_of(request.limits, host),
+        memory=memory,
         disks=(root, *_data(options, request, stack)),
         network=_network(options, request),
         nic=options.nic,
         open_files=most_open_files(),
     )
     notes = {
-        "qemu": _version(host),
+        "qemu": run.share(f"version of QEMU on {host.name}", lambda: nullcontext(_version(host))),
         "accelerator": accelerated + (f" (no KVM: {why})" if why and options.accelerator == "auto" else ""),
         "virtual CPUs": str(machine.cpus),
-        "memory": f"{machine.memory >> 20} MiB" + ("" if request.limits.memory else " (the study sets no limit)"),
+        "memory": f"{machine.memory >> 20} MiB",
         "network": options.network if options.network == "none" else f"{options.network}, {options.nic}",
         "disk": options.disk,
         "kernel package": made.version,
     }
+    if request.limits.memory is None:
+        notes["not honoured: no limit of memory"] = f"a machine has a size: {machine.memory >> 20} MiB"
+    if machine.network and not machine.network.offloads and options.nic not in ("virtio", "vhost"):
+        notes["not honoured: no offloads"] = f"{options.nic} splits packets that are larger than its cable's"
     return machine, notes
 
 
@@ -163,7 +178,8 @@ def _network(options: Any, request: SiteRequest) -> Network | None:
     if options.network == "user":
         return UserNetwork(_outside(request), request.ports)
     bridge = bridge_for(request, attached=bool(options.attach))
-    return Tap(bridge.next_port(), bridge.name, bridge.next_address(), bridge.gateway, bridge.mtu)
+    offloads = request.host.secluded is None or not options.attach or request.host.secluded.offloads
+    return Tap(bridge.next_port(), bridge.name, bridge.next_address(), bridge.gateway, bridge.mtu, offloads)
 
 
 def _outside(request: SiteRequest) -> str:

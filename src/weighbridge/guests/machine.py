@@ -13,6 +13,17 @@ DiskBus = Literal["virtio", "ide"]
 CacheMode = Literal["writeback", "writethrough", "none", "directsync"]
 
 PROGRAM = "qemu-system-x86_64"
+_ERRORS = ",werror=report,rerror=report"
+"""By default a full disk of the host stops the guest for ever; so its programs are told."""
+_PLAIN = ",".join(
+    (
+        "",
+        "csum=off",
+        "gso=off",
+        *(f"{end}_{what}=off" for end in ("host", "guest") for what in ("tso4", "tso6", "ecn", "ufo")),
+    )
+)
+"""A virtio interface whose packets are no larger than its cable's."""
 _CPU = {"kvm": ("kvm", "host"), "tcg": ("tcg,thread=multi", "max")}
 _NICS: Mapping[Nic, tuple[str, str]] = {
     "virtio": ("virtio-net-pci", "virtio_net"),
@@ -108,7 +119,7 @@ class Machine:
             only = (",snapshot=on" if disk.bus == "ide" else ",readonly=on") if disk.read_only else ""
             only = ",snapshot=on" if disk.temporary else only
             image = _escaped(str(disk.image))
-            words += ["-drive", f"file={image},format=raw,id=d{number},if=none,cache={disk.cache}{only}"]
+            words += ["-drive", f"file={image},format=raw,id=d{number},if=none,cache={disk.cache}{_ERRORS}{only}"]
             device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else "virtio-blk-pci"
             words += ["-device", f"{device},drive=d{number}"]
         return words
@@ -117,6 +128,7 @@ class Machine:
         if self.network is None:
             return []
         device = f"{_NICS[self.nic][0]},netdev=net,mac={self.network.hardware},romfile="
+        device += _PLAIN if not self.network.offloads and _NICS[self.nic][1] == "virtio_net" else ""
         netdev = f"{self.network.netdev()}{',vhost=on' if self.nic == 'vhost' else ''}"
         return ["-netdev", netdev, "-device", device]
 

@@ -9,6 +9,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.site import Host
 
+_OFF = ("tso", "off", "gso", "off", "gro", "off")
 _MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
 
 
@@ -24,6 +25,8 @@ class Tap:
     own: str
     gateway: str
     mtu: int
+    offloads: bool = True
+    """Whether packets larger than its cable's go over it."""
     mask: ClassVar[str] = "255.255.255.0"
 
     @property
@@ -55,6 +58,10 @@ class Tap:
             if done.returncode != 0:
                 ended = hypervisor.wait(_TOGETHER_S)
                 raise Unavailable(f"host {host.name}: {why() if ended else done.last_words}")
+        if not self.offloads:
+            done = host.run(Command(("ethtool", "-K", self.name, *_OFF), 30))
+            if done.returncode != 0:
+                raise Unavailable(f"host {host.name}: offloads cannot be switched off: {done.last_words}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,7 @@ class UserNetwork:
     gateway: ClassVar[str] = "10.0.2.2"
     mask: ClassVar[str] = "255.255.255.0"
     mtu: ClassVar[int] = 1500
+    offloads: ClassVar[bool] = True
     hardware: ClassVar[str] = "52:54:00:00:02:0f"
 
     def netdev(self) -> str:

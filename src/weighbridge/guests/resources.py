@@ -1,11 +1,15 @@
 """How a site's limits become a guest's virtual CPUs and memory."""
 
 import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux import counters
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.site import Host, Limits
+from weighbridge.model.site import Host, Limits, RunContext
 
 DEFAULT_MEMORY = 1024 * 2**20
 """Bytes of a guest's RAM where the study sets no limit: a machine always has a size."""
@@ -19,25 +23,46 @@ def cpus_of(limits: Limits, host: Host) -> int:
     return there if limits.cpus is None else min(there, max(1, math.ceil(limits.cpus)))
 
 
-def memory_of(limits: Limits, host: Host) -> int:
-    """Bytes of RAM, a multiple of a MiB. Raises Unavailable where the host has less, or a guest needs more."""
+def memory_of(limits: Limits) -> int:
+    """Bytes of RAM, a multiple of a MiB. Raises Unavailable where a guest needs more."""
     wanted = (limits.memory or DEFAULT_MEMORY) >> 20 << 20
     if wanted < LEAST_MEMORY:
         raise Unavailable(
             f"a guest needs {LEAST_MEMORY >> 20} MiB of memory at least, but the limit is {_mib(wanted)}"
         )
-    must_have_room(wanted, host, "set a smaller limit (resources: memory)")
     return wanted
 
 
-def must_have_room(wanted: int, host: Host, remedy: str = "give it less memory") -> None:
-    """Raise Unavailable where the host has fewer bytes of memory available than a guest is to have."""
-    available = counters.memory_kib(host.read("/proc/meminfo").decode()).get("MemAvailable")
-    if available is not None and available << 10 < wanted:
+@dataclass(slots=True)
+class _Room:
+    """Bytes that a host had available before its first guest, and that its guests were promised since."""
+
+    available: int
+    promised: int = 0
+
+
+@contextmanager
+def reserved(wanted: int, host: Host, run: RunContext, remedy: str = "give it less memory") -> Iterator[None]:
+    """Bytes of a host's memory for a guest, which takes them only as it uses them.
+
+    Raises Unavailable where there are fewer, beside what the run's other guests there were promised.
+    """
+    room = run.share(f"memory for guests on {host.name}", lambda: nullcontext(_Room(_available(host))))
+    if room.promised + wanted > room.available:
+        others = f", {_mib(room.promised)} of them for other guests" if room.promised else ""
         raise Unavailable(
-            f"a guest of {_mib(wanted)} of memory has no room on host {host.name}, where {_mib(available << 10)} are "
-            f"available: {remedy}"
+            f"a guest of {_mib(wanted)} of memory has no room on host {host.name}, where "
+            f"{_mib(room.available)} are available{others}: {remedy}"
         )
+    room.promised += wanted
+    try:
+        yield
+    finally:
+        room.promised -= wanted
+
+
+def _available(host: Host) -> int:
+    return counters.memory_kib(host.read("/proc/meminfo").decode()).get("MemAvailable", sys.maxsize >> 10) << 10
 
 
 def _mib(size: int) -> str:

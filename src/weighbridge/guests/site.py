@@ -4,15 +4,18 @@ from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite
+from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
 from weighbridge.model.site import Group, SiteRequest
+
+_SYNC_S = 120.0
 
 
 class GuestSite(GroupedSite):
     """A running guest. Implements ``Site``. ``notes`` are further facts.
 
     Its control group has the whole hypervisor: virtual CPUs, devices and all. While it is frozen the guest's clock
-    goes on, as does that of a container.
+    goes on, as does that of a container. ``has_data``: a disk that is written to.
     """
 
     def __init__(
@@ -23,11 +26,22 @@ class GuestSite(GroupedSite):
         addresses: tuple[str, str],
         layer: Layer,
         notes: Mapping[str, str],
+        *,
+        has_data: bool = False,
     ) -> None:
         super().__init__(request.name, request.host, launcher, addresses, group)
         self.layers = (*request.host.layers, layer)
         self._notes = notes
+        self._has_data = has_data
         self._userland = request.userland
+
+    def freeze(self) -> None:
+        """Stop it, also where no program is left: its kernel would go on, and write what it holds to the disk."""
+        if self._group and not self._frozen:
+            if self._has_data:
+                self.run(Command(("sync",), _SYNC_S))
+            self._pause()
+            self._frozen = True
 
     def facts(self) -> Mapping[str, str]:
         """The userland, the hypervisor, its devices, and the guest's own kernel."""

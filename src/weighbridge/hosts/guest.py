@@ -18,7 +18,7 @@ from weighbridge.guests.accelerator import LAYERS, chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Disk, Machine
 from weighbridge.guests.network import Tap
-from weighbridge.guests.resources import must_have_room
+from weighbridge.guests.resources import reserved
 from weighbridge.hosts._agent_host import AgentHost
 from weighbridge.hosts._agent_start import start_agent
 from weighbridge.hosts._channel import Channel
@@ -135,6 +135,11 @@ class GuestHost(AgentHost):
         """An address for a container on the switch itself."""
         return self.switch.next_site()
 
+    @property
+    def offloads(self) -> bool:
+        """As its options say."""
+        return self.options.has_offloads
+
     def keep_offloads(self, pid: int) -> None:
         """Where its cable has none, switch them off on the interfaces of the container of ``pid`` too."""
         if not self.options.has_offloads:
@@ -216,7 +221,7 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
 
 def _machine(name: str, options: GuestOptions, run: RunContext, address: str, stack: ExitStack) -> Machine:
     local = LocalHost(run.id)
-    must_have_room(options.memory, local)
+    stack.enter_context(reserved(options.memory, local, run))
     accelerator, _ = chosen(options.accelerator, local, run)
     made = system.ensure(run.cache, BOOT, run.say)
     folder = run.cache / "engines" / run.id / name

@@ -238,6 +238,11 @@ class TestbedHost:
     def clock(self) -> None:
         """None: this machine's own."""
 
+    @property
+    def offloads(self) -> bool:
+        """As its options say."""
+        return self.options.has_offloads
+
     def keep_offloads(self, pid: int) -> None:
         """Where the host has none, switch them off too on the interfaces of a container and on the host's ends."""
         if not self.options.has_offloads:

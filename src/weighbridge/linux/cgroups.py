@@ -88,6 +88,8 @@ class Cgroup:
         for name in ("cpuset.cpus", "cpuset.mems"):
             if not (path / name).read_text().strip():
                 _write(path / name, (path.parent / name).read_text().strip())
+        with contextlib.suppress(FileNotFoundError):  # version 1: what others make in it (LXC) has these CPUs, too
+            _write(path / "cgroup.clone_children", "1")
 
     def limit(self, limits: Limits) -> dict[str, str]:
         """Set the limits; gives those that could not be honoured, each with why."""

@@ -61,6 +61,10 @@ class SecludedHost(Host, Protocol):
     def next_address(self) -> str:
         """Give an address on that network that no host and no other container has. Raises Unavailable."""
 
+    @property
+    def offloads(self) -> bool:
+        """Whether packets larger than its cable's go to its interface, which splits them."""
+
     def keep_offloads(self, pid: int) -> None:
         """Where its cable has no offloads, switch them off on the interfaces of the container of ``pid`` too."""
 

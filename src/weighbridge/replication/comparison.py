@@ -54,6 +54,8 @@ class ComparedRow:
     """Why there is no measured comparison; empty where there is one."""
     isolation: Isolation = NO_HYPERVISOR
     """The hypervisors that the environment was measured in."""
+    against_isolation: Isolation = NO_HYPERVISOR
+    """Those of what it is compared with."""
     emulated: bool = False
     """Whether the environment or the baseline was measured under emulation: then sizes are not compared, as the
     published figures are of hardware."""
@@ -71,7 +73,7 @@ class ComparedRow:
         """
         own = self.published
         name = environment_name(own.environment, self.isolation if self.measured else NO_HYPERVISOR)
-        name = f"{name} / {own.against}" if own.against else name
+        name = f"{name} / {environment_name(own.against, self.against_isolation)}" if own.against else name
         return f"{name} ({self.level})" if self.level else name
 
     @property
@@ -189,7 +191,8 @@ def _row(
     hidden = comparison.verdict == "hidden"
     way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
     sides = [analysis.isolation.get(name, NO_HYPERVISOR) for name in both]
-    return ComparedRow(row, comparison, report.unit, way, "", sides[0], any(side.emulated for side in sides))
+    emulated = any(side.emulated for side in sides)
+    return ComparedRow(row, comparison, report.unit, way, "", sides[0], sides[1], emulated)
 
 
 def _measured(analysis: Analysis, report: MetricReport, row: PublishedRow) -> Comparison | None:

@@ -69,7 +69,7 @@ class PublishedSpreadDocument(SpreadOfRuns):
     derived: list[str]
 
 
-class MeasuredSpreadDocument(SpreadOfRuns):
+class MeasuredSpreadDocument(Within, SpreadOfRuns):
     """Of a run's blocks, with the 95 % limits of the coefficient of variation."""
 
     variation_low: float | None

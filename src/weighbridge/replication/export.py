@@ -23,12 +23,12 @@ def replication_json(found: Replication) -> ReplicationDocument:
         "version": VERSION, "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
         "trusted": found.analysis.trust.trusted, "counts": found.counts, "summary": dict(found.summary),
         "rows": [_row_json(found, table.compared, row) for table in found.tables for row in table.rows],
-        "spreads": [_spread_json(each.table.title, row) for each in found.spreads for row in each.rows],
+        "spreads": [_spread_json(found, each.table.title, row) for each in found.spreads for row in each.rows],
         "oddities": list(found.study.oddities),
     }  # fmt: skip
 
 
-def _spread_json(title: str, row: SpreadRow) -> SpreadRowDocument:
+def _spread_json(found: Replication, title: str, row: SpreadRow) -> SpreadRowDocument:
     own, other = row.published, row.measured
     measured: MeasuredSpreadDocument | None = None
     if other is not None:
@@ -36,6 +36,7 @@ def _spread_json(title: str, row: SpreadRow) -> SpreadRowDocument:
         measured = {
             "mean": other.mean, "deviation": other.deviation, "variation": other.variation, "variation_low": low,
             "variation_high": high, "runs": other.runs, "unit": row.unit,
+            **within_json(found.analysis, row.environment),
         }  # fmt: skip
     return {
         "table": title, "published_as": row.published_as, "environment": row.environment,

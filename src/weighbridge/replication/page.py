@@ -59,7 +59,7 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
             }
             for number, table in enumerate(found.tables, 1)
         ],
-        spreads=[{"table": each.table, "rows": spread_cells(each)} for each in found.spreads],
+        spreads=[{"table": each.table, "rows": spread_cells(each, found.name)} for each in found.spreads],
         colours=COLOURS,
         setup=setup_rows(found.study, store, analysis),
         spread_columns=SPREAD_COLUMNS,
@@ -229,5 +229,5 @@ def print_replication(found: Replication, console: "Console") -> None:
             absent.setdefault(row.why, []).append(row.name)
         for why, names in absent.items():
             console.print(Text(f"  not measured ({printable(why)}): {', '.join(names)}", style="dim"))
-    print_spreads(found.spreads, console)
+    print_spreads(found.spreads, found.name, console)
     console.print(Text(found.sentence, style="bold"))

@@ -1,6 +1,6 @@
 """Tables of how far runs differ, as people read them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from weighbridge.model.text import printable
@@ -17,9 +17,21 @@ SPREAD_COLUMNS = (
 """The columns of a table; "derived" beside a published figure: it follows from the two others."""
 
 
-def spread_cells(spread: SpreadRows) -> list[tuple[str, ...]]:
-    """Return the rows of a table; where nothing is measured, why stands in the place of the first measured value."""
-    return [(row.environment, *_published(row.published, spread), *_measured(row)) for row in spread.rows]
+TERMINAL_COLUMNS = ("environment", "", "mean", "deviation", "coefficient of variation [95 %]")
+"""The columns in a terminal, where published and measured figures have a line each: all seven do not fit in it."""
+
+
+def spread_cells(spread: SpreadRows, name: Callable[[str], str]) -> list[tuple[str, ...]]:
+    """Return the rows of a table; where nothing is measured, why stands in the place of the first measured value.
+
+    ``name`` gives what an environment of the run is called, with its hypervisors.
+    """
+    return [(_name(row, name), *_published(row.published, spread), *_measured(row)) for row in spread.rows]
+
+
+def _name(row: SpreadRow, name: Callable[[str], str]) -> str:
+    """What a row is called; where nothing is measured no hypervisor stands beside its published figures."""
+    return row.environment if row.measured is None else name(row.environment)
 
 
 def _published(own: PublishedSpread, spread: SpreadRows) -> tuple[str, str, str]:
@@ -48,15 +60,28 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.2f} %"
 
 
-def print_spreads(spreads: Sequence[SpreadRows], console: "Console") -> None:
-    """Print the tables of how far runs differ."""
+def print_spreads(spreads: Sequence[SpreadRows], name: Callable[[str], str], console: "Console") -> None:
+    """Print the tables of how far runs differ; ``name`` is that of `spread_cells`."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     for each in spreads:
         console.print(Text(f"\n{each.table.title}", style="bold"))
-        table = Table(*SPREAD_COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
-        for row in spread_cells(each):
-            table.add_row(*(Text(printable(cell)) for cell in row))
+        table = Table(*TERMINAL_COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
+        for line in _lines(each, name):
+            table.add_row(*(Text(printable(cell)) for cell in line))
         console.print(table)
+        absent: dict[str, list[str]] = {}
+        for row in each.rows:
+            if row.measured is None:
+                absent.setdefault(row.why, []).append(row.environment)
+        for why, names in absent.items():
+            console.print(Text(f"  not measured ({printable(why)}): {', '.join(names)}", style="dim"))
+
+
+def _lines(spread: SpreadRows, name: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+    for row in spread.rows:
+        yield _name(row, name), "published", *_published(row.published, spread)
+        if row.measured is not None:
+            yield "", "measured", *_measured(row)

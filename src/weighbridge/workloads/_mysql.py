@@ -38,8 +38,12 @@ MY_CNF = (_OWN / "my.cnf").read_bytes()
 _PREPARE = (_OWN / "prepare.sh").read_bytes()
 _RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=auto --sparse=never "$1" "$2"; find "$2" -type f -exec sync -d {} +'
 """Synced, or the kernel would write the copy to the disk while it is measured."""
-_PRIVATE = ("127.%", "10.%", "192.168.%", "169.254.%", *(f"172.{second}.%" for second in range(16, 32)))
-"""Where clients come from whose addresses an engine translates: loopback and private networks."""
+_PRIVATE = (
+    *("127.%", "10.%", "192.168.%", "169.254.%", "198.18.%", "198.19.%"),
+    *(f"172.{second}.%" for second in range(16, 32)),
+)
+"""Where clients come from whose addresses an engine translates, or that an environment's bridge gives them: loopback,
+private networks and those set aside for measuring (RFC 2544)."""
 _RESTORE_DEADLINE_S = 300.0
 
 _LIMITS = {

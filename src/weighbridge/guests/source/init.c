@@ -217,8 +217,13 @@ static void become_system(void)
 static void raise_files(const char *files)
 {
 	struct rlimit most = {strtoul(files, NULL, 10), strtoul(files, NULL, 10)};
-	if (most.rlim_max && setrlimit(RLIMIT_NOFILE, &most) != 0)
-		fail("have open files:", files);
+	FILE *bound = most.rlim_max > 1 << 20 ? fopen("/proc/sys/fs/nr_open", "we") : NULL;
+	if (bound) {  /* what no process may exceed, of a kernel that has just started */
+		fputs(files, bound);
+		fclose(bound);
+	}
+	if (most.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &most);  /* what it then is the launcher tells */
 }
 
 static void run_launcher(char **words)
@@ -285,6 +290,7 @@ int main(int count, char **words)
 		fflush(stdout);
 		end_guest();
 	}
+	raise_files(files);
 	load_modules(names, modules);
 	set_up_network(address, mask, gateway, mtu);
 	if (disk) {
@@ -300,7 +306,6 @@ int main(int count, char **words)
 			must_mount(data, KEPT, "ext4", MS_NOATIME, NULL);
 		}
 		become_system();
-		raise_files(files);
 		run_launcher(system);
 		end_guest();
 	}

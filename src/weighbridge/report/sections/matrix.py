@@ -8,12 +8,20 @@ from weighbridge.report.text.effect import effect
 from weighbridge.report.text.matrix import Cell, MatrixRow, matrix
 from weighbridge.report.text.matrix_words import large, native, small, whole
 
+MOST_WIDE = 5
+"""Environments up to which a page has room for values on one line with their units."""
+NO_BREAK = "\u00a0"
+
 
 def matrix_section(analysis: Analysis) -> dict[str, Any]:
     """Return environments and rows; ``rows`` is empty where there is nothing to compare."""
     found = matrix(analysis)
     rows = [_row(analysis, row) for row in found.rows] if found.environments else []
-    return {"environments": found.environments, "rows": rows}
+    many = len(found.environments) > MOST_WIDE
+    for cell in (cell for row in rows for cell in row["cells"] if many):
+        number, space, unit = cell["large"].rpartition(NO_BREAK)
+        cell["large"] = f"{number} {unit}" if space else unit
+    return {"environments": found.environments, "rows": rows, "many": many}
 
 
 def _row(analysis: Analysis, row: MatrixRow) -> dict[str, Any]:

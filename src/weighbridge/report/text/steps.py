@@ -11,6 +11,8 @@ LADDER_INTRODUCTION = (
     " difference of two costs. The steps of all metrics are a family of their own in the correction for many"
     " comparisons (Holm)."
 )
+MOST_SENTENCES = 40
+"""Steps of which every one is told in a sentence."""
 
 
 def change_text(changes: Sequence[Change], between: str = ": ") -> str:
@@ -33,19 +35,28 @@ def step_sentence(number: int, report: MetricReport, step: Step) -> str:
     words = sentence(report, step.row, step.previous)
     if not step.changes:
         return f"step {number}: {words}"
-    name, _, rest = words.partition(" ")
-    return f"step {number}, {name} ({change_text(step.changes, ' ')}): {rest}"
+    name = step.row.environment
+    return f"step {number}, {name} ({change_text(step.changes, ' ')}):{words.removeprefix(name)}"
 
 
 def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     """Give (verdict, sentence) of every step on the headline metrics, in the ladder's order.
 
-    Of a workload with many levels the tables tell.
+    Of a workload with many levels the tables tell, and of steps with too few blocks for a cost. Where there are more
+    sentences than anybody reads, those of the differences are given, and the number of the others.
     """
     many = swept(analysis)
-    return [
+    found: list[tuple[str, str]] = [
         (step.row.verdict, step_sentence(number, ladder.report, step))
         for ladder in analysis.ladder
         for number, step in enumerate(ladder.steps, 1)
-        if ladder.report.headline and ladder.report.workload not in many
+        if ladder.report.headline and ladder.report.workload not in many and step.row.shown_as != "few"
+    ]
+    if len(found) <= MOST_SENTENCES:
+        return found
+    different = [each for each in found if each[0] == "different"]
+    others = len(found) - len(different)
+    return [
+        *different,
+        *([("", f"the tables of the page have {others} more steps, none different")] if others else []),
     ]
