@@ -29,13 +29,14 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.linux.network import free_port, listening
 from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
+from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
@@ -90,6 +91,9 @@ class Clock:
             print(f"{done} of {total} trials done", file=sys.stderr)
             self._run_bare()
         self._current, self._measured_s, self._since = trial, None, time.perf_counter()
+
+    def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
+        """Figures of a benchmark name their environments themselves."""
 
     def trial_finished(self, record: TrialRecord) -> None:
         """A failed trial would make the figures meaningless."""

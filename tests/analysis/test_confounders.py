@@ -44,6 +44,20 @@ def test_other_limits_are_a_confounder():
     assert [remark_text(remark) for remark in found] == ["chroot: limits: 1 CPUs, 512 MiB, but none in native"]
 
 
+def test_another_kernel_and_other_open_files_are_confounders_told_once():
+    qemu = {"version: kernel": "6.1.0-44-amd64", "open files of a process": "1048576"}
+    native = {"version: kernel": "6.18.5", "open files of a process": "65536"}
+    places = {"native/server": native, "native/client": native, "qemu/server": qemu, "qemu/client": qemu,
+              "docker/server": native}  # fmt: skip
+    facts = [(at, key, value, 0.0) for at, known in places.items() for key, value in known.items()]
+    assert [remark_text(each) for each in confounders(facts, "native", ["native", "docker", "qemu"])] == [
+        "qemu: kernel: 6.1.0-44-amd64, but 6.18.5 in native",
+        "qemu: open files of a process: 1048576, but 65536 in native",
+    ]
+    before = [fact for fact in facts if fact[0].startswith("qemu") or fact[1] != "version: kernel"]
+    assert not any("kernel" in remark_text(each) for each in confounders(before, "native", ["native", "qemu"]))
+
+
 def test_options_of_its_own_are_a_confounder():
     text = """
 environments:

@@ -134,6 +134,16 @@ def test_quoted_arguments_stay_one():
     assert step == ("-D", "DOCKER-USER", "-m", "comment", "--comment", 'for all, "really"', "-j", "RETURN")
 
 
+@pytest.mark.parametrize("adds", [None, *firewall.Adds])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_the_rules_of_our_own_bridges_stay(adds: firewall.Adds | None, quote: str):
+    """Also those of another run that goes on."""
+    comment = f"-m comment --comment {quote}weighbridge-123456abcdef{quote}"
+    bridge = f"-A FORWARD -i wb-abcdef-b0 -o wb-abcdef-b0 {comment} -j ACCEPT"
+    assert undo(set(), [bridge], adds) == []
+    assert all("weighbridge-123456abcdef" not in step for step in undo(set(), [bridge, *FILTER], adds))
+
+
 # -- remember and restore --------------------------------------------------------------------------
 
 

@@ -14,14 +14,17 @@ from weighbridge.live.families import Families
 from weighbridge.live.fanout import ProgressFanout
 from weighbridge.live.server import address_of, serving
 from weighbridge.live.snapshot import Live
+from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.runner.precision import Standing
 
+KVM = Layer("QEMU, KVM")
 NATIVE = Trial(3, 1, "net", (("clients", "50"), ("size", "1KiB")), "native")
 ONE = Trial(3, 0, "cpu", (), "one")
 SPEED, DELAY = Metric("speed", "x/s", "higher"), Metric("latency_p99", "ms", "lower")
-AT = {"workload": "net", "level": "clients=50, size=1KiB", "environment": "native"}
+BARE = {"layers": "", "emulated": "false"}
+AT = {"workload": "net", "level": "clients=50, size=1KiB", "environment": "native", **BARE}
 
 
 def ended(trial: Trial = NATIVE, outcome: Outcome = Outcome.OK, speed: float = 42.0, **further) -> TrialRecord:
@@ -113,9 +116,38 @@ def test_looks_at_the_precision():
     live.precision_checked(13, [Standing("net", "one", 0.019, True, None)])
     found = scraped(live)
     assert found["precision_blocks"] == [({}, 13)]
-    assert found["precision_ratio"] == [({"cell": "net", "environment": "one"}, 0.019)], "infinite is no width"
+    assert found["precision_ratio"] == [({"cell": "net", "environment": "one", **BARE}, 0.019)], (
+        "infinite is no width"
+    )
     assert {labels["environment"]: value for labels, value in found["precision_reached"]} == {"one": 1, "two": 1}
     assert "precision_predicted_blocks" not in found
+
+
+def test_every_figure_of_an_environment_names_its_hypervisors():
+    tcg, xen = Layer("QEMU, TCG", emulated=True), Layer("Xen PVH")
+    live = Live()
+    live.layers_known({"native": (SiteLayers("lab", (tcg,), (xen,)),), "kvm": (SiteLayers("here", (), (KVM,)),)})
+    live.trial_started(NATIVE, 0, 4, 60.0)
+    series = (Series("server", "cpu_share", (1.0,), (0.5,)),)
+    live.trial_finished(ended(samples=(("server", "cpu_s", 1.5),), series=series))
+    live.precision_checked(10, [Standing("net", "native", 0.03, False, 22), Standing("net", "one", 0.03, True, 22)])
+    live.trial_started(NATIVE, 1, 4, 60.0)
+    found = [(name, labels) for name, rows in scraped(live).items() for labels, _ in rows if "environment" in labels]
+    assert {name for name, _ in found} >= {"trial_info", "trial_start_time_seconds", "measurement", "sample",
+                                           "meter_mean", "trial_duration_seconds", "trial_measured_seconds",
+                                           "precision_ratio", "precision_reached"}  # fmt: skip
+    emulated = {"layers": "Xen PVH inside QEMU, TCG", "emulated": "true"}
+    for name, labels in found:
+        wanted = emulated if labels["environment"] == "native" else BARE
+        assert wanted.items() <= labels.items(), name
+
+
+def test_what_is_in_hardware_virtualization_is_not_emulated():
+    live = Live()
+    live.layers_known({"one": (SiteLayers("here", (), (KVM,)),)})
+    live.trial_finished(ended(ONE))
+    labels, _ = scraped(live)["measurement"][0]
+    assert (labels["layers"], labels["emulated"]) == ("QEMU, KVM", "false")
 
 
 def test_outputs_are_not_kept():

@@ -81,8 +81,8 @@ def labels(query: Query) -> set[str]:
 
 
 def made_labels(expr: str) -> set[str]:
-    """The labels that ``label_replace`` makes."""
-    return set(re.findall(r',\s*"(\w+)",\s*"\$\d"', expr))
+    """The labels that ``label_replace`` makes, of a part of another one or of a word of its own."""
+    return set(re.findall(r',\s*"(\w+)",\s*"(?:\$\d|\w+)",\s*"\w+",', expr))
 
 
 def exposed(*names: str) -> dict[str, set[str]]:

@@ -73,6 +73,25 @@ def test_trials_are_marked(path):
     assert set(trials["tagKeys"].split(",")) <= known
 
 
+def test_a_figure_of_an_environment_is_shown_with_its_hypervisors():
+    """In a legend, or in a table, which has a column for each label."""
+    (path,) = (path for path in DASHBOARDS if path.stem == "run")
+    known = exposed("weighbridge.txt")
+    drawn = 0
+    for panel in panels(load(path)):
+        for target in panel["targets"]:
+            if any("environment" in known[metric] for metric in metrics(target["expr"])):
+                drawn += 1
+                assert all({"layers", "emulated"} <= known[metric] for metric in metrics(target["expr"]))
+                if panel["type"] == "table":
+                    hidden = panel["transformations"][0]["options"]["excludeByName"]
+                    assert not {"environment", "layers", "emulated"} & set(hidden), panel["title"]
+                else:
+                    assert "{{environment}} {{layers}} {{how}}" in target["legendFormat"], panel["title"]
+                    assert target["expr"].endswith(', "how", "emulated", "emulated", "true")'), panel["title"]
+    assert drawn > 10
+
+
 @ALL
 def test_every_variable_is_used_and_every_used_one_is_there(path):
     dashboard = load(path)

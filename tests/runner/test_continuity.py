@@ -10,7 +10,7 @@ from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same, require_same_layers
+from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, layers_of_run, require_same, require_same_layers
 from weighbridge.store.run import RunStore
 
 HOST = {"CPU": "a", "kernel": "Linux 6.1", "memory": "4 GiB"}
@@ -86,3 +86,16 @@ def test_a_site_stays_in_its_hypervisors(store: RunStore):
         require_same_layers(store, tcg)
     with pytest.raises(RunDirectoryError, match="vm/server was in KVM and is in no hypervisor"):
         require_same_layers(store, {})
+
+
+def test_the_hypervisors_of_each_environment(store: RunStore):
+    here = SiteLayers("here", (), (Layer("KVM"),))
+    lab = SiteLayers("lab", (Layer("QEMU, TCG", emulated=True),))
+    assert layers_of_run(store, ["native", "vm"]) == {}
+    store.add_facts(SCOPE, {"vm/server": layers_json(here), "vm/client": layers_json(here)})
+    assert layers_of_run(store, ["native", "vm"]) == {"vm": (here,)}
+    store.add_facts(SCOPE, {"outside/client": layers_json(lab)})
+    assert layers_of_run(store, ["native", "vm"]) == {"native": (lab,), "vm": (here, lab)}
+    store.add_facts(SCOPE, {"vm/server": "{"})
+    with pytest.raises(RunDirectoryError, match="its hypervisors cannot be read"):
+        layers_of_run(store, ["native", "vm"])

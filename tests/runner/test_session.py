@@ -80,10 +80,12 @@ def test_every_trial_of_every_block_is_run_and_saved(world: World, tmp_path: Pat
 
 def test_the_hypervisors_of_the_sites_that_are_in_some_are_kept(world: World, tmp_path: Path):
     world.layers = {"one": (Layer("QEMU, TCG", emulated=True),)}
-    go(tmp_path, study("net: {kind: fake}", blocks=1))
+    told = Told()
+    go(tmp_path, study("net: {kind: fake}", blocks=1), told)
     with RunStore(tmp_path / "run") as store:
         kept = {key: layers_of(value) for scope, key, value, _ in store.facts() if scope == SCOPE}
     assert kept == {"one/server": SiteLayers("local", (), world.layers["one"])}
+    assert told.layers == {"one": (kept["one/server"],)}, "and told, before the first trial"
     world.layers = {}
     with pytest.raises(RunDirectoryError, match="one/server was in QEMU, TCG and is in no hypervisor"):
         go(tmp_path, study("net: {kind: fake}", blocks=2))

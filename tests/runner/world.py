@@ -353,9 +353,13 @@ class Told:
     counts: list[tuple[int, int]] = field(default_factory=list)
     left: list[float] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
+    layers: Mapping[str, object] | None = None
 
     def say(self, text: str) -> None:
         self.lines.append(text)
+
+    def layers_known(self, layers: Mapping[str, object]) -> None:
+        self.layers = layers
 
     def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         self.begun.append(trial)

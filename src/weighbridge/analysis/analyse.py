@@ -14,6 +14,7 @@ from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
 from weighbridge.analysis.durability import by_label, differences, durabilities
 from weighbridge.analysis.isolation import isolation_remarks, isolations, unverified_remarks
+from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.ladder import analyse_ladder
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
@@ -52,9 +53,9 @@ def analyse(store: RunStore) -> Analysis:
     found += changed
     limits = _limits(trials)
     context = Context(
-        trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target,
+        trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target, plan,
         packet_sizes(facts), kept, readings(store), interrupt_times(facts), limits, broken, paths, changed,
-        by_cell(trials), isolation,
+        by_cell(trials), isolation, facts,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
@@ -85,6 +86,7 @@ def analyse(store: RunStore) -> Analysis:
         rungs=plan.ladder,
         isolation=isolation,
         notices=(*isolation_remarks(isolation), *unverified_remarks(facts, plan.environments)),
+        context=context,
     )
 
 
@@ -165,22 +167,10 @@ def _judged(
 ) -> list[MetricReport]:
     """Give the reports with verdicts and remarks."""
     after_holm, failing = iter(_after_holm(reports, p_values)), context.failing()
-    judged = []
+    found = []
     for report in reports:
-        rows, aa = [], report.aa.cost if report.aa else None
-        for each in report.comparisons:
-            p_value = next(after_holm)
-            never = context.never_equivalent(report, each.environment, failing)
-            unknown = context.paths.missing(report.workload, report.level, plan.baseline, each.environment)
-            nothing = each.cost is not None and negligible(report.metric, each.cost.typical)
-            limit = context.hidden(report, each.environment)
-            verdict = verdicts.verdict(
-                each.cost, p_value, None if each.aa else aa, never_equivalent=never or unknown,
-                never_different=nothing or unknown, hidden=limit is not None,
-            )  # fmt: skip
-            row = replace(context.with_breaks(report, each), adjusted_p=p_value, verdict=verdict)
-            rows.append(replace(row, hidden=limit if verdict == "hidden" else None))
+        rows = [judged(report, each, next(after_holm), context, failing) for each in report.comparisons]
         whole = replace(report, comparisons=tuple(rows))
         told = tuple(replace(each, remarks=remarks_about(whole, each, context)) for each in rows)
-        judged.append(replace(whole, comparisons=told))
-    return judged
+        found.append(replace(whole, comparisons=told))
+    return found

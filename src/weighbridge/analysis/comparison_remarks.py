@@ -9,7 +9,7 @@ from weighbridge.analysis.condition_remarks import (
     OtherPacketSize,
     OtherPath,
 )
-from weighbridge.analysis.confounders import OUTSIDE, bare
+from weighbridge.analysis.confounders import bare
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.durability import other_durability
 from weighbridge.analysis.isolation import of_comparison
@@ -35,6 +35,7 @@ from weighbridge.analysis.resources import SITES_CPU, by_difference
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.interrupts import InterruptTime
+from weighbridge.model.isolation import OUTSIDE
 from weighbridge.statistics import cost_percent, next_look
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, proves_nothing, within_noise
 from weighbridge.store.extensions import Extension

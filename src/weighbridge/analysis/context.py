@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 
 from weighbridge.analysis.arm_remarks import about_series, about_trials
 from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
+from weighbridge.analysis.confounders import Fact, confounders
 from weighbridge.analysis.durability import other_durability
 from weighbridge.analysis.isolation import Isolation
 from weighbridge.analysis.paths import Paths
+from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.analysis.remarks import Extended, Remark
 from weighbridge.analysis.results import Comparison, MetricReport
@@ -27,6 +29,7 @@ class Context:
     planned_blocks: int | None
     tolerance: float | None
     target: float | None
+    plan: Plan
     sizes: Mapping[str, str] = field(default_factory=dict)
     """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.confounders.packet_sizes`."""
     durability: Mapping[str, str] = field(default_factory=dict)
@@ -46,8 +49,19 @@ class Context:
     """`trials` by workload and level, as `by_cell` gives them; it saves time."""
     isolation: Mapping[str, Isolation] = field(default_factory=dict)
     """The hypervisors of the environments that are in some."""
+    facts: Sequence[Fact] = ()
+    """All of the run's."""
     known: dict[tuple[str, ...], list[Remark]] = field(default_factory=dict)
     """What was said of an arm before: an arm is in many comparisons."""
+
+    def between(self, against: str, environment: str) -> "Context":
+        """Give what is known as far as it concerns two environments, the first in the baseline's place."""
+        return replace(
+            self,
+            baseline=against,
+            confounders=confounders(self.facts, against, (against, environment)),
+            target=None,  # the run stops on the precision of the comparisons with the baseline
+        )
 
     def of_cell(self, workload: str, level: str) -> Sequence[TrialRow]:
         """Give the trials of a workload at a level."""

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested, Unverified
-from weighbridge.analysis.confounders import OUTSIDE, Fact
+from weighbridge.analysis.confounders import Fact
 from weighbridge.analysis.remarks import Remark
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
+from weighbridge.model.isolation import SCOPE, Layer, SiteLayers, by_environment
 from weighbridge.model.stored_layers import layers_of
 
 
@@ -33,17 +33,9 @@ NO_HYPERVISOR = Isolation()
 
 
 def isolations(facts: Iterable[Fact], environments: Sequence[str]) -> dict[str, Isolation]:
-    """Give the hypervisors of each environment that is in some. RunDirectoryError where a fact cannot be read.
-
-    A role that is outside of the environments is a part of each of them: its host's hypervisors are theirs too.
-    """
-    found: dict[str, dict[SiteLayers, None]] = {name: {} for name in environments}
-    for scope, key, value, _ in facts:
-        place = key.rpartition("/")[0]
-        if scope == SCOPE:
-            for name in environments if place == OUTSIDE else (place,):
-                found.setdefault(name, {})[_read(key, value)] = None
-    return {name: Isolation(_innermost(found[name])) for name in environments if found[name]}
+    """Give the hypervisors of each environment that is in some. RunDirectoryError where a fact cannot be read."""
+    sites = [(key, _read(key, value)) for scope, key, value, _ in facts if scope == SCOPE]
+    return {name: Isolation(each) for name, each in by_environment(sites, environments).items()}
 
 
 def _read(place: str, stored: str) -> SiteLayers:
@@ -51,17 +43,6 @@ def _read(place: str, stored: str) -> SiteLayers:
         return layers_of(stored)
     except ValueError:
         raise RunDirectoryError(f"the run is damaged: the hypervisors of {place} cannot be read") from None
-
-
-def _innermost(sites: Iterable[SiteLayers]) -> tuple[SiteLayers, ...]:
-    """The sites without those whose layers others have too, and further ones inside of them."""
-    by_layers = {site.layers: site for site in reversed([*sites])}
-    kept = [
-        site
-        for layers, site in by_layers.items()
-        if not any(len(other) > len(layers) and other[: len(layers)] == layers for other in by_layers)
-    ]
-    return tuple(reversed(kept))
 
 
 def isolation_remarks(isolation: Mapping[str, Isolation]) -> tuple[Remark, ...]:

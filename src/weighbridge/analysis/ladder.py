@@ -11,14 +11,14 @@ An environment that has no trial of a workload and level is absent there: the st
 itself adds to.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
 from weighbridge.analysis.comparison_remarks import remarks_about
 from weighbridge.analysis.comparisons import Key, comparison
-from weighbridge.analysis.confounders import confounders
 from weighbridge.analysis.context import Context
+from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.results import Ladder, MetricReport, Step
 from weighbridge.model.ladder import Rung, nearest_base
@@ -51,28 +51,17 @@ def analyse_ladder(
         if steps:
             ladders.append(Ladder(report, tuple(steps)))
     pairs = {(step.previous, step.row.environment) for ladder in ladders for step in ladder.steps}
-    contexts = _contexts(store, pairs, context)
+    contexts = {pair: context.between(*pair) for pair in pairs}
     after_holm, failing = iter(verdicts.adjusted(p_values)), context.failing()
-    judged = []
+    found = []
     for ladder in ladders:
         report, told = ladder.report, []
-        aa = report.aa.cost if report.aa else None
         for step in ladder.steps:
-            p_value = next(after_holm)
             against = contexts[step.previous, step.row.environment]
-            never = against.never_equivalent(report, step.row.environment, failing)
-            limit = against.hidden(report, step.row.environment)
-            unknown = against.paths.missing(report.workload, report.level, step.previous, step.row.environment)
-            verdict = verdicts.verdict(
-                step.row.cost, p_value, aa, never_equivalent=never or unknown, never_different=unknown,
-                hidden=limit is not None,
-            )  # fmt: skip
-            row = replace(against.with_breaks(report, step.row), adjusted_p=p_value, verdict=verdict, aa=False)
-            row = replace(row, hidden=limit if verdict == "hidden" else None)
-            about = remarks_about(report, row, against)
-            told.append(replace(step, row=replace(row, remarks=about)))
-        judged.append(replace(ladder, steps=tuple(told)))
-    return tuple(judged)
+            row = judged(report, replace(step.row, aa=False), next(after_holm), against, failing)
+            told.append(replace(step, row=replace(row, remarks=remarks_about(report, row, against))))
+        found.append(replace(ladder, steps=tuple(told)))
+    return tuple(found)
 
 
 def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -81,20 +70,6 @@ def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[s
         base = nearest_base(ladder, name, present)
         if base is not None:
             yield base, name
-
-
-def _contexts(store: RunStore, pairs: Iterable[tuple[str, str]], context: Context) -> dict[tuple[str, str], Context]:
-    """What is known of the run, as far as it concerns each of the pairs."""
-    facts = store.facts()
-    return {
-        (previous, name): replace(
-            context,
-            baseline=previous,
-            confounders=confounders(facts, previous, (previous, name)),
-            target=None,  # the run stops on the precision of the comparisons with the baseline
-        )
-        for previous, name in pairs
-    }
 
 
 def _stand(report: MetricReport, environment: str, scale: Scale | None) -> float | None:

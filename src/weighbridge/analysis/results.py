@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.conditions import Calibration
@@ -18,6 +19,9 @@ from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.ladder import Rung
 from weighbridge.model.left_out import LeftOut
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+
+if TYPE_CHECKING:
+    from weighbridge.analysis.context import Context
 
 FEW_BLOCKS = 5
 """Blocks below which a report shows the measured values, and neither costs nor noise floors."""
@@ -214,6 +218,8 @@ class Analysis:
     """The hypervisors of the environments that were measured in some, by environment."""
     notices: tuple[Remark, ...] = ()
     """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
+    context: "Context | None" = field(default=None, repr=False, compare=False)
+    """What further comparisons of this run are judged by; None in an analysis that is for people's eyes."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
     """The trials of each label that has any, in the order in which they ran."""
 

@@ -1,11 +1,12 @@
 """Progress of a run: a live bar on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weighbridge.cli.output import err
+from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import Trial, TrialRecord
@@ -35,6 +36,9 @@ class Shown:
             self._bar.update(self._task, description=text, left="")
         else:
             err().print(text, markup=False)
+
+    def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
+        """No figure is shown here that hypervisors would have to stand beside."""
 
     def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """Show what runs now, how far the session is and how long it still takes.

@@ -11,6 +11,7 @@ import re
 import shlex
 from pathlib import Path
 
+from weighbridge.linux.links import is_rule
 from weighbridge.linux.process import output
 
 NOTE = "firewall.json"
@@ -76,9 +77,12 @@ def restore(folder: Path, adds: Adds | None = None, *, last: bool = True) -> Non
 
 
 def undo(before: set[str], now: list[str], adds: Adds | None = None) -> list[tuple[str, ...]]:
-    """The iptables arguments that take out the rules, chains and policies that an engine added: rules first."""
+    """The iptables arguments that take out the rules, chains and policies that an engine added: rules first.
+
+    The rules of our own bridges are no engine's: they end with the links of their run, which may be another one.
+    """
     ours = re.compile(adds.value if adds else _EVERYTHING)
-    added = [line for line in now if line not in before and ours.search(line)]
+    added = [line for line in now if line not in before and ours.search(line) and not is_rule(line)]
     steps = [tuple(shlex.split("-D" + rule[2:])) for rule in added if rule.startswith("-A")]
     steps += [("-X", chain.split()[0][1:]) for chain in added if chain.startswith(":")]
     policies = {line.split()[0][1:]: line.split()[1] for line in before if line.startswith(":")}

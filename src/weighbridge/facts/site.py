@@ -4,13 +4,21 @@ import hashlib
 
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
+from weighbridge.model.site_facts import KERNEL, OPEN_FILES
+
+UNKNOWN = "unknown"
 
 
 def about_site(site: Site) -> dict[str, str]:
-    """By name: the SHA-256 of its package database, the open files of a process, the backlog of a listener."""
+    """By name: the kernel under its programs, the SHA-256 of its package database, open files, backlog of a listener.
+
+    The kernel is what the site itself says; an unreadable one is omitted.
+    """
+    kernel = _line(site, "/proc/sys/kernel/osrelease")
     return {
+        **({KERNEL: kernel} if kernel != UNKNOWN else {}),
         "packages": _digest(site, "/var/lib/dpkg/status"),
-        "open files of a process": str(site.open_files),
+        OPEN_FILES: str(site.open_files),
         "backlog of a listener": f"{_line(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",
     }
 
@@ -32,4 +40,4 @@ def _line(site: Site, path: str) -> str:
     try:
         return site.read(path).decode(errors="replace").strip()
     except OSError:
-        return "unknown"
+        return UNKNOWN

@@ -20,6 +20,11 @@ def rule(bridge: str, run_id: str) -> tuple[str, ...]:
     return ("-i", bridge, "-o", bridge, *comment, "-j", "ACCEPT")
 
 
+def is_rule(line: str) -> bool:
+    """Whether a line of iptables-save(8) is a rule of ours, of whichever run."""
+    return _OURS.fullmatch(line) is not None
+
+
 def rules_in(saved: str) -> Iterator[tuple[str, str]]:
     """Each rule of ours in the output of iptables-save(8): the run's id, and what follows ``-D``."""
     for found in _OURS.finditer(saved):

@@ -1,6 +1,7 @@
 """A moment of the run as Prometheus metrics, named by its conventions: base units, what is counted ends in _total.
 
 What a workload measures keeps the unit of the report and carries it as a label; readings' names end in their unit.
+Every figure of an environment carries the hypervisors that it is in, and whether one of them is an emulator.
 """
 
 import math
@@ -13,10 +14,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from weighbridge.live.snapshot import Snapshot, Where, where
 
 PREFIX = "weighbridge_"
-CELL = ("workload", "level", "environment")
+LAYERS = ("environment", "layers", "emulated")
+CELL = ("workload", "level", *LAYERS)
 TRIAL = (*CELL, "block", "attempt")
 READING = (*CELL, "place", "name")
-COMPARED = ("cell", "environment")
+COMPARED = ("cell", *LAYERS)
 
 
 class Families:
@@ -55,6 +57,19 @@ def _gauge(name: str, about: str, labels: tuple[str, ...] = (), value: float | N
     return family
 
 
+def _named(environment: str, moment: Snapshot) -> tuple[str, str, str]:
+    """Its name, its layers (``Xen PVH inside QEMU, TCG``; empty without any) and whether it is emulated."""
+    sites = moment.layers.get(environment, ())
+    layers = "; ".join(dict.fromkeys(site.names for site in sites))
+    return environment, layers, "true" if any(site.emulated for site in sites) else "false"
+
+
+def _cell(at: Where, moment: Snapshot) -> tuple[str, ...]:
+    """The values of the labels `CELL`."""
+    workload, level, environment = at
+    return workload, level, *_named(environment, moment)
+
+
 def _progress(moment: Snapshot) -> Iterator[Metric]:
     yield _gauge("run_start_time_seconds", "When this command began, since the epoch", value=moment.begun_at)
     yield _gauge("trials_planned", "About how many trials there will be in all", value=moment.planned)
@@ -70,8 +85,9 @@ def _current(moment: Snapshot) -> Iterator[Metric]:
     info = _gauge("trial_info", "The trial that runs; between trials there is none", TRIAL)
     began = _gauge("trial_start_time_seconds", "When the trial that runs began, since the epoch", (*CELL, "block"))
     if (trial := moment.current) is not None:
-        info.add_metric((*where(trial), str(trial.block), str(trial.attempt)), 1)
-        began.add_metric((*where(trial), str(trial.block)), moment.current_began_at)
+        at = _cell(where(trial), moment)
+        info.add_metric((*at, str(trial.block), str(trial.attempt)), 1)
+        began.add_metric((*at, str(trial.block)), moment.current_began_at)
     yield info
     yield began
 
@@ -80,13 +96,13 @@ def _results(moment: Snapshot) -> Iterator[Metric]:
     whole = _gauge("trial_duration_seconds", "How long the last trial of each took", CELL)
     measured = _gauge("trial_measured_seconds", "How long its measuring process ran", CELL)
     for at, (lasted, ran) in moment.lasted.items():
-        whole.add_metric(at, lasted)
-        measured.add_metric(at, ran)
+        whole.add_metric(_cell(at, moment), lasted)
+        measured.add_metric(_cell(at, moment), ran)
     yield whole
     yield measured
     values = _gauge("measurement", "The last value of each metric, in its unit", (*CELL, "metric", "unit"))
     for (at, metric), each in moment.measurements.items():
-        values.add_metric((*at, metric, each.metric.unit), each.value)
+        values.add_metric((*_cell(at, moment), metric, each.metric.unit), each.value)
     yield values
 
 
@@ -94,7 +110,7 @@ def _last_readings(moment: Snapshot) -> Iterator[Metric]:
     samples = _gauge("sample", "What was used in the last trial, by place; the name ends in its unit", READING)
     means = _gauge("meter_mean", "Mean of the meters' readings in the last trial, by place", READING)
     if (last := moment.last) is not None:
-        at: Where = where(last.trial)
+        at = _cell(where(last.trial), moment)
         for (place, name), value in {(place, name): value for place, name, value in last.samples}.items():
             samples.add_metric((*at, place, name), value)
         for (place, name), values in {(each.place, each.name): each.values for each in last.series}.items():
@@ -109,7 +125,8 @@ def _precision(moment: Snapshot) -> Iterator[Metric]:
     width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2 percent)", COMPARED)
     reached = _gauge("precision_reached", "Whether a comparison is as precise as the study wants", COMPARED)
     blocks = _gauge("precision_predicted_blocks", "Blocks that a comparison will need, as far as is known", COMPARED)
-    for at, each in moment.standings.items():
+    for (cell, environment), each in moment.standings.items():
+        at = (cell, *_named(environment, moment))
         if math.isfinite(each.width):
             width.add_metric(at, each.width)
         reached.add_metric(at, float(each.reached))

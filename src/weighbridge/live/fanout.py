@@ -1,7 +1,8 @@
 """Several who are told how a session goes on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.precision import Standing
 from weighbridge.runner.session import Progress
@@ -17,6 +18,11 @@ class ProgressFanout:
         """One line about what happens now."""
         for each in self._listeners:
             each.say(text)
+
+    def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
+        """The hypervisors of the environments are known."""
+        for each in self._listeners:
+            each.layers_known(layers)
 
     def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """A trial begins."""

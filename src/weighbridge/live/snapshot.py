@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.level import level_label
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
@@ -36,6 +37,8 @@ class Snapshot:
     """Duration and measured seconds of the last trial of each."""
     measurements: Mapping[tuple[Where, str], Measurement] = field(default_factory=dict)
     """The last ones of each, by metric."""
+    layers: Mapping[str, tuple[SiteLayers, ...]] = field(default_factory=dict)
+    """The hypervisors of the environments that are in some."""
     looked_after: int = 0
     standings: Mapping[tuple[str, str], Standing] = field(default_factory=dict)
     """By cell and environment, as they were when they were last looked at."""
@@ -68,6 +71,12 @@ class Live:
 
     def say(self, text: str) -> None:
         """Words are for people: nothing is noted."""
+
+    def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
+        """Note in which hypervisors environments are."""
+        with self._lock:
+            self._copied = None
+            self._moment = replace(self._moment, layers=dict(layers))
 
     def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """Note which trial runs, and how many there are."""

@@ -1,5 +1,6 @@
 """The hypervisors and emulators between a program and the processor. Pure."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -20,6 +21,9 @@ Layers = tuple[Layer, ...]
 SCOPE = "layers"
 """Scope of the facts: "ENVIRONMENT/ROLE", perhaps with "@HOST OF THE CLIENT" -> the `SiteLayers` as JSON."""
 
+OUTSIDE = "outside"
+"""In the place of an environment: the sites of the roles that are in none, and so a part of each."""
+
 
 @dataclass(frozen=True, slots=True)
 class SiteLayers:
@@ -37,6 +41,38 @@ class SiteLayers:
         return self.of_host + self.own
 
     @property
+    def names(self) -> str:
+        """The layers' names, the innermost first: ``Xen PVH inside QEMU, TCG``; empty without layers."""
+        return " inside ".join(layer.name for layer in reversed(self.layers))
+
+    @property
     def emulated(self) -> bool:
         """Whether one of them is: whatever is inside of it runs on an emulator, too."""
         return any(layer.emulated for layer in self.layers)
+
+
+def by_environment(
+    sites: Iterable[tuple[str, SiteLayers]], environments: Sequence[str]
+) -> dict[str, tuple[SiteLayers, ...]]:
+    """Give the sites of each environment that is in some hypervisor, by what a run keeps (`SCOPE`).
+
+    A role that is outside of the environments is a part of each of them: its host's hypervisors are theirs too. What
+    another site of the environment has, and further layers inside of it, is left out.
+    """
+    found: dict[str, dict[SiteLayers, None]] = {name: {} for name in environments}
+    for place, site in sites:
+        environment = place.rpartition("/")[0]
+        for name in environments if environment == OUTSIDE else (environment,):
+            found.setdefault(name, {})[site] = None
+    return {name: _innermost(found[name]) for name in environments if found[name]}
+
+
+def _innermost(sites: Iterable[SiteLayers]) -> tuple[SiteLayers, ...]:
+    """The sites without those whose layers others have too, and further ones inside of them."""
+    by_layers = {site.layers: site for site in reversed([*sites])}
+    kept = [
+        site
+        for layers, site in by_layers.items()
+        if not any(len(other) > len(layers) and other[: len(layers)] == layers for other in by_layers)
+    ]
+    return tuple(reversed(kept))

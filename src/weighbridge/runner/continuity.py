@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import IDLE_CPUS, idle_code
-from weighbridge.model.isolation import SCOPE
+from weighbridge.model.isolation import SCOPE, SiteLayers, by_environment
 from weighbridge.model.stored_layers import layers_of
 from weighbridge.store.run import RunStore
 
@@ -43,6 +43,15 @@ def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
         if was != now:
             changed.append(f"{place} was in {was} and is in {now}")
     _refuse(store, changed)
+
+
+def layers_of_run(store: RunStore, environments: Sequence[str]) -> dict[str, tuple[SiteLayers, ...]]:
+    """The hypervisors of each environment that is in some, as the run has them. RunDirectoryError: it is damaged."""
+    try:
+        sites = [(key, layers_of(value)) for scope, key, value, _ in store.facts() if scope == SCOPE]
+    except ValueError:
+        raise RunDirectoryError(f"{store.directory} is damaged: its hypervisors cannot be read") from None
+    return by_environment(sites, environments)
 
 
 def _names(stored: str | None) -> str:

@@ -19,7 +19,7 @@ from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userland
-from weighbridge.runner.continuity import require_same_layers
+from weighbridge.runner.continuity import layers_of_run, require_same_layers
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.left_out import left_out_line
 from weighbridge.runner.machine_use import IdleLevels
@@ -43,6 +43,9 @@ class Progress(Protocol):
 
     def say(self, text: str) -> None:
         """One line about what happens now."""
+
+    def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
+        """Before the first trial: the environments that are in hypervisors, and in which."""
 
     def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """A trial begins; ``done`` of ``total`` planned trials have ended, about ``left_s`` seconds are left."""
@@ -98,6 +101,7 @@ class Session:
         try:
             if not self._finished:  # before the first trial it is decided what the run measures
                 self._opened()
+            self.progress.layers_known(layers_of_run(self.store, [arm.name for arm in self.study.arms]))
             self._walk()
         finally:
             with shield():

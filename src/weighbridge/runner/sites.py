@@ -17,6 +17,7 @@ from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
 from weighbridge.model.cpus import cpus_in
+from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
@@ -33,8 +34,6 @@ from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Machine, Stage, links_of
 from weighbridge.runner.storage import site_storage
 
-OUTSIDE = "outside"
-"""Where the roles are that the study does not put inside the environments: natively on the host."""
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
 Found = TypeVar("Found")

@@ -37,8 +37,7 @@ def layers_of_environment(name: str, analysis: Analysis) -> str:
 
 def layers_words(site: SiteLayers) -> str:
     """Return a site's layers, the innermost first: ``QEMU, KVM``; ``inside QEMU, TCG: emulated`` of a native one."""
-    words = " inside ".join(layer.name for layer in reversed(site.layers))
-    return f"{'' if site.own else 'inside '}{words}{': emulated' if site.emulated else ''}"
+    return f"{'' if site.own else 'inside '}{site.names}{': emulated' if site.emulated else ''}"
 
 
 def displayed(analysis: Analysis) -> Analysis:
@@ -47,7 +46,7 @@ def displayed(analysis: Analysis) -> Analysis:
     if not names:
         return analysis
     known = {(names.get(name, name), client): path for (name, client), path in analysis.paths.known.items()}
-    found: Analysis = _renamed(analysis, names)
+    found: Analysis = _renamed(replace(analysis, context=None), names)
     return replace(
         found,
         broken=_by_cell(analysis.broken, names),

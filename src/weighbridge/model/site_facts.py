@@ -1,0 +1,6 @@
+"""Keys of facts that every site has, and that environments are compared by."""
+
+KERNEL = "version: kernel"
+"""Release of the kernel that a site's programs call: a guest's own, gVisor's, else the host's."""
+OPEN_FILES = "open files of a process"
+"""How many files a process of the site may have open."""
