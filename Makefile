@@ -21,11 +21,10 @@ check: setup
 unit: setup
 	.venv/bin/pytest -m "not real" -n 2
 
-# Side by side what measures nothing, then one at a time what starts engines and measures. Runs killed at more random moments than the few of this suite:
+# One at a time: they start engines and measure. Runs killed at more random moments than the few of this suite:
 # .venv/bin/pytest tests/real/test_kill_anywhere.py --kills 100
 real: setup
-	.venv/bin/pytest -m "real and beside" -rs -n 2 --dist loadgroup
-	.venv/bin/pytest -m "real and not beside" -rs
+	.venv/bin/pytest -m real -rs
 
 # Known costs put on this machine and read back; a few minutes.
 calibrate:

@@ -23,9 +23,6 @@ from .machine import Machine
 from .weighing import kinds_in_every_environment
 
 HERE = Path(__file__).parent
-BESIDE = {"test_guest_host", "test_guests", "test_gvisor", "test_system_containers"}
-"""Modules whose tests measure nothing and need no engine of the whole machine: they run side by side, but for those
-that compare the machine before and after."""
 
 
 def _missing() -> str:
@@ -44,11 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.real)
-            beside = item.path.stem in BESIDE and "machine" not in getattr(item, "fixturenames", ())
-            if beside:
-                item.add_marker(pytest.mark.beside)
-            if hasattr(pytest.mark, "xdist_group"):  # others watch the whole machine, or measure: one at a time
-                item.add_marker(pytest.mark.xdist_group(item.path.stem if beside else "real"))
+            if hasattr(pytest.mark, "xdist_group"):
+                item.add_marker(pytest.mark.xdist_group("real"))  # they watch the whole machine: one at a time
             if missing:
                 item.add_marker(pytest.mark.skip(reason=missing))
 
