@@ -50,7 +50,14 @@ def _settings_file(host: SecludedHost, folder: str) -> str:
     """What has no option of its own, as a file of the host."""
     registered = gvisor.registration(lambda path: host.run(Command(("test", "-x", path), 10)).returncode == 0)
     file = f"{folder}/daemon.json"
-    host.run(Command(("tee", file), 10, stdin=json.dumps(registered).encode()))
+    made, written = (
+        Command(("mkdir", "-p", folder), 10),
+        Command(("tee", file), 10, stdin=json.dumps(registered).encode()),
+    )
+    for command in (made, written):
+        done = host.run(command)
+        if done.returncode != 0:
+            raise Unavailable(f"host {host.name}: {file} cannot be written: {done.last_words}")
     return file
 
 
