@@ -11,7 +11,7 @@ import pytest
 
 from weighbridge.cli.kit import write
 from weighbridge.engines.docker import engine_of
-from weighbridge.hosts.testbed import TestbedOptions, testbed_host
+from weighbridge.hosts import testbed
 from weighbridge.kit.kit import kit
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.userland import Userland
@@ -66,7 +66,7 @@ def machine(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Ite
         (programs / name).write_text(f'#!/bin/sh\nexec chroot {userland.root} {name} "$@"\n')
         (programs / name).chmod(0o755)
     options = TestbedOptions.model_validate({"kind": "testbed"})
-    with open_run("0b1a2d0f0e12") as run, testbed_host("kit", options, run) as host:
+    with open_run("0b1a2d0f0e12") as run, testbed.testbed_host("kit", options, run) as host:
         engine = engine_of(run, host)
         image = engine.image(userland)
         engine.client.swarm.init(advertise_addr="127.0.0.1")
