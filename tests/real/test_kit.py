@@ -65,7 +65,7 @@ def machine(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Ite
     for name in PROGRAMS:
         (programs / name).write_text(f'#!/bin/sh\nexec chroot {userland.root} {name} "$@"\n')
         (programs / name).chmod(0o755)
-    options = TestbedOptions.model_validate({"kind": "testbed"})
+    options = testbed.TestbedOptions.model_validate({"kind": "testbed"})
     with open_run("0b1a2d0f0e12") as run, testbed.testbed_host("kit", options, run) as host:
         engine = engine_of(run, host)
         image = engine.image(userland)
