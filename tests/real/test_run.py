@@ -26,6 +26,8 @@ SMALL = {
     "stream": "array_size: 1MiB, rounds: 2",
     "compress": "size: 64KiB",
     "sysbench-mutex": "locks: 10000",
+    "boot": "sites: 1",
+    "density": "sites: 2",
 }
 """What makes a workload short, where it is not ``duration: 1s``."""
 
