@@ -54,6 +54,9 @@ class Namespace:
     def start(self, command: Command) -> Any:
         return self.host.start(self._inside(command))
 
+    def read(self, path: str) -> bytes:
+        return self.host.read(path)
+
     def listening(self, ports: Any, within_s: float = 0.0) -> bool:
         return network.listening(ports, self.holder.pid)
 
