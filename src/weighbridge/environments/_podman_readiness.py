@@ -49,7 +49,7 @@ def _rootless(root: bool, network: str) -> Readiness | None:
             False, "this kernel does not let users make user namespaces", "allow them, or rootless: false"
         )
     if not root and not _has_ids():
-        user = pwd.getpwuid(os.geteuid()).pw_name
+        user, _ = _user()
         remedy = f"usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
         return Readiness(False, f"{user} has no subordinate ids in /etc/subuid and /etc/subgid", remedy)
     if network in ("slirp4netns", "pasta"):
@@ -60,9 +60,17 @@ def _rootless(root: bool, network: str) -> Readiness | None:
     return None
 
 
+def _user() -> tuple[str, str]:
+    """The name, or what serves as one, and the number of this user."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name, str(number)
+    except KeyError:
+        return str(number), str(number)
+
+
 def _has_ids() -> bool:
-    user = pwd.getpwuid(os.geteuid())
-    whose = (f"{user.pw_name}:", f"{user.pw_uid}:")
+    whose = tuple(f"{user}:" for user in _user())
     try:
         texts = [Path(f"/etc/{name}").read_text() for name in ("subuid", "subgid")]
     except OSError:
