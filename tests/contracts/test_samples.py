@@ -154,7 +154,7 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
 
 def test_doctor_tells_how_to_get_their_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     absent: Callable[..., None] = lambda *_, **__: None  # noqa: E731
-    monkeypatch.setattr("weighbridge.runner.readiness.shutil.which", absent)
+    monkeypatch.setattr("weighbridge.linux.process.shutil.which", absent)
     (row,) = [row for row in examine()["storage"] if row["name"] == "tmpfs"]
     assert (row["ready"], row["detail"], row["remedy"]) == (False, "mount is not installed", "apt-get install mount")
 

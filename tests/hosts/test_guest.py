@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from weighbridge.guests import kernel, system
+from weighbridge.guests import system
 from weighbridge.guests.machine import Disk, Machine
 from weighbridge.guests.network import Tap
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.switch import BRIDGE, NOWHERE, port_of
+from weighbridge.linux import process
 from weighbridge.model.host import THIS_MACHINE
 from weighbridge.runner.run import readiness_of
 from weighbridge.study.loader import check
@@ -103,7 +104,7 @@ def test_a_guest_in_it_would_need_files_of_this_machine():
 
 def test_without_the_programs_that_build_it_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(kernel, "_ROOTS_FOLDERS", ())
+    monkeypatch.setattr(process, "_ROOTS_FOLDERS", ())
     why = system.cannot_build(tmp_path, BOOT)
     assert why is not None and why[1] == "apt-get install mmdebstrap"
     with ExitStack() as stack:

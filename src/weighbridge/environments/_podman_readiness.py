@@ -1,7 +1,6 @@
 """Whether Podman can be used on this machine, and what is missing: programs, ids, devices."""
 
 import os
-import pwd
 import re
 import shutil
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 from weighbridge.engines.podman import runtime
 from weighbridge.linux.process import output
+from weighbridge.linux.subordinate_ids import has_ranges, user
 from weighbridge.model.plugin import Readiness
 
 _HELPERS = (Path("/usr/lib/podman"), Path("/usr/libexec/podman"), Path("/usr/local/libexec/podman"))
@@ -48,34 +48,16 @@ def _rootless(root: bool, network: str) -> Readiness | None:
         return Readiness(
             False, "this kernel does not let users make user namespaces", "allow them, or rootless: false"
         )
-    if not root and not _has_ids():
-        user, _ = _user()
-        remedy = f"usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
-        return Readiness(False, f"{user} has no subordinate ids in /etc/subuid and /etc/subgid", remedy)
+    if not root and not has_ranges():
+        name, _ = user()
+        remedy = f"usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
+        return Readiness(False, f"{name} has no subordinate ids in /etc/subuid and /etc/subgid", remedy)
     if network in ("slirp4netns", "pasta"):
         if not _TUN.exists():
             return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", "modprobe tun")
         if not root and not os.access(_TUN, os.R_OK | os.W_OK):
             return Readiness(False, f"{network} needs {_TUN}, which this user may not open", f"chmod 666 {_TUN}")
     return None
-
-
-def _user() -> tuple[str, str]:
-    """The name, or what serves as one, and the number of this user."""
-    number = os.geteuid()
-    try:
-        return pwd.getpwuid(number).pw_name, str(number)
-    except KeyError:
-        return str(number), str(number)
-
-
-def _has_ids() -> bool:
-    whose = tuple(f"{user}:" for user in _user())
-    try:
-        texts = [Path(f"/etc/{name}").read_text() for name in ("subuid", "subgid")]
-    except OSError:
-        return False
-    return all(any(line.startswith(whose) for line in text.splitlines()) for text in texts)
 
 
 def knows_pasta(told: str) -> bool:

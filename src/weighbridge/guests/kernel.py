@@ -3,7 +3,6 @@
 import hashlib
 import json
 import lzma
-import os
 import re
 import shutil
 import struct
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.linux.process import which
 from weighbridge.userland.commands import must
 
 PACKAGE = "linux-image-amd64"
@@ -25,7 +25,6 @@ DRIVERS = (
     "virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag", "udp_diag",
     "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
 )  # fmt: skip
-_ROOTS_FOLDERS = ("/usr/sbin", "/sbin")
 _BUILDER = 1
 _KIND = "kernels"
 _VMLINUX, _MODULES, _ABOUT = "vmlinux", "modules", "about.json"
@@ -71,7 +70,7 @@ def cannot_build(cache: Path) -> tuple[str, str] | None:
     if cached(cache) is not None:
         return None
     for program, package in PROGRAMS.items():
-        if shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *_ROOTS_FOLDERS))) is None:
+        if which(program) is None:
             return (
                 f"{program}, which the kernel of guests is made with, is not installed",
                 f"apt-get install {package}",

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from weighbridge.errors import Unavailable
+from weighbridge.linux.links import NO_OFFLOADS
 from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.site import Host
 
-_OFF = ("tso", "off", "gso", "off", "gro", "off")
 _MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
 
 
@@ -59,7 +59,7 @@ class Tap:
                 ended = hypervisor.wait(_TOGETHER_S)
                 raise Unavailable(f"host {host.name}: {why() if ended else done.last_words}")
         if not self.offloads:
-            done = host.run(Command(("ethtool", "-K", self.name, *_OFF), 30))
+            done = host.run(Command(("ethtool", "-K", self.name, *NO_OFFLOADS), 30))
             if done.returncode != 0:
                 raise Unavailable(f"host {host.name}: offloads cannot be switched off: {done.last_words}")
 

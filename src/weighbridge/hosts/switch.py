@@ -17,6 +17,7 @@ from weighbridge.hosts.kinds._cable import CableOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import network, tc
+from weighbridge.linux.links import NO_OFFLOADS
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess
@@ -41,8 +42,6 @@ ip link set br0 up
 echo ready
 exec cat
 """
-OFF = ("tso", "off", "gso", "off", "gro", "off")
-"""What `ethtool -K` switches off where a host has no offloads."""
 
 
 def port_of(address: str) -> str:
@@ -129,7 +128,7 @@ class Switch:
 
     def without_offloads(self, address: str) -> None:
         """Have no frame larger than the MTU at the port of the host with this address."""
-        self._must("ethtool", "-K", port_of(address), *OFF)
+        self._must("ethtool", "-K", port_of(address), *NO_OFFLOADS)
 
     def connect(self, pid: int, address: str, mac: str, options: TestbedOptions) -> None:
         """A cable from the switch to the host whose first process is ``pid``, which sees it as eth0."""
@@ -147,7 +146,7 @@ class Switch:
             self._anywhere(*inside, *argv)
         if not options.has_offloads:
             self.without_offloads(address)
-            self._anywhere(*inside, "ethtool", "-K", "eth0", *OFF)
+            self._anywhere(*inside, "ethtool", "-K", "eth0", *NO_OFFLOADS)
         if options.link is not None:
             self.limit(address, options, self.inside(pid))
         if options.cpus:  # frames that arrive are worked on by the host's own CPUs

@@ -13,6 +13,9 @@ from weighbridge.linux.process import link_prefix, output
 
 _OURS = re.compile(r'^-A (FORWARD .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
 
+NO_OFFLOADS = ("tso", "off", "gso", "off", "gro", "off")
+"""What `ethtool -K` switches off where a host has no offloads."""
+
 
 def rule(bridge: str, run_id: str) -> tuple[str, ...]:
     """What is let pass: what follows ``-I FORWARD`` or ``-D FORWARD``. Its comment tells whose it is."""

@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -25,6 +26,7 @@ RUN_VARIABLE = "WEIGHBRIDGE_RUN"
 GRACE_S = 2.0
 LISTENS_S = 20
 """Seconds for which a program that is talked to may not read."""
+_ROOTS_FOLDERS = ("/usr/sbin", "/sbin")
 _PIECE = 2**16
 _MOUNTED_BY = re.compile(rb"^.* - tmpfs weighbridge-([0-9a-f]{12}) ", re.MULTILINE)
 OUTPUT_LIMIT = 64 * 2**20
@@ -186,6 +188,12 @@ def run_of(process: Path) -> str | None:
             return entry[len(marker) :].decode()
     found = _MOUNTED_BY.search((process / "mountinfo").read_bytes())
     return found[1].decode() if found else None
+
+
+def which(program: str) -> str | None:
+    """Where a program is, also one of root's, whose folders a user's PATH often lacks; None where it is not."""
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_ROOTS_FOLDERS))
+    return shutil.which(program, path=path)
 
 
 def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:

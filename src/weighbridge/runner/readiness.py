@@ -1,22 +1,17 @@
 """Whether a plug-in can be used here: its programs first, then what it says itself."""
 
-import os
-import shutil
 from typing import Any
 
 from weighbridge.launcher import build
+from weighbridge.linux.process import which
 from weighbridge.model.plugin import Environment, Plugin, Readiness
 from weighbridge.model.storage import Storage
 from weighbridge.userland.build import cache_folder
 
-_SYSTEM = ("/usr/sbin", "/sbin")
-"""Where Debian has the programs of root, which a user's PATH often lacks."""
-
 
 def missing_programs(plugin: Plugin) -> Readiness | None:
     """What is not installed of the programs that a plug-in starts here, and how to get it; None: nothing."""
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_SYSTEM))
-    missing = {name: package for name, package in plugin.programs.items() if shutil.which(name, path=path) is None}
+    missing = {name: package for name, package in plugin.programs.items() if which(name) is None}
     if not missing:
         return None
     names, packages = " and ".join(missing), " ".join(dict.fromkeys(missing.values()))

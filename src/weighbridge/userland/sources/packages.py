@@ -1,17 +1,16 @@
 """Debian packages, with what Maven, Go and C projects of ours give: the same bits for every environment."""
 
-import contextlib
 import hashlib
 import json
 import os
-import pwd
 import shlex
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from weighbridge.errors import UserlandError
+from weighbridge.linux.process import which as _which
+from weighbridge.linux.subordinate_ids import has_ranges, user
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
@@ -110,7 +109,7 @@ def _has_ids() -> bool:
     """Whether this user can make files of other users, as mmdebstrap must."""
     if os.geteuid() == 0 or _which("fakechroot") is not None:
         return True
-    return _which("newuidmap") is not None and all(_has_range(Path(file)) for file in ("/etc/subuid", "/etc/subgid"))
+    return _which("newuidmap") is not None and has_ranges()
 
 
 _NO_RANGE = "this user has no subordinate user and group ids to build a userland with"
@@ -119,30 +118,9 @@ _NO_RANGE = "this user has no subordinate user and group ids to build a userland
 def _range_remedy() -> str:
     uidmap = "apt-get install uidmap; " if _which("newuidmap") is None else ""
     return (
-        f"as root: {uidmap}usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {_user()[0]}; "
+        f"as root: {uidmap}usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user()[0]}; "
         "or use a userland that root has built, with WEIGHBRIDGE_CACHE"
     )
-
-
-def _user() -> tuple[str, str]:
-    """The name, or what serves as one, and the number of this user."""
-    number = os.geteuid()
-    try:
-        return pwd.getpwuid(number).pw_name, str(number)
-    except KeyError:
-        return str(number), str(number)
-
-
-def _has_range(file: Path) -> bool:
-    """Whether a file like /etc/subuid (``user:first:count``) gives this user a range."""
-    with contextlib.suppress(OSError):
-        return any(line.split(":")[0] in _user() for line in file.read_text().splitlines())
-    return False
-
-
-def _which(program: str) -> str | None:
-    """Where a program is; users often do not have the folders of root's programs in their PATH."""
-    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
 
 
 def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
