@@ -155,6 +155,21 @@ def test_what_it_is_is_told(site: Site):
     assert facts["accelerator"] == "tcg" and facts["memory"] == "384 MiB" and "6." in facts["guest kernel"]
 
 
+def test_virtual_cpus_have_cpus_of_their_own_and_the_rest_has_all(run: RunContext, small_userland: Userland):
+    limits, others = Limits(cpus=2, memory=384 * MIB), hypervisors(RUN)
+    request = requested(run, small_userland, limits=limits)
+    with registry.environments()["qemu"].open(options(network="none", pin="vcpus"), request) as opened:
+        (pid,) = hypervisors(RUN) - others
+        there = request.host.cpus_online()
+        on = {task: cpus for task, cpus in threads(pid) if task.startswith("CPU ")}
+        assert on == {"CPU 0/TCG": {there[0]}, "CPU 1/TCG": {there[1]}}
+        assert all(cpus == {*there} for task, cpus in threads(pid) if task not in on)
+        assert opened.facts()["virtual CPUs"] == f"2, each pinned: 0 to CPU {there[0]}, 1 to CPU {there[1]}"
+    with pytest.raises(Unavailable, match="pin: vcpus puts each of 64 virtual CPUs"):
+        request = requested(run, small_userland, limits=replace(limits, cpus=64))
+        registry.environments()["qemu"].open(options(pin="vcpus"), request).__enter__()
+
+
 # -- networks ------------------------------------------------------------------------------------------------------
 
 
@@ -278,6 +293,12 @@ def test_a_guest_does_not_outlive_a_run_that_was_killed(machine: Machine, tmp_pa
         going_on.end(signal.SIGKILL)
     assert weighbridge("clean").code == 0
     machine.must_be_unchanged()
+
+
+def threads(pid: int) -> list[tuple[str, set[int]]]:
+    """The threads of a process by name, each with the CPUs that it may use."""
+    folders = Path(f"/proc/{pid}/task").iterdir()
+    return [((each / "comm").read_text().strip(), os.sched_getaffinity(int(each.name))) for each in folders]
 
 
 def hypervisors(run_id: str) -> set[int]:
