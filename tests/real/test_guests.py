@@ -135,6 +135,15 @@ def test_the_whole_hypervisor_is_within_the_quota(site: Site):
     assert 0.0 < used / wall < 0.5 * 1.2  # others may have the CPUs
 
 
+def test_a_guest_sees_less_than_its_hypervisor_uses(site: Site):
+    before, seen = site.meters()["cpu_s"], site.guest_meters()["guest_cpu_s"]
+    site.run(Command(("sh", "-c", "while :; do :; done"), 2))
+    asked = time.monotonic()
+    seen, took = site.guest_meters()["guest_cpu_s"] - seen, time.monotonic() - asked
+    assert seen > 0.2 and site.meters()["cpu_s"] - before > 0.2
+    assert took < 0.2  # ms on an idle machine; others may have both CPUs
+
+
 def test_a_frozen_guest_uses_nothing_and_its_clock_goes_on(site: Site):
     spinning = site.start(Command(("sh", "-c", "while :; do :; done"), 60))
     try:
