@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from weighbridge.errors import StudyError
 from weighbridge.kit.compose import compose_file, settings_in
-from weighbridge.kit.contents import KitCell, KitEnvironment, contents
+from weighbridge.kit.contents import KitCell, KitEnvironment, contents, with_options
 from weighbridge.kit.image import image_files
 from weighbridge.kit.kit import KitFile, kit
 from weighbridge.kit.scripts import _script
@@ -130,12 +130,23 @@ def test_settings_are_the_studys():
     assert "CLIENT_CPUS=0\n" in text_of(files_of(load("docker-networks")), ".env")  # its host's
 
 
+def test_programs_have_the_options_that_the_source_states():
+    """Those that they have already stay, and so does all of the one whose JSON is read: --verbose spoils that."""
+    files = files_of(load_profile("docker-vs-virtualbox", "published"))
+    client, server = (text_of(files, f"environments/docker-host/tcp/{role}.sh") for role in ("client", "server"))
+    assert "iperf3 -J -c " in client and client.count("-t 10") == 1 and "--verbose" not in client
+    assert "iperf3 -s -B " in server and server.count(" -s ") == 1 and "--forceflush --one-off --json <" in server
+    assert "what the source states and they lack" in text_of(files, "README.md")
+    assert with_options(("a", "-x", "1"), ("-x", "2", "-y", "3")) == ("a", "-x", "1", "-y", "3")
+
+
 def test_published_pauses_and_parameters_are_in_it():
     files = files_of(load_profile("native-vs-container-apps", "published"))
     assert " 120  # nginx" in text_of(files, "environments/native/run.sh")
     assert " 60  # redis" in text_of(files, "environments/native/run.sh")
     assert "ROUNDS=1\n" in text_of(files, ".env")
     assert "nginx.pause_between_levels,120,s" in text_of(files, "parameters.csv")
+    assert "what the source states and they lack" not in text_of(files, "README.md")
     assert parameters_of("docker-vs-virtualbox")[0].parameter == "tool"
     assert parameters_of("mine") == ()
     assert "parameters.csv" not in files_of(mine())

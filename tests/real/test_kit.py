@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,13 +44,21 @@ repetitions: {{blocks: 2}}
 PROGRAMS = ("iperf3", "redis-server", "redis-benchmark", "sysbench")
 
 
+COMPOSE = [("docker-compose",), ("docker", "compose")]
+"""Version 1, which Debian 12 has, and version 2, the engine's plug-in, which Docker's own packages bring."""
+
+
+@pytest.mark.parametrize("compose", COMPOSE, ids=" ".join)
 @pytest.mark.parametrize("name", [name for name in bundled() if any(arm.kind == "docker" for arm in load(name).arms)])
-def test_docker_compose_takes_every_file_of_the_bundled_studies(name: str, tmp_path: Path):
+def test_docker_compose_takes_every_file_of_the_bundled_studies(name: str, compose: tuple[str, ...], tmp_path: Path):
+    asked = (*compose, "version")
+    if shutil.which(compose[0]) is None or subprocess.run(asked, capture_output=True, check=False).returncode:
+        pytest.skip(f"'{' '.join(compose)}' is not installed")
     write(kit(load(name), parameters_of(name)), tmp_path)
     files = sorted(tmp_path.glob("environments/*/compose.yaml"))
     assert files
     for file in files:
-        argv = ("docker-compose", "--env-file", "../../.env", "config", "-q")
+        argv = (*compose, "--env-file", "../../.env", "config", "-q")
         completed = subprocess.run(argv, cwd=file.parent, capture_output=True, text=True, timeout=60, check=False)
         assert (completed.returncode, completed.stdout, completed.stderr) == (0, "", ""), file
 

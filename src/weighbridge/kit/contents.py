@@ -1,14 +1,14 @@
 """What of a study a kit has: its environments with their workloads and ports; and what it leaves out, and why."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.command import Transport
+from weighbridge.model.command import Command, Transport
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.study import Arm, Cell, Role, Study
 
@@ -25,11 +25,29 @@ class KitCell:
     workload: Workload
     options: Any
     at: Endpoint
+    published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The words that the source of a published study gave the program of a role beside its name."""
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """Its processes; the last one is measured."""
         return self.workload.roles(self.options)
+
+    def command(self, role: Role) -> Command:
+        """The process of a role, with the published options that it has not already."""
+        made = self.workload.command(role, self.options, self.at)
+        return replace(made, argv=with_options(made.argv, self.published.get(role, ())))
+
+
+def with_options(argv: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]:
+    """The argument list with more options, each with its values; one that is there already stays as it is."""
+    found, taken = list(argv), True
+    for word in words:
+        if word.startswith("-"):
+            taken = word not in argv
+        if taken:
+            found.append(word)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from weighbridge import registry
@@ -30,7 +30,7 @@ def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitF
 
     Raises StudyError where there is nothing that Docker Compose can make, UserlandError for wrong packages.
     """
-    found = contents(study)
+    found = _as_published(contents(study), parameters)
     recipe = _recipe(found)
     settings = _settings(found, parameters)
     image = settings[0].value
@@ -52,6 +52,28 @@ def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitF
         files["parameters.csv"] = _table(parameters)
     files["README.md"] = _readme(found, recipe, settings, parameters)
     return {path: KitFile(data, path.endswith(".sh")) for path, data in sorted(files.items())}
+
+
+def _as_published(found: Contents, parameters: Sequence[Parameter]) -> Contents:
+    """With the options that the source gave its programs: ``client_options``, or those of one workload.
+
+    A measured program whose JSON summary.sh reads keeps its own: iperf3's --verbose makes that no JSON.
+    """
+    stated = {each.parameter: tuple(shlex.split(each.value)) for each in parameters if "_options" in each.parameter}
+
+    def told(cell: KitCell) -> KitCell:
+        read = cell.roles[-1:] if cell.workload.jq(cell.options) else ()
+        names = {
+            role: (f"{cell.cell.workload}.{role}_options", f"{role}_options")
+            for role in cell.roles
+            if role not in read
+        }
+        return replace(cell, published={
+            role: stated[name] for role, every in names.items() for name in reversed(every) if name in stated
+        })  # fmt: skip
+
+    made = (replace(each, cells=tuple(map(told, each.cells))) for each in found.environments)
+    return replace(found, environments=tuple(made))
 
 
 def _recipe(found: Contents) -> Recipe:
@@ -150,7 +172,8 @@ def _readme(found: Contents, recipe: Recipe, settings: Sequence[Setting], parame
     return render(
         "README.md.j2", study=found.study, recipe=recipe, settings=settings, parameters=parameters, first=list(first),
         environments=environments, workloads=workloads, left_out=found.left_out, differs=list(_differs(found)),
-        rounds=settings[1].value, natively=any("native" in _places(each).values() for each in found.environments),
+        rounds=settings[1].value, options=any(cell.published for each in found.environments for cell in each.cells),
+        natively=any("native" in _places(each).values() for each in found.environments),
     )  # fmt: skip
 
 
@@ -170,7 +193,7 @@ def _port(cell: KitCell) -> str:
 
 
 def _measured(cell: KitCell) -> str:
-    return shlex.join(cell.workload.command(cell.roles[-1], cell.options, cell.at).argv)
+    return shlex.join(cell.command(cell.roles[-1]).argv)
 
 
 def _differs(found: Contents) -> Iterator[str]:

@@ -45,7 +45,7 @@ def listens(cell: KitCell) -> tuple[str, int]:
     """The ports on which its server listens, as listening.sh takes them, and the signal that ends it."""
     if "server" not in cell.roles:
         return "", 15
-    command = cell.workload.command("server", cell.options, cell.at)
+    command = cell.command("server")
     return " ".join(f"{transport}:{port}" for transport, port in command.listens), int(command.stop_signal)
 
 
@@ -58,7 +58,7 @@ def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
     if (warm_up := workload.warm_up(options, at)) is not None:
         yield "warm_up", cell.roles[-1], warm_up
     for role in cell.roles:
-        yield role, role, workload.command(role, options, at)
+        yield role, role, cell.command(role)
 
 
 def _kept(read: Files, path: str, data: bytes) -> str:
