@@ -87,7 +87,7 @@ def _reports(run: Path, tables: Path) -> None:
     told = json.loads(done.stdout)
     assert {cost["environment"] for cost in told["costs"]} >= {"bridge"}
     assert weighbridge("export", run, "--csv", tables).code == 0
-    for name in ("measurements.csv", "costs.csv"):
+    for name in ("measurements.csv", "costs.csv", "programs.csv"):
         with (tables / name).open(newline="") as file:
             assert len(list(csv.DictReader(file))) > 10
     for raw in (run / "raw").iterdir():
