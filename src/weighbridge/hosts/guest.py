@@ -46,6 +46,7 @@ READY_S = 180.0
 _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 _ENGINE = "/var/cache/weighbridge/engine"
+_REMOVE_ENGINE = 'umount --recursive "$1/overlay2"; exec rm -rf --one-file-system "$1"'
 _SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
 """Empty disks that a userland's file system is copied into when it is first used: the device, and the file here."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
@@ -105,6 +106,10 @@ class GuestHost(AgentHost):
         self._roots[userland.digest] = Path(root)
         return Path(root)
 
+    def image_layer(self, userland: Userland) -> Path:
+        """Its root folder there: no emulated CPU has to unpack it once more."""
+        return self.userland(userland)
+
     def engine_url(self) -> None:
         """None: it has none but ours."""
 
@@ -118,7 +123,7 @@ class GuestHost(AgentHost):
             yield _ENGINE
         finally:
             with contextlib.suppress(EnvironmentLost):
-                self.run(Command(("rm", "-rf", "--one-file-system", _ENGINE), 300))
+                self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
 
     def reach(self, path: str) -> Path | None:
         """A socket in the run's folder, as soon as somebody listens in the guest."""
