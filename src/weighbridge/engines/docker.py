@@ -39,7 +39,9 @@ class Engine:
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
         self._images: dict[str, str] = {}
-        self.version: str = client.version().get("Version", "?")
+        about = client.version()  # it asks the engine's programs for theirs, which takes an emulated CPU seconds
+        self.version: str = about.get("Version", "?")
+        self._architecture: str = about.get("Arch", "")
 
     @property
     def labels(self) -> dict[str, str]:
@@ -78,7 +80,7 @@ class Engine:
         """An image with a layer that stands for the userland, and one with the launcher above it."""
         stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
         layers = (stands, file_layer(LAUNCHER, program))
-        self.client.images.load(image_archive(tag, self.labels, self.client.version()["Arch"], layers))
+        self.client.images.load(image_archive(tag, self.labels, self._architecture, layers))
 
     @contextmanager
     def volume(self, name: str) -> Iterator[str]:

@@ -88,9 +88,8 @@ class GuestHost(AgentHost):
 
     def variant(self, purpose: str) -> "GuestHost":
         """One more guest, with the same hardware and cable."""
-        return self._run.share(
-            f"host {self.name} {purpose}", lambda: guest_host(f"{self.name}-{purpose}", self.options, self._run)
-        )
+        name = f"{self.name}-{purpose}"
+        return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
 
     def userland(self, userland: Userland) -> Path:
         """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
@@ -196,6 +195,7 @@ class GuestHost(AgentHost):
 @contextmanager
 def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[GuestHost]:
     """Start a guest as a host, and end it with everything in it. Unavailable where it does not come up."""
+    run.say(f"starting host {name}, a QEMU guest")
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
     switch: Switch = run.share("switch", lambda: Switch.made(run))
