@@ -46,6 +46,7 @@ READY_S = 180.0
 _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 _ENGINE = "/var/cache/weighbridge/engine"
+_REMOVE_ENGINE = 'umount --recursive "$1/overlay2"; exec rm -rf --one-file-system "$1"'
 _SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
 """Empty disks that a userland's file system is copied into when it is first used: the device, and the file here."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
@@ -87,9 +88,8 @@ class GuestHost(AgentHost):
 
     def variant(self, purpose: str) -> "GuestHost":
         """One more guest, with the same hardware and cable."""
-        return self._run.share(
-            f"host {self.name} {purpose}", lambda: guest_host(f"{self.name}-{purpose}", self.options, self._run)
-        )
+        name = f"{self.name}-{purpose}"
+        return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
 
     def userland(self, userland: Userland) -> Path:
         """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
@@ -105,6 +105,10 @@ class GuestHost(AgentHost):
         self._roots[userland.digest] = Path(root)
         return Path(root)
 
+    def image_layer(self, userland: Userland) -> Path:
+        """Its root folder there: no emulated CPU has to unpack it once more."""
+        return self.userland(userland)
+
     def engine_url(self) -> None:
         """None: it has none but ours."""
 
@@ -118,7 +122,7 @@ class GuestHost(AgentHost):
             yield _ENGINE
         finally:
             with contextlib.suppress(EnvironmentLost):
-                self.run(Command(("rm", "-rf", "--one-file-system", _ENGINE), 300))
+                self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
 
     def reach(self, path: str) -> Path | None:
         """A socket in the run's folder, as soon as somebody listens in the guest."""
@@ -195,6 +199,7 @@ class GuestHost(AgentHost):
 @contextmanager
 def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[GuestHost]:
     """Start a guest as a host, and end it with everything in it. Unavailable where it does not come up."""
+    run.say(f"starting host {name}, a QEMU guest")
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
     switch: Switch = run.share("switch", lambda: Switch.made(run))

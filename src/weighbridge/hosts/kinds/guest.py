@@ -73,7 +73,6 @@ class Guest(HostKind):
         """Start it, and end it with everything in it."""
         from weighbridge.hosts.guest import guest_host
 
-        run.say(f"starting host {name}, a QEMU guest")
         return guest_host(name, options, run)
 
 
