@@ -67,6 +67,8 @@ def test_ports_lead_from_one_address_of_the_host_alone():
 def test_a_guest_reaches_nobody_where_its_ports_allow_that():
     assert "restrict=on" in UserNetwork("127.0.0.1", (("tcp", 5001),)).netdev()
     assert "restrict=off" in UserNetwork("127.0.0.1", (("tcp", 5001), ("udp", 5001))).netdev()
+    assert UserNetwork("127.0.0.1").facts() == {"way out": "none"}
+    assert "beyond" in UserNetwork("127.0.0.1", (("udp", 5001),)).facts()["way out"]
 
 
 def test_no_two_guests_have_one_hardware_address():

@@ -165,6 +165,8 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Mach
         "disk": options.disk,
         "kernel package": made.version,
     }
+    if machine.network is not None:
+        notes |= machine.network.facts()
     if request.limits.memory is None:
         notes["not honoured: no limit of memory"] = f"a machine has a size: {machine.memory >> 20} MiB"
     if machine.network and not machine.network.offloads and options.nic not in ("virtio", "vhost"):

@@ -1,7 +1,7 @@
 """How a guest's network interface is joined to its host: a tap on a bridge, or QEMU's own network stack."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,6 +33,10 @@ class Tap:
     def hardware(self) -> str:
         """The address of the guest's interface: no other guest of the run has it."""
         return "52:54:" + ":".join(f"{int(part):02x}" for part in self.own.split("."))
+
+    def facts(self) -> Mapping[str, str]:
+        """Nothing: the bridge has no way out."""
+        return {}
 
     def netdev(self) -> str:
         """The value of ``-netdev``."""
@@ -77,11 +81,19 @@ class UserNetwork:
     offloads: ClassVar[bool] = True
     hardware: ClassVar[str] = "52:54:00:00:02:0f"
 
+    @property
+    def closed(self) -> bool:
+        """Whether the guest reaches nothing by itself: with a UDP port it does, as what it answers would be dropped."""
+        return all(how == "tcp" for how, _ in self.ports)  # libslirp 4.7 keeps restrict from answers of TCP alone
+
+    def facts(self) -> Mapping[str, str]:
+        """What the guest reaches by itself."""
+        return {"way out": "none" if self.closed else "to the host and beyond it, as UDP is forwarded"}
+
     def netdev(self) -> str:
         """The value of ``-netdev``."""
         forwards = (f"hostfwd={how}:{self.address}:{port}-{self.own}:{port}" for how, port in self.ports)
-        closed = all(how == "tcp" for how, _ in self.ports)  # else what the guest answers to UDP is dropped
-        return ",".join(("user", "id=net", f"restrict={'on' if closed else 'off'}", *forwards))
+        return ",".join(("user", "id=net", f"restrict={'on' if self.closed else 'off'}", *forwards))
 
     def must_be_free(self, host: Host) -> None:
         """Nothing: QEMU tells which port is taken."""
