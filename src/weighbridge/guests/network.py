@@ -83,7 +83,7 @@ class UserNetwork:
 
     @property
     def closed(self) -> bool:
-        """Whether the guest reaches nothing by itself: with a UDP port it does, as what it answers would be dropped."""
+        """Whether the guest reaches nothing by itself. With a UDP port it does: else its answers would be dropped."""
         return all(how == "tcp" for how, _ in self.ports)  # libslirp 4.7 keeps restrict from answers of TCP alone
 
     def facts(self) -> Mapping[str, str]:
