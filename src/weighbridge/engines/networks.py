@@ -11,7 +11,6 @@ from weighbridge.engines.docker import Engine
 from weighbridge.errors import Unavailable
 from weighbridge.linux import links
 from weighbridge.linux.process import link_prefix
-from weighbridge.model.command import Command
 from weighbridge.model.site import Host, RunContext
 
 Driver = Literal["macvlan", "ipvlan"]
@@ -72,7 +71,7 @@ def attached_bridge(made: Engine, run: RunContext, parent: str) -> Iterator[Any]
     name, mtu = f"{link_prefix(run.id)}b", mtu_of(host, parent)
     hardware = host.read(f"/sys/class/net/{parent}/address").decode().strip()
     for argv in links.over_interface(name, parent, f"{host.address}/24", host.gateway, hardware, mtu):
-        _must(host, "ip", *argv)
+        links.must(host, "ip", *argv)
     options = {"com.docker.network.bridge.name": name, "com.docker.network.driver.mtu": mtu}
     # its gateway is the address that the bridge has already, else Docker would change it
     with _in_subnet(made, run, "bridge", host.subnet, host.address, options) as network:
@@ -116,9 +115,3 @@ def _made(made: Engine, run: RunContext, name: str, what: str, **options: Any) -
     finally:
         if not made.disposable:
             quietly(network.remove)
-
-
-def _must(host: Host, *argv: str) -> None:
-    done = host.run(Command(argv, 10))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name}: {' '.join(argv)}: {done.last_words}")

@@ -54,7 +54,8 @@ class PodmanSite(GroupedSite):
             "podman": f"{made.version} ({'rootless' if made.rootless else 'rootful'})",
             "storage driver": made.storage_driver,
             "runtime": made.runtime,
-            "transport": "podman start --attach, which stays: in density's memory of a site, outside of its limits",
+            "transport": "podman start --attach, which stays, outside of the site's limits: "
+            "about 8 MiB of density's memory_per_site",
             "host": self.host.name,
             "address": self.address,
             **self.notes,

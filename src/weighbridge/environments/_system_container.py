@@ -12,11 +12,12 @@ from pydantic import Field
 
 from weighbridge.environments._isolation import isolation
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.bridge import Bridge, bridge_for, must
+from weighbridge.hosts.bridge import Bridge, bridge_for
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite
 from weighbridge.linux.cgroup_files import network_of, version
+from weighbridge.linux.links import must
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import environment_of, output
 from weighbridge.model.command import Command, HostProcess

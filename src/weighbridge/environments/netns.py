@@ -11,6 +11,7 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.linux import tc
+from weighbridge.linux.links import must
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
@@ -76,24 +77,24 @@ def _link(host: Host, name: str, pid: int) -> Iterator[str]:
     """A veth pair between the host and the namespace of ``pid``; gives the address at the far end."""
     block = 4 * next(_networks)
     ours, theirs = (_address(block + offset) for offset in (1, 2))
-    _must(host, "ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+    must(host, "ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
     try:
-        _must(host, "ip", "address", "add", f"{ours}/30", "dev", name)
-        _must(host, "ip", "link", "set", name, "up")
-        _must(host, *in_network_of(pid), "ip", "address", "add", f"{theirs}/30", "dev", "eth0")
+        must(host, "ip", "address", "add", f"{ours}/30", "dev", name)
+        must(host, "ip", "link", "set", name, "up")
+        must(host, *in_network_of(pid), "ip", "address", "add", f"{theirs}/30", "dev", "eth0")
         for device in ("lo", "eth0"):
-            _must(host, *in_network_of(pid), "ip", "link", "set", device, "up")
+            must(host, *in_network_of(pid), "ip", "link", "set", device, "up")
         yield theirs
     finally:
         with contextlib.suppress(Unavailable):
-            _must(host, "ip", "link", "delete", name)
+            must(host, "ip", "link", "delete", name)
 
 
 def _limit(host: Host, name: str, pid: int, rate: float) -> None:
     """Limit the link in both directions."""
     bucket = ("root", *tc.token_bucket(rate, peakrate="10gbit"))
-    _must(host, "tc", "qdisc", "add", "dev", name, *bucket)
-    _must(host, *in_network_of(pid), "tc", "qdisc", "add", "dev", "eth0", *bucket)
+    must(host, "tc", "qdisc", "add", "dev", name, *bucket)
+    must(host, *in_network_of(pid), "tc", "qdisc", "add", "dev", "eth0", *bucket)
 
 
 def _shaped(request: SiteRequest, name: str, pid: int, rate: float) -> Link:
@@ -109,12 +110,6 @@ def _shaped(request: SiteRequest, name: str, pid: int, rate: float) -> Link:
 def _address(number: int) -> str:
     first, second = NETWORK
     return f"{first}.{second + (number >> 16 & 1)}.{number >> 8 & 255}.{number & 255}"
-
-
-def _must(host: Host, *argv: str) -> None:
-    done = host.run(Command(argv, 10))
-    if done.returncode != 0:
-        raise Unavailable(f"cannot set up a network namespace: {' '.join(argv)}: {done.last_words}")
 
 
 PLUGIN = Netns()

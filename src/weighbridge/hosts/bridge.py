@@ -12,6 +12,7 @@ from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import links, network
+from weighbridge.linux.links import must
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
@@ -202,10 +203,3 @@ def _file(host: Host, path: str) -> str | None:
         return host.read(path).decode().strip()
     except OSError:
         return None
-
-
-def must(host: Host, *argv: str) -> None:
-    """Run a command that sets up a network. Unavailable, with its last words, where it fails."""
-    done = host.run(Command(argv, 10))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name}: {' '.join(argv)}: {done.last_words}")

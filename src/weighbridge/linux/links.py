@@ -9,7 +9,10 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from weighbridge.errors import Unavailable
 from weighbridge.linux.process import link_prefix, output
+from weighbridge.model.command import Command
+from weighbridge.model.site import Host
 
 _OURS = re.compile(r'^-A (FORWARD .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
 
@@ -54,6 +57,13 @@ def over_interface(
         ("address", "add", address, "broadcast", "+", "dev", name),
         ("route", "replace", "default", "via", gateway, "dev", name),
     )
+
+
+def must(host: Host, *argv: str) -> None:
+    """Run a command that sets up a network. Unavailable, with its last words, where it fails."""
+    done = host.run(Command(argv, 10))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name}: {' '.join(argv)}: {done.last_words}")
 
 
 def remove_all(run_id: str) -> None:
