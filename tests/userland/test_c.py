@@ -8,7 +8,7 @@ import pytest
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.userland import build, c
+from weighbridge.userland import build, c, compiled
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_project_that_is_not_there(projects: Path):
 def test_without_a_compiler_one_sentence_says_what_helps(
     projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(c.shutil, "which", lambda _: None)
+    monkeypatch.setattr(compiled.shutil, "which", lambda _: None)
     assert c.cannot_build([], tmp_path) is None
     with pytest.raises(Unavailable, match=r"cc, which .* is not installed: apt-get install gcc libc6-dev"):
         c.ensure("one", tmp_path, print)
@@ -68,8 +68,8 @@ def _answering(
             Path(command.argv[command.argv.index("-o") + 1]).write_bytes(b"program")
         return Completed(command.argv, returncode, b"cc (Debian) 12.2.0\nFree\n", stderr, 1.0, timed_out)
 
-    monkeypatch.setattr(c, "run", run)
-    monkeypatch.setattr(c.shutil, "which", lambda _: "/usr/bin/cc")
+    monkeypatch.setattr(compiled, "run", run)
+    monkeypatch.setattr(compiled.shutil, "which", lambda _: "/usr/bin/cc")
     return asked
 
 

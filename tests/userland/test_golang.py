@@ -8,7 +8,7 @@ from weighbridge.build_once import half_built
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.userland import build, golang
+from weighbridge.userland import build, compiled, golang
 
 CONTENTS = """weighbridge-one: go1.19.8
 \tpath\tweighbridge-one
@@ -55,7 +55,7 @@ def test_the_project_of_this_package_pins_every_module():
 
 
 def test_without_go_one_sentence_says_what_helps(projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(golang.shutil, "which", lambda _: None)
+    monkeypatch.setattr(compiled.shutil, "which", lambda _: None)
     assert golang.cannot_build([], tmp_path) is None
     with pytest.raises(Unavailable, match=r"go, which .* is not installed: apt-get install golang-go"):
         golang.ensure("one", tmp_path, print)
@@ -77,8 +77,8 @@ def _answering(
             Path(command.argv[command.argv.index("-o") + 1]).touch()
         return Completed(command.argv, returncode, CONTENTS.encode(), stderr, 1.0, timed_out)
 
-    monkeypatch.setattr(golang, "run", run)
-    monkeypatch.setattr(golang.shutil, "which", lambda _: "/usr/bin/go")
+    monkeypatch.setattr(compiled, "run", run)
+    monkeypatch.setattr(compiled.shutil, "which", lambda _: "/usr/bin/go")
     return asked
 
 

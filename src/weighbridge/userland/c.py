@@ -2,15 +2,12 @@
 
 import hashlib
 import platform
-import shutil
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
-from weighbridge.linux.process import run
 from weighbridge.model.by_hand import Build
-from weighbridge.model.command import Command
+from weighbridge.userland.compiled import Compiler, program_of
 
 PROJECTS = Path(__file__).parent.parent / "c"
 BUILD_DEADLINE_S = 120.0
@@ -30,11 +27,6 @@ _COMPILER = "compiler"
 """Beside the program: what built it, as ``cc --version`` tells it."""
 
 
-def program_of(project: str) -> str:
-    """The name of a project's program."""
-    return f"weighbridge-{project}"
-
-
 def key_of(project: str) -> str:
     """The name under which a program is cached: of its sources and how it is built. Raises UserlandError."""
     folder = PROJECTS / project
@@ -42,35 +34,6 @@ def key_of(project: str) -> str:
         raise UserlandError(f"there is no C project '{project}'")
     how = " ".join((build_once.key_of_folder(folder), *_OPTIONS, platform.machine()))
     return hashlib.sha256(how.encode()).hexdigest()[:16]
-
-
-def cached(project: str, cache: Path) -> Path | None:
-    """The project's built program, or None."""
-    program = cache / "programs" / key_of(project) / program_of(project)
-    return program if program.is_file() else None
-
-
-def cannot_build(projects: Iterable[str], cache: Path) -> tuple[str, str] | None:
-    """Why the programs that are not cached yet cannot be built, and what helps; None where all is well."""
-    if shutil.which("cc") is not None or all(cached(project, cache) is not None for project in projects):
-        return None
-    return "cc, which builds the programs of some workloads, is not installed", "apt-get install gcc libc6-dev"
-
-
-def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
-    """The project's program, built if need be.
-
-    Raises Unavailable without a compiler, UserlandError where the build fails, DiskFull.
-    """
-    return build_once.ensure(
-        cache / "programs",
-        key_of(project),
-        program_of(project),
-        lambda: cached(project, cache),
-        lambda: cannot_build([project], cache),
-        say,
-        lambda work: _build(project, work),
-    )
 
 
 def versions(program: Path) -> dict[str, str]:
@@ -93,19 +56,9 @@ def _sources(project: str) -> list[str]:
 
 def _build(project: str, work: Path) -> None:
     """The sources are only read, where they are."""
-    _cc(project, *_OPTIONS, "-o", str(work / program_of(project)), *_sources(project))
-    (work / _COMPILER).write_text(_cc(project, "--version").partition("\n")[0])
-
-
-def _cc(project: str, *arguments: str) -> str:
-    """What the compiler printed."""
-    argv = ("setpriv", "--pdeathsig", "KILL", "--", "env", f"--chdir={PROJECTS / project}", "cc", *arguments)
-    completed = run(Command(argv, BUILD_DEADLINE_S))
-    if completed.timed_out:
-        raise UserlandError(f"cc did not end within {BUILD_DEADLINE_S / 60:.0f} minutes")
-    if completed.returncode != 0:
-        raise UserlandError(f"cc failed: {reason(completed.stderr.decode(errors='replace'))}")
-    return completed.text
+    folder = PROJECTS / project
+    COMPILER.output(folder, "cc", *_OPTIONS, "-o", str(work / program_of(project)), *_sources(project))
+    (work / _COMPILER).write_text(COMPILER.output(folder, "cc", "--version").partition("\n")[0])
 
 
 def reason(stderr: str) -> str:
@@ -113,3 +66,9 @@ def reason(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error: " in line or "undefined reference" in line or "cannot find" in line]
     return (errors or lines[-1:] or ["it printed nothing"])[0][:300]
+
+
+COMPILER = Compiler(
+    "cc", "the programs of some workloads", "apt-get install gcc libc6-dev", key_of, _build, reason, BUILD_DEADLINE_S
+)
+cached, cannot_build, ensure = COMPILER.cached, COMPILER.cannot_build, COMPILER.ensure

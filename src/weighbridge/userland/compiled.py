@@ -1,0 +1,71 @@
+"""Programs of our own that a compiler makes of a project's folder, each once: what its languages have in common."""
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weighbridge import build_once
+from weighbridge.errors import UserlandError
+from weighbridge.linux.process import run
+from weighbridge.model.command import Command
+
+
+def program_of(project: str) -> str:
+    """The name of a project's program."""
+    return f"weighbridge-{project}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A language's compiler. ``builds``: what for, in words; ``key_of`` and ``build`` are those of its projects.
+
+    ``reason``: the line of its complaints that says why.
+    """
+
+    program: str
+    builds: str
+    remedy: str
+    key_of: Callable[[str], str]
+    """The name under which a project's program is cached."""
+    build: Callable[[str, Path], None]
+    """Builds a project's program in a folder."""
+    reason: Callable[[str], str]
+    deadline_s: float
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def cached(self, project: str, cache: Path) -> Path | None:
+        """The project's built program, or None."""
+        program = cache / "programs" / self.key_of(project) / program_of(project)
+        return program if program.is_file() else None
+
+    def cannot_build(self, projects: Iterable[str], cache: Path) -> tuple[str, str] | None:
+        """Why the programs that are not cached yet cannot be built, and what helps; None where all is well."""
+        if shutil.which(self.program) is not None or all(self.cached(each, cache) is not None for each in projects):
+            return None
+        return f"{self.program}, which builds {self.builds}, is not installed", self.remedy
+
+    def ensure(self, project: str, cache: Path, say: Callable[[str], None]) -> Path:
+        """The project's program, built if need be.
+
+        Raises Unavailable without the compiler, UserlandError where the build fails, DiskFull.
+        """
+        return build_once.ensure(
+            cache / "programs",
+            self.key_of(project),
+            program_of(project),
+            lambda: self.cached(project, cache),
+            lambda: self.cannot_build([project], cache),
+            say,
+            lambda work: self.build(project, work),
+        )
+
+    def output(self, folder: Path, what: str, *arguments: str) -> str:
+        """What the compiler printed in a folder; ``what`` it is called. The folder is no option of go's before 1.20."""
+        argv = ("setpriv", "--pdeathsig", "KILL", "--", "env", f"--chdir={folder}", self.program, *arguments)
+        completed = run(Command(argv, self.deadline_s, self.variables))
+        if completed.timed_out:
+            raise UserlandError(f"{what} did not end within {self.deadline_s / 60:.0f} minutes")
+        if completed.returncode != 0:
+            raise UserlandError(f"{what} failed: {self.reason(completed.stderr.decode(errors='replace'))}")
+        return completed.text
