@@ -67,6 +67,22 @@ def ensure(
     return built
 
 
+def ensure_file(
+    file: Path,
+    what: str,
+    say: Callable[[str], None],
+    build: Callable[[Path], None],
+    lacking: Callable[[], tuple[str, str] | None] = lambda: None,
+) -> Path:
+    """As `ensure`, of one file, which is below the folder of its key."""
+    key = file.parent
+
+    def cached() -> Path | None:
+        return file if file.is_file() else None
+
+    return ensure(key.parent, key.name, what, cached, lacking, say, build)
+
+
 def key_of_folder(folder: Path) -> str:
     """A name for what the files below a folder are called and hold: sixteen hexadecimal digits."""
     content = hashlib.sha256()

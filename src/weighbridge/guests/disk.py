@@ -26,15 +26,12 @@ def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
     userland.archive()  # a machine's own root file system is no disk
     file = cache / _KIND / f"{userland.digest[:16]}-{_BUILDER}" / NAME
 
-    def cached() -> Path | None:
-        return file if file.is_file() else None
-
     def make(work: Path) -> None:
         if os.geteuid() != 0:
             raise Unavailable("only root may make a disk whose files belong to whom they belong in the userland")
         make_disk(work / NAME, size_of(userland.root), userland.root)
 
-    return build_once.ensure(cache / _KIND, file.parent.name, "the disk of guests", cached, lambda: None, say, make)
+    return build_once.ensure_file(file, "the disk of guests", say, make)
 
 
 def make_disk(file: Path, size: int, content: Path | None = None) -> None:

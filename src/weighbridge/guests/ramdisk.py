@@ -27,9 +27,6 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
     key = hashlib.sha256(what.encode()).hexdigest()[:16]
     file = cache / _KIND / key / NAME
 
-    def cached() -> Path | None:
-        return file if file.is_file() else None
-
     def make(work: Path) -> None:
         program = work / "init"
         sources = [str(path) for path in sorted(_SOURCE.glob("*.c"))]
@@ -39,7 +36,7 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
         (work / NAME).write_bytes(packed(kernel, program, launcher))
         program.unlink()
 
-    return build_once.ensure(cache / _KIND, key, "the RAM disk of guests", cached, lambda: None, say, make)
+    return build_once.ensure_file(file, "the RAM disk of guests", say, make)
 
 
 def packed(kernel: Kernel, init: Path, launcher: Path) -> bytes:

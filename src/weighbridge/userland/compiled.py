@@ -50,18 +50,17 @@ class Compiler:
 
         Raises Unavailable without the compiler, UserlandError where the build fails, DiskFull.
         """
-        return build_once.ensure(
-            cache / "programs",
-            self.key_of(project),
-            program_of(project),
-            lambda: self.cached(project, cache),
-            lambda: self.cannot_build([project], cache),
+        name = program_of(project)
+        return build_once.ensure_file(
+            cache / "programs" / self.key_of(project) / name,
+            name,
             say,
             lambda work: self.build(project, work),
+            lambda: self.cannot_build([project], cache),
         )
 
     def output(self, folder: Path, what: str, *arguments: str) -> str:
-        """What the compiler printed in a folder; ``what`` it is called. The folder is no option of go's before 1.20."""
+        """What the compiler printed in a folder; ``what`` it is called. It is an option of go's since 1.20."""
         argv = ("setpriv", "--pdeathsig", "KILL", "--", "env", f"--chdir={folder}", self.program, *arguments)
         completed = run(Command(argv, self.deadline_s, self.variables))
         if completed.timed_out:
