@@ -1,6 +1,7 @@
 """QEMU guests, emulated: they keep the contract of sites, their ends are told, and nothing of them is left."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -292,7 +293,16 @@ def test_a_run_measures_a_guest_and_leaves_nothing(machine: Machine, tmp_path: P
     assert {(row["environment"], row["outcome"]) for row in trials(tmp_path / "run")} == {
         ("native", "ok"), ("guest", "ok"),
     }  # fmt: skip
+    _sees_its_own_cpu_time(tmp_path / "run")
     machine.must_be_unchanged()
+
+
+def _sees_its_own_cpu_time(run: Path) -> None:
+    """Beside what its hypervisor used: the guest alone has a kernel of its own."""
+    rows = json.loads(weighbridge("report", run, "--json").stdout)["programs"]
+    told = {row["environment"]: row["medians"] for row in rows if row["role"] == "server"}
+    assert "guest_cpu_s" not in told["native"] and told["native"]["cpu_s"] > 0
+    assert 0 < told["guest"]["guest_cpu_s"] < 1.5 * told["guest"]["cpu_s"] + 0.5  # ticks, and a TCG that lags
 
 
 def test_a_guest_does_not_outlive_a_run_that_was_killed(machine: Machine, tmp_path: Path):

@@ -55,7 +55,7 @@ class PodmanSite(GroupedSite):
             "storage driver": made.storage_driver,
             "runtime": made.runtime,
             "transport": "podman start --attach, which stays, outside of the site's limits: "
-            "about 8 MiB of density's memory_per_site",
+            "8 to 9 MiB of density's memory_per_site",
             "host": self.host.name,
             "address": self.address,
             **self.notes,
