@@ -63,13 +63,17 @@ class Cgroup:
     @property
     def everywhere(self) -> list[Path]:
         """As ``procs``, in every hierarchy, made there now: also where nothing is set or measured. Unavailable."""
-        _made(lambda: [path.mkdir(parents=True, exist_ok=True) for path in self._everywhere])
+        _made(self._make_everywhere)
         return [path / "cgroup.procs" for path in self._everywhere]
 
     def create(self) -> "Cgroup":
         """Make the group in every hierarchy; its parents are prepared on the way. Unavailable where not allowed."""
         _made(self._make)
         return self
+
+    def _make_everywhere(self) -> None:
+        for path in self._everywhere:
+            path.mkdir(parents=True, exist_ok=True)
 
     def _make(self) -> None:
         for controller, path in self.paths.items():
