@@ -266,6 +266,8 @@ def _addresses(
 
 def _notes(options: DockerOptions, request: SiteRequest, made: Engine) -> dict[str, str]:
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    if made.layered:
+        notes["image"] = "its lower layer is the host's own disk of the userland"
     if options.runtime == "runsc":
         notes |= gvisor.facts(made, options.network)
     proxied = options.publish_on == "loopback" and options.userland_proxy
