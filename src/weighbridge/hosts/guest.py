@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import disk, ramdisk, system
+from weighbridge.guests import disk, ramdisk, system, vcpus
 from weighbridge.guests.accelerator import LAYERS, chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Disk, Machine
@@ -173,7 +173,11 @@ class GuestHost(AgentHost):
             ],  # the rest is to its first process
             "kind": "guest: a QEMU guest on this machine, with a kernel of its own",
             "accelerator": made.accelerator,
-            "virtual CPUs": f"{made.cpus} on CPUs {options.cpus}" if options.cpus else str(made.cpus),
+            "virtual CPUs": vcpus.words(_cpus_of(options))
+            if options.pin
+            else f"{made.cpus} on CPUs {options.cpus}"
+            if options.cpus
+            else str(made.cpus),
             "memory of the guest": f"{made.memory >> 20} MiB",
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
@@ -221,6 +225,8 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
         host = GuestHost(name, options, run, hello, channel, address, switch, process, made)
         stack.callback(host.switch_off)
         _set_up(host)
+        if options.pin:
+            vcpus.pin(LocalHost(run.id), group, _cpus_of(options))
         yield host
 
 
@@ -244,13 +250,18 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
         kernel=made.kernel.image,
         ramdisk=ramdisk.ensure(made.kernel, run.cache, run.say),
         accelerator=accelerator,
-        cpus=len(cpus_in(options.cpus)) if options.cpus else len(cpus.cpus_online()),
+        cpus=len(_cpus_of(options)),
         memory=options.memory,
         disks=(Disk(made.disk, temporary=True), Disk(data), *map(Disk, slots)),
         network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),
     )
+
+
+def _cpus_of(options: GuestOptions) -> list[int]:
+    """The CPUs of this machine that it has."""
+    return sorted({*cpus_in(options.cpus)}) if options.cpus else cpus.cpus_online()
 
 
 def _start(made: Machine, run: RunContext, switch: Switch, group: Cgroup) -> tuple[Process, socket.socket]:

@@ -28,7 +28,7 @@ class GuestOptions(CableOptions):
     It holds what this machine's kernel may not: ipvlan, encrypted overlay networks, NFS. Its cable leads to the
     switch that testbed hosts are on, too. Figures taken on it are those of its accelerator: ``auto`` is KVM only
     where a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of
-    this machine that belong to it: it has as many.
+    this machine that belong to it: it has as many, and with ``pin: vcpus`` each of its own on one of them.
     """
 
     traits: ClassVar[HostTraits] = HostTraits(
@@ -38,6 +38,7 @@ class GuestOptions(CableOptions):
     accelerator: Wanted = "auto"
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
+    pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
 
     @property
     def own_cpus(self) -> str | None:
