@@ -25,8 +25,8 @@ NETWORKS = """  ipvlan: {kind: docker, network: ipvlan}
 STUDY = """study: two-guest-hosts
 question: What do ipvlan and an encrypted overlay network cost between two hosts?
 hosts:
-  lab: {kind: guest, memory: 768MiB, accelerator: tcg}
-  peer: {kind: guest, memory: 768MiB, accelerator: tcg}
+  lab: {kind: guest, memory: 768MiB, accelerator: tcg, cpus: "0"}
+  peer: {kind: guest, memory: 768MiB, accelerator: tcg, cpus: "1"}
 placement: {client: peer, server: lab}
 inside: [server, client]
 baseline: native
