@@ -14,7 +14,7 @@ from weighbridge.model.command import HostProcess
 from weighbridge.model.plugin import Readiness
 
 LABEL = "weighbridge.run"
-START_S = 240.0
+START_S = 240
 """How long an engine of ours may take to come up, and to answer: on an emulated CPU that others use, minutes."""
 API_TIMEOUT_S = 60
 _CONTAINERD_GONE = ("containerd.sock", ": unavailable", "transport is closing")

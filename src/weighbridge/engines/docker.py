@@ -39,6 +39,8 @@ class Engine:
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
         self._images: dict[str, str] = {}
+        self.layered = False
+        """Whether a layer of its images is a file system of the host's, as it is."""
         about = client.version()  # it asks the engine's programs for theirs, which takes an emulated CPU seconds
         self.version: str = about.get("Version", "?")
         self._architecture: str = about.get("Arch", "")
@@ -58,6 +60,7 @@ class Engine:
             if secluded is not None and folder is not None:
                 self._load(tag, userland, program)
                 folder_as_layer(secluded, self.client.images.get(tag), str(folder))
+                self.layered = True
             else:
                 self._import(tag, userland, program)
             self._images[userland.digest] = self.client.images.get(tag).id

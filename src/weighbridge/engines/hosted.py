@@ -26,7 +26,8 @@ def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> It
     run.say(f"starting a Docker engine on host {host.name}")
     with host.engine_folder() as data:
         # containerd writes to TMPDIR what it did when it was found hanging
-        variables = (f"{key}={value}" for key, value in {**environment_of(run.id), "TMPDIR": "/run"}.items())
+        told = {**environment_of(run.id), "TMPDIR": "/run", "DOCKER_SERVICE_PREFER_OFFLINE_IMAGE": "1"}
+        variables = (f"{key}={value}" for key, value in told.items())
         argv = (
             "env", "-i", *variables,
             "dockerd", "--data-root", data, "--exec-root", "/run/docker-exec", "--host", f"unix://{_SOCKET}",

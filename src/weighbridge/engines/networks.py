@@ -1,7 +1,7 @@
 """Docker's networks: what a container is attached to, and where it is then reached."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -28,6 +28,8 @@ class Attachment:
     own: Any = None
     """The SDK's object of the network, where it is one that the run made."""
     ports: dict[str, tuple[str, int]] = field(default_factory=dict)
+    start: Callable[[Any], None] = lambda container: container.start()
+    """Starts a container that is attached to it."""
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address, IPv4Network, ip_network
@@ -17,6 +18,10 @@ from weighbridge.model.site import RunContext
 _ETHERNET = 1500
 _MADE_BRIDGE = f"{LABEL}.made-bridge"
 """The label of a swarm for which the engine made that bridge: it goes with the swarm."""
+_LATE = "context deadline exceeded"
+"""What an engine says that has not attached a container to an overlay network in 20 s, which no setting changes."""
+_HELD_S, _LOOK_S, _ATTEMPTS = 600.0, 0.5, 4
+_HOLD = ("/bin/sleep", "infinity")
 _numbers = itertools.count()
 
 
@@ -94,6 +99,54 @@ class Swarm:
                 self._stack.callback(quietly, network.remove)
             self._networks[environment] = network
         return str(self._networks[environment].name)
+
+    def start(self, engine: Engine, network: str, container: Any) -> None:
+        """Start a container of a member that is on an overlay network.
+
+        For the first one the engine makes the network on its host, for which an emulated CPU may need more than the
+        time in which a container must be attached. A service's container has no such time: one holds the network.
+        """
+        from docker.errors import APIError
+
+        with ExitStack() as stack:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    container.start()
+                    return
+                except APIError as error:
+                    if _LATE not in str(error.explanation) or attempt == _ATTEMPTS - 1:
+                        raise
+                if not attempt:
+                    self._run.say(f"making the overlay network on host {engine.host.name}, which takes it long")
+                    stack.enter_context(self._held(engine, network, container))
+
+    @contextmanager
+    def _held(self, engine: Engine, network: str, container: Any) -> Iterator[None]:
+        """Inside, a container of a service is on the network on a member's host."""
+        from docker.types import EndpointSpec, ServiceMode
+
+        service = self._manager.client.services.create(
+            engine.client.images.get(container.attrs["Image"]).tags[0],
+            command=list(_HOLD),
+            name=f"weighbridge-{self._run.id}-hold-{next(_numbers)}",
+            labels=self._manager.labels,
+            networks=[network],
+            mode=ServiceMode("global"),
+            constraints=[f"node.id=={_node(engine.client)}"],
+            endpoint_spec=EndpointSpec(mode="dnsrr"),
+            stop_grace_period=0,
+        )
+        try:
+            deadline = time.monotonic() + _HELD_S
+            while not any(task["Status"]["State"] == "running" for task in service.tasks()):
+                if time.monotonic() > deadline:
+                    raise Unavailable(
+                        f"host {engine.host.name}: its engine has not made the overlay network in {_HELD_S:.0f} s"
+                    )
+                time.sleep(_LOOK_S)
+            yield
+        finally:
+            quietly(service.remove)
 
     def _must_be_free(self, subnet: str, environment: str) -> None:
         """Unavailable where it overlaps with another network: Docker would make it, and fail at its containers."""

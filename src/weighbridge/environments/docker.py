@@ -113,7 +113,7 @@ class Docker(Environment):
             with engine_errors(f"opening {request.name}"):
                 container = _container(stack, made, options, request, attachment)
                 attached = Attached(made.client, container.id)
-                _start(made, container, options)
+                _start(made, container, options, attachment)
                 addresses = _addresses(container, options, request, made, attachment)
             notes = partial(_notes, options, request, made)
             why, variables = why_lost(made, container, attached), environment_of(request.run.id)
@@ -149,7 +149,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
     if options.network == "overlay":
         swarm = run.share("swarm", lambda: Swarm.formed(run))
         swarm.join(made)
-        return Attachment(swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet))
+        name = swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet)
+        return Attachment(name, start=partial(swarm.start, made, name))
     parent = options.parent or host.interface
     fixed = options.addresses.get("client" if request.role == "client" else "server")
     if host.secluded is not None and options.subnet is None:
@@ -224,8 +225,8 @@ def _container(
     return container
 
 
-def _start(made: Engine, container: Any, options: DockerOptions) -> None:
-    container.start()
+def _start(made: Engine, container: Any, options: DockerOptions, attachment: Attachment) -> None:
+    attachment.start(container)
     container.reload()
     must_be_there(made, container)
     if made.host.secluded is not None and options.network not in ("none", "host"):
@@ -265,6 +266,8 @@ def _addresses(
 
 def _notes(options: DockerOptions, request: SiteRequest, made: Engine) -> dict[str, str]:
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    if made.layered:
+        notes["image"] = "its lower layer is the host's own disk of the userland"
     if options.runtime == "runsc":
         notes |= gvisor.facts(made, options.network)
     proxied = options.publish_on == "loopback" and options.userland_proxy

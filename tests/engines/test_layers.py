@@ -1,0 +1,63 @@
+"""Images of small layers: what docker load is given, and the folder that stands for one of them."""
+
+import hashlib
+import io
+import json
+import tarfile
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command, Completed
+
+
+@given(st.binary(max_size=4000), st.binary(max_size=4000))
+def test_the_layers_of_an_image_are_those_that_its_manifest_and_its_config_name(lower: bytes, upper: bytes):
+    layers = (file_layer("/userland", lower), file_layer("/launcher", upper))
+    with tarfile.open(fileobj=io.BytesIO(image_archive("weighbridge:1", {"run": "1"}, "amd64", layers))) as archive:
+        files = {name: archive.extractfile(name).read() for name in archive.getnames()}  # type: ignore[union-attr]
+    [about] = json.loads(files["manifest.json"])
+    config = json.loads(files[about["Config"]])
+    found = [files[name] for name in about["Layers"]]
+    assert found == list(layers) and about["RepoTags"] == ["weighbridge:1"]
+    assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in found]
+    assert (config["architecture"], config["config"]["Labels"]) == ("amd64", {"run": "1"})
+    with tarfile.open(fileobj=io.BytesIO(found[1])) as layer:
+        [member] = layer.getmembers()
+        assert (member.name, member.mode) == ("launcher", 0o755)
+        assert layer.extractfile(member).read() == upper  # type: ignore[union-attr]
+
+
+class Host:
+    """A host on which every command ends as it is told."""
+
+    name = "lab"
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        self.asked: list[tuple[str, ...]] = []
+
+    def run(self, command: Command) -> Completed:
+        self.asked.append(command.argv)
+        return Completed(command.argv, self.code, b"", b"mount: no such folder\n", 0.1)
+
+
+def image(lower: str | None) -> SimpleNamespace:
+    return SimpleNamespace(attrs={"GraphDriver": {"Data": {"LowerDir": lower} if lower else None}})
+
+
+def test_a_folder_stands_for_the_lower_layer():
+    host = Host(0)
+    folder_as_layer(host, image("/data/overlay2/a/diff"), "/run/userlands/b")  # type: ignore[arg-type]
+    assert host.asked == [("mount", "--bind", "/run/userlands/b", "/data/overlay2/a/diff")]
+
+
+def test_where_it_cannot_that_is_told():
+    with pytest.raises(Unavailable, match=r"host lab: the userland cannot be a layer of an image: .*no such folder"):
+        folder_as_layer(Host(32), image("/data/overlay2/a/diff"), "/run/b")  # type: ignore[arg-type]
+    with pytest.raises(Unavailable, match="host lab: its engine does not keep images with overlay2"):
+        folder_as_layer(Host(0), image(None), "/run/b")  # type: ignore[arg-type]
