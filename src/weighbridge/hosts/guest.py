@@ -58,6 +58,13 @@ mkdir -p /run/lock
 date --set "@$2" > /dev/null
 echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
 """
+_SET_UP_XEN = """set -e
+mkdir -p /var/log/xen /var/lib/xen
+modprobe --all xen-gntalloc xen-blkback xen-netback loop
+XENCONSOLED_ARGS=--overflow-data=keep /etc/init.d/xen start
+xl info > /dev/null
+"""
+"""What ``xl`` needs. A console then waits for its reader: by default what is not read in time is thrown away."""
 
 
 class GuestHost(AgentHost):
@@ -79,6 +86,7 @@ class GuestHost(AgentHost):
         self._machine = machine
         self._forwards: dict[str, Forward] = {}
         self._slots = dict(_SLOTS)
+        self._disks: dict[Path, str] = {}
 
     @property
     def secluded(self) -> SecludedHost:
@@ -93,17 +101,29 @@ class GuestHost(AgentHost):
 
     def userland(self, userland: Userland) -> Path:
         """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
-        if userland.digest in self._roots or not self._slots:
-            return super().userland(userland)
+        if userland.digest in self._roots:
+            return self._roots[userland.digest]
         made = disk.ensure(userland, self._run.cache, self._run.say)
-        device, name = self._slots.popitem()
-        disk.copy_into(_folder_of(self._machine) / name, made)
+        try:
+            device = self.disk(made)
+        except Unavailable:
+            return super().userland(userland)
         root = f"/run/userlands/{userland.digest[:16]}"
         done = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
         if done.returncode != 0:
             raise Unavailable(f"host {self.name}: the userland cannot be mounted: {done.last_words}")
         self._roots[userland.digest] = Path(root)
         return Path(root)
+
+    def disk(self, image: Path) -> str:
+        """A disk of its own that it is copied to; Unavailable where all of them are taken."""
+        if image not in self._disks:
+            if not self._slots:
+                raise Unavailable(f"host {self.name} has no more than {len(_SLOTS)} disks for guests and userlands")
+            device, name = self._slots.popitem()
+            disk.copy_into(_folder_of(self._machine) / name, image)
+            self._disks[image] = device
+        return self._disks[image]
 
     def engine_url(self) -> None:
         """None: it has none but ours."""
@@ -171,6 +191,11 @@ class GuestHost(AgentHost):
             "accelerator": made.accelerator,
             "virtual CPUs": f"{made.cpus} on CPUs {options.cpus}" if options.cpus else str(made.cpus),
             "memory of the guest": f"{made.memory >> 20} MiB",
+            **(
+                {"hypervisor": f"xen, with {made.first_domain_memory >> 20} MiB for this domain"}
+                if made.hypervisor
+                else {}
+            ),
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
@@ -245,6 +270,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
         network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),
+        hypervisor=made.xen if options.hypervisor else None,
     )
 
 
@@ -269,6 +295,10 @@ def _set_up(host: GuestHost) -> None:
     done = host.run(Command(("sh", "-c", _SET_UP, "set-up", f"wb-{host.name}", f"{time.time():.3f}"), 60))
     if done.returncode != 0:
         raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
+    if host.options.hypervisor:
+        done = host.run(Command(("sh", "-c", _SET_UP_XEN), 120))
+        if done.returncode != 0:
+            raise Unavailable(f"host {host.name}: Xen cannot be set up: {done.last_words}")
     if not host.options.has_offloads:
         host.switch.without_offloads(host.address)
         without_offloads(host, 1)
