@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.environments import _xen_console as console
-from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, use_of
+from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, reason_of, use_of
 from weighbridge.environments.xen import PLUGIN, XenOptions
 from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel
@@ -26,9 +26,11 @@ DATA = Path(__file__).parent / "xen"
 MIB = 2**20
 RUN = "7e57d057a0e1"
 BRIDGE = cast(Bridge, type("FakeBridge", (), {"name": "wb-57a0e1-b0", "gateway": "198.19.219.1", "mtu": 1500}))
+KEPT = "/var/cache/weighbridge/programs"
 DOMAIN = Domain(
-    name=name_of(RUN, 2), type="pv", kernel="/k/vmlinux", ramdisk="/k/ramdisk", vcpus=1, memory=256 * MIB,
-    disks=("/dev/vdd",), interface=Interface("wb-57a0e1-p1", BRIDGE, "198.19.219.3"), emulated=True, open_files=20000,
+    name=name_of(RUN, 2), type="pv", kernel=f"{KEPT}/4b37ad587701fad5c25512b00c98ee80/vmlinux",
+    ramdisk=f"{KEPT}/b6acce39baeb14bda858d4769e6aaf4c/ramdisk", vcpus=1, memory=256 * MIB,
+    disks=("/dev/vdd",), script=f"{KEPT}/join", interface=Interface("wb-57a0e1-p1", BRIDGE, "198.19.219.3"), emulated=True, open_files=20000,
 )  # fmt: skip
 
 
@@ -46,7 +48,7 @@ def test_what_differs_between_the_types_of_domains():
 def test_limits_and_data_are_told_too():
     told = replace(DOMAIN, cap=50, cpus="0-1", disks=("/dev/vdd", "/d/a,b.ext4")).config()
     assert "cap = 50" in told and 'cpus = "0-1"' in told
-    assert '"format=raw,vdev=xvdb,access=w,target=/d/a,b.ext4"' in told
+    assert f'"format=raw,vdev=xvdb,access=w,script={KEPT}/join,target=/d/a,b.ext4"' in told
     words = replace(DOMAIN, disks=("/dev/vdd", "/d/data")).command_line()
     assert words[words.index("--data") + 1] == "/dev/xvdb"
     assert len(words[words.index("--") + 1 :]) <= 32
@@ -82,8 +84,10 @@ def test_what_xl_says_of_the_hypervisor():
 
 
 def test_the_message_of_a_domain_that_could_not_be_made_has_its_reason():
-    assert "unable to add disk devices" in (DATA / "no-disk.txt").read_text()
-    assert last_words((DATA / "no-disk.txt").read_bytes())
+    assert reason_of((DATA / "no-disk.txt").read_bytes()) == (
+        "killing execution of /etc/xen/scripts/block add because of timeout"
+    )
+    assert reason_of(b"") == ""
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200), st.integers(1, 50))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.errors import Unavailable
+from weighbridge.guests.console import last_words
 from weighbridge.hosts.bridge import Bridge
 
 DomainType = Literal["pv", "pvh", "hvm"]
@@ -15,6 +16,10 @@ DRIVERS = ("xen-blkfront", "xen-netfront", "crc32c_generic", "ext4", "tcp_diag",
 """By `weighbridge.guests.kernel`'s names."""
 _DISKS = ("xvda", "xvdb")
 _ROW = re.compile(r"^(?P<name>\S+) +(?P<id>\d+) +(?P<memory>\d+) +\d+ +\S+ +(?P<cpu_s>\d+\.\d+)$", re.MULTILINE)
+_ERROR = re.compile(r"^libxl: error: \S+:(?:Domain \d+:)?(.*)$", re.MULTILINE)
+_XL = re.compile(
+    r"^(libxl: |xc: |got a tsc mode|Waiting for domain|Domain \d+ (has|needs))|^Parsing config|^Action for|^Done\."
+)
 _INFO = re.compile(r"^(\w+) *: (.*)$", re.MULTILINE)
 
 
@@ -44,6 +49,8 @@ class Domain:
     memory: int
     """Bytes."""
     disks: tuple[str, ...]
+    script: str
+    """What joins its disks and its interface to the host."""
     interface: Interface | None = None
     cpus: str | None = None
     """The list of CPUs that it may be on."""
@@ -68,7 +75,7 @@ class Domain:
         ]
         if self.interface is not None:
             net = self.interface
-            vif = f"mac={net.hardware},bridge={net.bridge.name},vifname={net.port},type=vif"
+            vif = f"mac={net.hardware},bridge={net.bridge.name},vifname={net.port},type=vif,script={self.script}"
             lines.append(f"vif = [ {_quoted(vif)} ]")
         if self.cpus is not None:
             lines.append(f"cpus = {_quoted(self.cpus)}")
@@ -95,7 +102,7 @@ class Domain:
     def _disks(self) -> list[str]:
         access = ("r", "w")
         return [
-            _quoted(f"format=raw,vdev={device},access={how},target={path}")
+            _quoted(f"format=raw,vdev={device},access={how},script={self.script},target={path}")
             for device, how, path in zip(_DISKS, access, self.disks, strict=False)
         ]
 
@@ -112,6 +119,14 @@ def use_of(listed: str, name: str) -> Mapping[str, float]:
         if row["name"] == name:
             return {"cpu_s": float(row["cpu_s"]), "memory_bytes": float(int(row["memory"]) << 20)}
     return {}
+
+
+def reason_of(said: bytes) -> str:
+    """Why a domain ended, in one line, by what xl and the kernel have said; empty where nobody told."""
+    text = said.decode(errors="replace")
+    errors = [found[1] for found in _ERROR.finditer(text) if "estr" not in found[0]]  # that it was gone already
+    kernels = last_words("\n".join(line for line in text.splitlines() if not _XL.match(line)).encode())
+    return kernels or (errors[0].strip() if errors else "")
 
 
 def info_of(printed: str) -> Mapping[str, str]:

@@ -11,10 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.environments import _xen_console as console
-from weighbridge.environments._xen_domain import WORDS, Domain, DomainType, Interface, info_of, use_of
+from weighbridge.environments._xen_domain import WORDS, Domain, DomainType, Interface, info_of, reason_of, use_of
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import disk, kernel, ramdisk
-from weighbridge.guests.console import last_words
 from weighbridge.guests.resources import cpus_of, memory_of
 from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
@@ -34,6 +33,7 @@ _DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
 _DATA = "16G"
 """Size of the data disk, a sparse file."""
 _ANSWER_S, _END_S, _TOGETHER_S = 60.0, 60.0, 5.0
+_JOIN = Path(__file__).with_name("_xen_join.sh")
 _INSTALL = "apt-get install xen-system-amd64 && reboot"
 
 
@@ -177,6 +177,7 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         vcpus=cpus,
         memory=memory_of(request.limits),
         disks=(host.disk(image), *_data(request, stack)),
+        script=host.program(_JOIN),
         interface=_interface(options, request),
         cpus=request.limits.cpuset,
         cap=_cap(request.limits, cpus),
@@ -242,7 +243,7 @@ def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
 
     def why() -> str:
         ended = process.wait(_TOGETHER_S)
-        said = last_words(process.stop().stderr)
+        said = reason_of(process.stop().stderr)
         return f"its domain {'ended' if ended else 'does not answer'}{f': {said}' if said else ''}"
 
     try:
