@@ -28,10 +28,18 @@ RUN = "7e57d057a0e1"
 BRIDGE = cast(Bridge, type("FakeBridge", (), {"name": "wb-57a0e1-b0", "gateway": "198.19.219.1", "mtu": 1500}))
 KEPT = "/var/cache/weighbridge/programs"
 DOMAIN = Domain(
-    name=name_of(RUN, 2), type="pv", kernel=f"{KEPT}/4b37ad587701fad5c25512b00c98ee80/vmlinux",
-    ramdisk=f"{KEPT}/b6acce39baeb14bda858d4769e6aaf4c/ramdisk", vcpus=1, memory=256 * MIB,
-    disks=("/dev/vdd",), script=f"{KEPT}/join", interface=Interface("wb-57a0e1-p1", BRIDGE, "198.19.219.3"), emulated=True, open_files=20000,
-)  # fmt: skip
+    name=name_of(RUN, 2),
+    type="pv",
+    kernel=f"{KEPT}/4b37ad587701fad5c25512b00c98ee80/vmlinux",
+    ramdisk=f"{KEPT}/b6acce39baeb14bda858d4769e6aaf4c/ramdisk",
+    vcpus=1,
+    memory=256 * MIB,
+    disks=("/dev/vdd",),
+    script=f"{KEPT}/b361b7f14e83217fca0a1f7975fca715/_xen_join.sh",
+    interface=Interface("wb-57a0e1-p1", BRIDGE, "198.19.219.3"),
+    emulated=True,
+    open_files=20000,
+)
 
 
 def test_the_configuration_is_one_that_a_domain_was_started_with():
@@ -48,7 +56,7 @@ def test_what_differs_between_the_types_of_domains():
 def test_limits_and_data_are_told_too():
     told = replace(DOMAIN, cap=50, cpus="0-1", disks=("/dev/vdd", "/d/a,b.ext4")).config()
     assert "cap = 50" in told and 'cpus = "0-1"' in told
-    assert f'"format=raw,vdev=xvdb,access=w,script={KEPT}/join,target=/d/a,b.ext4"' in told
+    assert f'"format=raw,vdev=xvdb,access=w,script={DOMAIN.script},target=/d/a,b.ext4"' in told
     words = replace(DOMAIN, disks=("/dev/vdd", "/d/data")).command_line()
     assert words[words.index("--data") + 1] == "/dev/xvdb"
     assert len(words[words.index("--") + 1 :]) <= 32

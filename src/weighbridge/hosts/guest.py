@@ -27,6 +27,7 @@ from weighbridge.hosts._forward import Forward
 from weighbridge.hosts._hold import JOIN
 from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts._remote import RemoteSocket
+from weighbridge.hosts._xen import set_up_xen
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -58,13 +59,6 @@ mkdir -p /run/lock
 date --set "@$2" > /dev/null
 echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
 """
-_SET_UP_XEN = """set -e
-mkdir -p /var/log/xen /var/lib/xen
-modprobe --all xen-gntalloc xen-blkback xen-netback loop
-XENCONSOLED_ARGS=--overflow-data=keep /etc/init.d/xen start
-xl info > /dev/null
-"""
-"""What ``xl`` needs. A console then waits for its reader: by default what is not read in time is thrown away."""
 
 
 class GuestHost(AgentHost):
@@ -296,9 +290,7 @@ def _set_up(host: GuestHost) -> None:
     if done.returncode != 0:
         raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
     if host.options.hypervisor:
-        done = host.run(Command(("sh", "-c", _SET_UP_XEN), 120))
-        if done.returncode != 0:
-            raise Unavailable(f"host {host.name}: Xen cannot be set up: {done.last_words}")
+        set_up_xen(host)
     if not host.options.has_offloads:
         host.switch.without_offloads(host.address)
         without_offloads(host, 1)
