@@ -61,7 +61,6 @@ exec "$init" -- cat
 # nsenter stays as the parent of what it runs. It must outlive the signals that end a server in good order, else the
 # server would be killed in the midst of its last words.
 _JOIN = f'trap "" TERM INT; {JOIN}'
-_AS_USUAL = ("env", "--default-signal=TERM,INT")
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
@@ -101,7 +100,7 @@ class TestbedHost:
         self._within = switch.inside(self.pid)
         self.folder = Path(f"/proc/{self.pid}/root")
         """The host's files, as seen from this machine."""
-        self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", *_AS_USUAL)
+        self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", "env", "--default-signal=TERM,INT")
 
     @property
     def secluded(self) -> SecludedHost:
@@ -182,8 +181,7 @@ class TestbedHost:
     def variant(self, purpose: str) -> "TestbedHost":
         """One more host, with the same cable and CPUs."""
         return self._run.share(
-            f"host {self.name} {purpose}",
-            lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run),
+            f"host {self.name} {purpose}", lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run)
         )
 
     def engine_url(self) -> None:
@@ -201,6 +199,9 @@ class TestbedHost:
             yield str(data)
         finally:
             remove_engine_folder(data)
+
+    def image_layer(self, userland: Userland) -> None:
+        """None: images hold a copy."""
 
     def reach(self, path: str) -> Path | None:
         """The file itself."""
@@ -296,5 +297,4 @@ def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
 
 
 def _first_process(holder: Process) -> int:
-    children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
-    return int(children[0])
+    return int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()[0])
