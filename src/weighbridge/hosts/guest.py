@@ -27,6 +27,8 @@ from weighbridge.hosts._forward import Forward
 from weighbridge.hosts._hold import JOIN
 from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts._remote import RemoteSocket
+from weighbridge.hosts._slots import Slots, make_slots
+from weighbridge.hosts._xen import hypervisor_facts, set_up_xen
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -47,8 +49,6 @@ _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 _ENGINE = "/var/cache/weighbridge/engine"
 _REMOVE_ENGINE = 'umount --recursive "$1/overlay2"; exec rm -rf --one-file-system "$1"'
-_SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
-"""Empty disks that a userland's file system is copied into when it is first used: the device, and the file here."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
 _SET_UP = """set -e
@@ -79,7 +79,7 @@ class GuestHost(AgentHost):
         self._process = process
         self._machine = machine
         self._forwards: dict[str, Forward] = {}
-        self._slots = dict(_SLOTS)
+        self._slots = Slots(_folder_of(machine))
 
     @property
     def secluded(self) -> SecludedHost:
@@ -93,17 +93,23 @@ class GuestHost(AgentHost):
 
     def userland(self, userland: Userland) -> Path:
         """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
-        if userland.digest in self._roots or not self._slots:
-            return super().userland(userland)
+        if userland.digest in self._roots:
+            return self._roots[userland.digest]
         made = disk.ensure(userland, self._run.cache, self._run.say)
-        device, name = self._slots.popitem()
-        disk.copy_into(_folder_of(self._machine) / name, made)
+        try:
+            device = self.disk(made)
+        except Unavailable:
+            return super().userland(userland)
         root = f"/run/userlands/{userland.digest[:16]}"
         done = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
         if done.returncode != 0:
             raise Unavailable(f"host {self.name}: the userland cannot be mounted: {done.last_words}")
         self._roots[userland.digest] = Path(root)
         return Path(root)
+
+    def disk(self, image: Path) -> str:
+        """A disk of its own that it is copied to; Unavailable where all of them are taken."""
+        return self._slots.device_of(image, self.name)
 
     def image_layer(self, userland: Userland) -> Path:
         """Its root folder there: no emulated CPU has to unpack it once more."""
@@ -179,6 +185,7 @@ class GuestHost(AgentHost):
             if options.cpus
             else str(made.cpus),
             "memory of the guest": f"{made.memory >> 20} MiB",
+            **hypervisor_facts(made),
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
@@ -240,10 +247,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
     stack.callback(remove_engine_folder, folder)
     data = folder / "data.ext4"
     disk.make_disk(data, _DATA_BYTES)
-    slots = [folder / name for name in _SLOTS.values()]
-    for slot in slots:
-        with slot.open("wb") as file:
-            file.truncate(_DATA_BYTES)
+    slots = make_slots(folder, _DATA_BYTES)
     words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
     return Machine(
         name=mounted_by(run.id),
@@ -256,6 +260,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
         network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),
+        hypervisor=made.xen if options.hypervisor else None,
     )
 
 
@@ -285,6 +290,8 @@ def _set_up(host: GuestHost) -> None:
     done = host.run(Command(("sh", "-c", _SET_UP, "set-up", f"wb-{host.name}", f"{time.time():.3f}"), 60))
     if done.returncode != 0:
         raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
+    if host.options.hypervisor:
+        set_up_xen(host)
     if not host.options.has_offloads:
         host.switch.without_offloads(host.address)
         without_offloads(host, 1)

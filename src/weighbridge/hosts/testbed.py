@@ -61,7 +61,6 @@ exec "$init" -- cat
 # nsenter stays as the parent of what it runs. It must outlive the signals that end a server in good order, else the
 # server would be killed in the midst of its last words.
 _JOIN = f'trap "" TERM INT; {JOIN}'
-_AS_USUAL = ("env", "--default-signal=TERM,INT")
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
@@ -101,7 +100,7 @@ class TestbedHost:
         self._within = switch.inside(self.pid)
         self.folder = Path(f"/proc/{self.pid}/root")
         """The host's files, as seen from this machine."""
-        self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", *_AS_USUAL)
+        self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", "env", "--default-signal=TERM,INT")
 
     @property
     def secluded(self) -> SecludedHost:
@@ -135,6 +134,8 @@ class TestbedHost:
     def program(self, program: Path) -> str:
         """As on this machine, whose files the host sees."""
         return str(program)
+
+    disk = program
 
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
@@ -296,5 +297,4 @@ def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
 
 
 def _first_process(holder: Process) -> int:
-    children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
-    return int(children[0])
+    return int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()[0])

@@ -2,11 +2,14 @@
  * its address, and starts the launcher on the port to the host. When the launcher ends, so does the guest.
  *
  *     init [--modules NAME,...] [--prove] [--disk DEVICE] [--data DEVICE] [--address ADDRESS --mask MASK]
- *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] --name NAME [--system PROGRAM,WORD,...]
+ *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] [--terminal DEVICE] --name NAME
+ *          [--system PROGRAM,WORD,...]
  *
  * What fails is told on the console, whose last lines the host reads. With --prove it ends as soon as it runs.
  * With --system the disk, writable, becomes the root folder of all, and PROGRAM of it takes the launcher's place: the
  * guest is a host itself. Its data is then where hosts keep what is brought to them.
+ * With --terminal the launcher is on that device in place of the port, behind a line that says so: it may be the
+ * console, to which the kernel then writes nothing but why it ends.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,17 +23,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PORT "weighbridge"   /* the name of the virtio-serial port */
 #define WAIT_MS 10000        /* for a device that its driver has yet to find */
+#define FOLLOWS "weighbridge: the launcher follows\n"
+#define CONSOLE_LEVEL 8      /* of klogctl(2): what is less urgent than that is not written to the console */
 #define MODULES 64
 #define WORDS 16
 #define KEPT "/root/var/cache/weighbridge"
@@ -197,6 +204,23 @@ static int open_port(void)
 	return -1;
 }
 
+/* Without what a terminal does to what passes through it. */
+static int open_terminal(const char *path)
+{
+	struct termios how;
+	wait_for(path);
+	int file = open(path, O_RDWR | O_NOCTTY);
+	if (file < 0 || tcgetattr(file, &how) != 0)
+		fail("open", path);
+	cfmakeraw(&how);
+	fflush(stdout);
+	if (tcsetattr(file, TCSADRAIN, &how) != 0 || klogctl(CONSOLE_LEVEL, NULL, 1) < 0)
+		fail("set up", path);
+	if (write(file, FOLLOWS, strlen(FOLLOWS)) != (ssize_t)strlen(FOLLOWS))
+		fail("write to", path);
+	return file;
+}
+
 /* The kernel's own helpers (modprobe) have their root folder in common with this process, and so find it, too. */
 static void become_system(void)
 {
@@ -226,9 +250,9 @@ static void raise_files(const char *files)
 		setrlimit(RLIMIT_NOFILE, &most);  /* what it then is the launcher tells */
 }
 
-static void run_launcher(char **words)
+static void run_launcher(char **words, const char *terminal)
 {
-	int port = open_port();
+	int port = terminal ? open_terminal(terminal) : open_port();
 	pid_t launcher = fork();
 	if (launcher == 0) {
 		dup2(port, STDIN_FILENO);
@@ -253,7 +277,8 @@ static int split(char *list, char **words, int most)
 
 int main(int count, char **words)
 {
-	const char *disk = NULL, *data = NULL, *address = NULL, *mask = "255.255.255.0", *gateway = NULL, *mtu = NULL;
+	const char *disk = NULL, *data = NULL, *address = NULL, *mask = "255.255.255.0", *gateway = NULL, *mtu = NULL,
+		   *terminal = NULL;
 	char *names[MODULES] = {0}, *files = "0", *name = "none", *system[WORDS + 1] = {0};
 	int modules = 0, prove = 0;
 	make_devices();
@@ -279,6 +304,8 @@ int main(int count, char **words)
 			mtu = value;
 		else if (strcmp(word, "--files") == 0)
 			files = value;
+		else if (strcmp(word, "--terminal") == 0)
+			terminal = value;
 		else if (strcmp(word, "--name") == 0)
 			name = value;
 		else if (strcmp(word, "--system") == 0)
@@ -306,7 +333,7 @@ int main(int count, char **words)
 			must_mount(data, KEPT, "ext4", MS_NOATIME, NULL);
 		}
 		become_system();
-		run_launcher(system);
+		run_launcher(system, terminal);
 		end_guest();
 	}
 	if (data) {
@@ -316,7 +343,7 @@ int main(int count, char **words)
 	}
 	char *launcher[] = {"/launcher", "--files", files, "--root", "/root", "--name", name,
 			    data ? "--data" : NULL, "/data/files", NULL};
-	run_launcher(launcher);
+	run_launcher(launcher, terminal);
 	if (data)
 		umount2("/data", MNT_DETACH);
 	end_guest();

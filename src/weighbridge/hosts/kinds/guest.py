@@ -38,6 +38,7 @@ class GuestOptions(CableOptions):
     accelerator: Wanted = "auto"
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
+    hypervisor: Annotated[Literal["xen"] | None, Field(description="What runs below its kernel")] = None
     pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
 
     @property
