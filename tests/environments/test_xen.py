@@ -28,7 +28,7 @@ RUN = "7e57d057a0e1"
 BRIDGE = cast(Bridge, type("FakeBridge", (), {"name": "wb-57a0e1-b0", "gateway": "198.19.219.1", "mtu": 1500}))
 KEPT = "/var/cache/weighbridge/programs"
 DOMAIN = Domain(
-    name=name_of(RUN, 2),
+    name=name_of(RUN, 8),
     type="pv",
     kernel=f"{KEPT}/4b37ad587701fad5c25512b00c98ee80/vmlinux",
     ramdisk=f"{KEPT}/b6acce39baeb14bda858d4769e6aaf4c/ramdisk",
@@ -36,7 +36,7 @@ DOMAIN = Domain(
     memory=256 * MIB,
     disks=("/dev/vdd",),
     script=f"{KEPT}/b361b7f14e83217fca0a1f7975fca715/_xen_join.sh",
-    interface=Interface("wb-57a0e1-p1", BRIDGE, "198.19.219.3"),
+    interface=Interface("wb-57a0e1-p7", BRIDGE, "198.19.219.9"),
     emulated=True,
     open_files=20000,
 )

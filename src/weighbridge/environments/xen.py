@@ -27,8 +27,8 @@ from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import Host, Limits, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
-READY_S = 300.0
-"""How long a domain may take to come up: some ten seconds where Xen itself is emulated."""
+READY_S, EMULATED_READY_S = 120.0, 600.0
+"""How long a domain may take to come up; where Xen itself is emulated on a busy machine it takes some minutes."""
 _DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
 _DATA = "16G"
 """Size of the data disk, a sparse file."""
@@ -247,7 +247,8 @@ def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
         return f"its domain {'ended' if ended else 'does not answer'}{f': {said}' if said else ''}"
 
     try:
-        with Launcher(stream, request.name, why, environment_of(run.id), READY_S) as launcher:
+        ready_s = EMULATED_READY_S if domain.emulated else READY_S
+        with Launcher(stream, request.name, why, environment_of(run.id), ready_s) as launcher:
             yield launcher
     finally:
         with contextlib.suppress(EnvironmentLost):

@@ -99,7 +99,13 @@ class Machine:
     def _hypervisor(self) -> tuple[str, ...]:
         """What Xen is told: the rest of the memory is for other domains, a CPU has one number in all of them."""
         first = f"{self.first_domain_memory >> 20}M"
-        return "console=com1", "com1=115200,8n1", f"dom0_mem={first},max:{first}", "dom0_vcpus_pin"
+        return (
+            "console=com1",
+            "com1=115200,8n1",
+            f"dom0_mem={first},max:{first}",
+            "dom0_vcpus_pin",
+            "spec-ctrl=eager-fpu",
+        )
 
     @property
     def first_domain_memory(self) -> int:

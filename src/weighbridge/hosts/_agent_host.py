@@ -76,13 +76,14 @@ class AgentHost:
         return process, process
 
     def program(self, program: Path) -> str:
-        """Its place there; sent at first use, kept under the digest of what it holds."""
+        """Its place there; sent at first use, in pieces, and kept under the digest of what it holds."""
         if program not in self._programs:
             content = program.read_bytes()
-            digest = sha256(content).hexdigest()
-            self._programs[program] = self._channel.call(
-                "program", zlib.compress(content), name=program.name, digest=digest
-            ).fields["path"]
+            digest, sent = sha256(content).hexdigest(), zlib.compress(content)
+            for at in range(0, len(sent), _PIECE):
+                piece, more = sent[at : at + _PIECE], at + _PIECE < len(sent)
+                reply = self._channel.call("program", piece, name=program.name, digest=digest, more=more)
+            self._programs[program] = reply.fields["path"]
         return self._programs[program]
 
     def disk(self, image: Path) -> str:

@@ -66,6 +66,7 @@ class Operations:
         self._groups: dict[str, Cgroup] = {}
         self._receiver: Receiver | None = None
         self._received = 0
+        self._pieces: dict[str, bytes] = {}
 
     def start(
         self,
@@ -213,10 +214,13 @@ class Operations:
         assert self._receiver is not None
         return {"root": str(self._receiver.finish())}, b""
 
-    def program(self, data: bytes, *, name: str, digest: str) -> Answer:
-        """Keep a program under its digest; its place."""
-        whose = f"{self._whose.run}-{self._whose.host}"
-        return {"path": str(keep_program(name, digest, zlib.decompress(data), whose))}, b""
+    def program(self, data: bytes, *, name: str, digest: str, more: bool) -> Answer:
+        """Keep a program under its digest; its place, where this is the last piece of it."""
+        self._pieces[digest] = self._pieces.get(digest, b"") + data
+        if more:
+            return {}, b""
+        content, whose = zlib.decompress(self._pieces.pop(digest)), f"{self._whose.run}-{self._whose.host}"
+        return {"path": str(keep_program(name, digest, content, whose))}, b""
 
     def data_folder(self, data: bytes, *, name: str) -> Answer:
         """Make a folder on the disk for a site's data."""
