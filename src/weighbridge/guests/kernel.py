@@ -25,9 +25,9 @@ DRIVERS = (
     "virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag", "udp_diag",
     "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
 )  # fmt: skip
-_BUILDER = 1
+_BUILDER = 2
 _KIND = "kernels"
-_VMLINUX, _MODULES, _ABOUT = "vmlinux", "modules", "about.json"
+_VMLINUX, _VMLINUZ, _MODULES, _ABOUT = "vmlinux", "vmlinuz", "modules", "about.json"
 _SETUP_SECTORS, _MAGIC, _PAYLOAD, _SECTOR = 0x1F1, 0x202, 0x248, 512
 """Where the header of a bzImage says what (Documentation/x86/boot.rst)."""
 _BANNER = re.compile(rb"Linux version [^\n\0]*? Debian (\S+) \(")
@@ -41,6 +41,11 @@ class Kernel:
     version: str
     image: Path
     modules: Mapping[str, tuple[Path, ...]]
+
+    @property
+    def compressed(self) -> Path:
+        """The same as Debian packs it, for boot loaders."""
+        return self.image.with_name(_VMLINUZ)
 
     @property
     def key(self) -> str:
@@ -141,11 +146,13 @@ def unpack(root: Path, packages: str, temporary: Path) -> str:
 
 def keep(folder: Path, root: Path, release: str) -> None:
     """Take out of an unpacked package what `kept_in` finds. Raises UserlandError."""
+    packed = (root / f"boot/vmlinuz-{release}").read_bytes()
     try:
-        kernel = uncompressed((root / f"boot/vmlinuz-{release}").read_bytes())
+        kernel = uncompressed(packed)
     except ValueError as error:
         raise UserlandError(f"the kernel of {PACKAGE} cannot be used: {error}") from error
     (folder / _VMLINUX).write_bytes(kernel)
+    (folder / _VMLINUZ).write_bytes(packed)
     tree = root / "lib/modules" / release
     dependencies = (tree / "modules.dep").read_text()
     (folder / _MODULES).mkdir()
