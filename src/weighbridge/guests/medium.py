@@ -38,7 +38,10 @@ def cannot_build() -> tuple[str, str] | None:
     """Why it cannot be built, and what helps."""
     for file, package in LOADER.items():
         if not file.is_file():
-            return f"{file.name}, which the boot medium of guests is made with, is missing", f"apt-get install {package}"
+            return (
+                f"{file.name}, which the boot medium of guests is made with, is missing",
+                f"apt-get install {package}",
+            )
     return None
 
 

@@ -6,27 +6,28 @@ from collections.abc import Callable, Sequence
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Stream
 
-ASKS = b"weighbridge: the guest asks\n"
+ASKS = b"\nweighbridge: the guest asks\n"
 """What init.c writes once its end is open: what is sent before would be lost. What came before is the firmware's."""
 _LOOK_S = 1.0
 
 
-def told(stream: Stream, words: Sequence[str], within_s: float, why: Callable[[], str | None]) -> bytes:
-    """Answer the guest's question with these words, as soon as it asks; gives what came behind it.
+def tell(stream: Stream, words: Sequence[str], within_s: float, ended: Callable[[], str | None]) -> None:
+    """Answer the guest's question with these words, as soon as it asks. It says nothing more before it has them.
 
-    ``why``: what is known of its end, where it has ended, asked every second. Raises Unavailable with it, or where the
-    guest does not ask in time.
+    ``ended``: why its machine has, where it has; asked every second. Raises Unavailable with that, or where the guest
+    does not ask in time.
     """
     heard, deadline = b"", time.monotonic() + within_s
-    while ASKS not in heard:
+    while not heard.endswith(ASKS):
         try:
             piece = stream.receive(_LOOK_S)
         except TimeoutError:
-            piece = None
-        if piece == b"" or (piece is None and why() is not None):
-            raise Unavailable(why() or "its serial port was closed")
+            if (why := ended()) is not None:
+                raise Unavailable(why) from None
+        else:
+            if not piece:
+                raise Unavailable(ended() or "its serial port was closed")
+            heard = (heard + piece)[-len(ASKS) :]
         if time.monotonic() > deadline:
-            raise Unavailable(f"its first process has not spoken on its serial port for {within_s:.0f} s")
-        heard = (heard + (piece or b""))[-65536:]
+            raise Unavailable(f"its guest has not spoken on the serial port for {within_s:.0f} s")
     stream.send((" ".join(words) + "\n").encode())
-    return heard.partition(ASKS)[2]

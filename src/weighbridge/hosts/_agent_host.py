@@ -84,6 +84,10 @@ class AgentHost:
             ).fields["path"]
         return self._programs[program]
 
+    def disk(self, image: Path) -> str:
+        """Unavailable: a file system is not sent."""
+        raise Unavailable(f"the disk of a guest cannot be brought to host {self.name}: use local or guest hosts")
+
     def read(self, path: str) -> bytes:
         """A file of the host. Raises OSError."""
         return self._channel.call("read", path=path).data

@@ -79,6 +79,7 @@ class GuestHost(AgentHost):
         self._machine = machine
         self._forwards: dict[str, Forward] = {}
         self._slots = dict(_SLOTS)
+        self._disks: dict[Path, str] = {}
 
     @property
     def secluded(self) -> SecludedHost:
@@ -93,17 +94,29 @@ class GuestHost(AgentHost):
 
     def userland(self, userland: Userland) -> Path:
         """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
-        if userland.digest in self._roots or not self._slots:
-            return super().userland(userland)
+        if userland.digest in self._roots:
+            return self._roots[userland.digest]
         made = disk.ensure(userland, self._run.cache, self._run.say)
-        device, name = self._slots.popitem()
-        disk.copy_into(_folder_of(self._machine) / name, made)
+        try:
+            device = self.disk(made)
+        except Unavailable:
+            return super().userland(userland)
         root = f"/run/userlands/{userland.digest[:16]}"
         done = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
         if done.returncode != 0:
             raise Unavailable(f"host {self.name}: the userland cannot be mounted: {done.last_words}")
         self._roots[userland.digest] = Path(root)
         return Path(root)
+
+    def disk(self, image: Path) -> str:
+        """A disk of its own that it is copied to; Unavailable where all of them are taken."""
+        if image not in self._disks:
+            if not self._slots:
+                raise Unavailable(f"host {self.name} has no more than {len(_SLOTS)} disks for guests and userlands")
+            device, name = self._slots.popitem()
+            disk.copy_into(_folder_of(self._machine) / name, image)
+            self._disks[image] = device
+        return self._disks[image]
 
     def engine_url(self) -> None:
         """None: it has none but ours."""
@@ -223,7 +236,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
     local = LocalHost(run.id)
     stack.enter_context(reserved(options.memory, local, run))
     accelerator, _ = chosen(options.accelerator, local, run)
-    made = system.ensure(run.cache, BOOT, run.say)
+    made = system.ensure(run.cache, BOOT, run.say, options.system)
     folder = run.cache / "engines" / run.id / name
     folder.mkdir(parents=True, exist_ok=True)
     stack.callback(remove_engine_folder, folder)

@@ -54,6 +54,10 @@ class LocalHost:
         """Where it was built."""
         return str(program)
 
+    def disk(self, image: Path) -> str:
+        """Where it was built."""
+        return str(image)
+
     def read(self, path: str) -> bytes:
         """A file of this machine. Raises OSError."""
         return Path(path).read_bytes()

@@ -136,6 +136,10 @@ class TestbedHost:
         """As on this machine, whose files the host sees."""
         return str(program)
 
+    def disk(self, image: Path) -> str:
+        """As on this machine, whose files the host sees."""
+        return str(image)
+
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
         return (self.folder / path.lstrip("/")).read_bytes()

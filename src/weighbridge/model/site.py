@@ -172,6 +172,12 @@ class Host(Protocol):
     def program(self, program: Path) -> str:
         """The place there of a program of ours (static, of this machine's architecture), brought at first use."""
 
+    def disk(self, image: Path) -> str:
+        """The place there of a file system (a file or a device), brought at first use, which nobody writes to.
+
+        Raises Unavailable where it cannot be brought.
+        """
+
     def read(self, path: str) -> bytes:
         """A file of the host, as its processes see it (/proc too). Raises OSError."""
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from weighbridge.guests import disk, kernel
 from weighbridge.guests.accelerator import Wanted
 from weighbridge.guests.machine import PROGRAM
+from weighbridge.guests.system import Name
 from weighbridge.hosts.kinds._cable import CableOptions
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host import HostTraits
@@ -28,7 +29,8 @@ class GuestOptions(CableOptions):
     It holds what this machine's kernel may not: ipvlan, encrypted overlay networks, NFS. Its cable leads to the
     switch that testbed hosts are on, too. Figures taken on it are those of its accelerator: ``auto`` is KVM only
     where a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of
-    this machine that belong to it: it has as many.
+    this machine that belong to it: it has as many. ``system: virtualbox`` is Debian sid with VirtualBox and its
+    modules in place of Debian 12 with Docker's engine, NFS and Xen's tools.
     """
 
     traits: ClassVar[HostTraits] = HostTraits(
@@ -38,6 +40,7 @@ class GuestOptions(CableOptions):
     accelerator: Wanted = "auto"
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
+    system: Annotated[Name, Field(description="What is installed on it")] = "debian"
 
     @property
     def own_cpus(self) -> str | None:
