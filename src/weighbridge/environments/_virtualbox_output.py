@@ -1,43 +1,35 @@
 """What VirtualBox's programs print. Pure."""
 
 import re
+from collections.abc import Mapping
 
 _PREFIX = re.compile(r"^VBox\w+: (?:error: )?")
 _NO_REASON = ("Details: ", "Context: ", "Tip! ", "warning: ", "Error -")
-_PAIR = re.compile(r'^"?([\w/ .-]+?)"?=(?:"(.*)"|(.*))$')
-_LISTED = re.compile(r'^"(.*)" \{([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}$')
-_VERSION = re.compile(r"^(\d+)\.(\d+)\.(\d+)\S*$", re.MULTILINE)
-_MADE = re.compile(r"^Interface '([\w-]+)' was successfully created$", re.MULTILINE)
+_REASONS, _LENGTH = 2, 300
+_PAIR = re.compile(r'^"?([^"=]+)"?=(?:"(.*)"|([^"]*))$')
+_VERSION = re.compile(r"^(\d+)\.(\d+)\.(\d+)\S*\n", re.MULTILINE)
+_MADE = re.compile(r"^(?:0%\S*)?Interface '(vboxnet\d{1,3})' was successfully created$", re.MULTILINE)
 
 
 def complaint(stderr: bytes) -> str:
     """Why one of its programs failed, in one line; empty where it said nothing."""
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if _PREFIX.match(line)]
     said = [_PREFIX.sub("", line) for line in lines]
-    return next((line for line in said if line and not line.startswith(_NO_REASON)), "")[:300]
+    reasons = [line for line in said if line and not line.startswith(_NO_REASON)]
+    return ": ".join(reasons[:_REASONS])[:_LENGTH]
 
 
-def machine_info(text: str) -> dict[str, str]:
-    """Give the pairs of ``showvminfo --machinereadable``. ValueError where it does not tell the machine's state."""
-    found = {}
-    for line in text.splitlines():
-        if pair := _PAIR.match(line):
-            found[pair[1]] = pair[3] if pair[2] is None else pair[2]
-    if not found.get("VMState"):
+def pairs(text: str) -> Mapping[str, str]:
+    """Give what ``showvminfo --machinereadable`` tells, as far as it is printed."""
+    found = (_PAIR.match(line) for line in text.splitlines())
+    return {pair[1]: pair[3] if pair[2] is None else pair[2] for pair in found if pair}
+
+
+def state(text: str) -> str:
+    """What a machine is doing: "running", "poweroff", "aborted". ValueError where that is not told."""
+    if not (told := pairs(text).get("VMState")):
         raise ValueError("VBoxManage did not tell the state of the machine")
-    return found
-
-
-def machines(text: str) -> dict[str, str]:
-    """Give the names and UUIDs of ``list vms`` or ``list runningvms``. ValueError: a line that is none."""
-    found = {}
-    for line in text.splitlines():
-        if line.strip():
-            listed = _LISTED.match(line)
-            if listed is None:
-                raise ValueError(f"VBoxManage listed no machine: {line[:100]}")
-            found[listed[1]] = listed[2]
-    return found
+    return told
 
 
 def version(text: str) -> tuple[int, int, int]:

@@ -20,7 +20,7 @@ from weighbridge.model.site import Group, Host, RunContext, SiteRequest
 
 READY_S = 180.0
 """How long a machine may take from its start to its launcher's greeting; under QEMU's emulation it takes 25 s."""
-_ASKED_S, _POWER_OFF_S, _TOGETHER_S = 60.0, 30.0, 0.5
+_ASKED_S, _POWER_OFF_S, _TOGETHER_S = 120.0, 30.0, 0.5
 _LOWEST = (7, 1, 0)
 """The first version that is told the architecture of a machine."""
 
@@ -46,14 +46,15 @@ class VirtualBox:
         self.version = self._version()
 
     def _version(self) -> str:
-        said = self.must("--version").strip()
+        said = self.must("--version")
         try:
             found = output.version(said)
         except ValueError as error:
             raise Unavailable(f"host {self.host.name}: {error}") from error
         if found < _LOWEST:
-            raise Unavailable(f"host {self.host.name} has VirtualBox {said}, but {_LOWEST[0]}.{_LOWEST[1]} is needed")
-        return said
+            lowest = f"{_LOWEST[0]}.{_LOWEST[1]}"
+            raise Unavailable(f"host {self.host.name} has VirtualBox {said.strip()}, but {lowest} is needed")
+        return said.strip()
 
     def command(self, program: str, *words: str) -> Command:
         """One of its programs, in the site's control group, so that what it starts by itself is in there, too."""
@@ -75,7 +76,7 @@ class VirtualBox:
     def state(self, name: str) -> str:
         """What it says that a machine is doing: "running", "poweroff", ...; "not known" where it says nothing."""
         try:
-            return output.machine_info(self.must("showvminfo", name, "--machinereadable"))["VMState"]
+            return output.state(self.must("showvminfo", name, "--machinereadable"))
         except (Unavailable, ValueError):
             return "not known"
 
@@ -120,17 +121,21 @@ def launcher_in(
         if not hypervisor.wait(_TOGETHER_S):
             return None
         said = hypervisor.stop()
-        return f"VirtualBox ended its machine: {output.complaint(said.stderr) or said.last_words}"
+        told = output.complaint(said.stderr) or _console(host, machine) or said.last_words
+        return f"VirtualBox ended its machine: {told}"
 
     def why() -> str:
-        return ended() or f"its machine does not answer, and is {box.state(machine.name)}{_console(host, machine)}"
+        return ended() or f"its machine does not answer, {how_far()}"
+
+    def how_far() -> str:
+        said = f"on its console: {_console(host, machine) or 'nothing'}"
+        return f"but VirtualBox says that it is {box.state(machine.name)}; {said}"
 
     try:
         try:
             serial.tell(stream, told, READY_S, ended)
         except Unavailable as error:
-            how_far = "" if ended() else f", and VirtualBox says that it is {box.state(machine.name)}"
-            raise Unavailable(f"{request.name}: {error}{how_far}{_console(host, machine)}") from error
+            raise Unavailable(f"{request.name}: {error}{'' if ended() else f', {how_far()}'}") from error
         with Launcher(stream, request.name, why, environment_of(run.id), READY_S) as launcher:
             yield launcher
     finally:
@@ -143,9 +148,8 @@ def launcher_in(
 
 def _console(host: Host, machine: VirtualMachine) -> str:
     with suppress(OSError):
-        if said := last_words(host.read(machine.console)):
-            return f"; on its console: {said}"
-    return "; on its console: nothing"
+        return last_words(host.read(machine.console))
+    return ""
 
 
 def first_words(name: str, machine: VirtualMachine, modules: tuple[str, ...], open_files: int) -> tuple[str, ...]:
