@@ -21,10 +21,12 @@ check: setup
 unit: setup
 	.venv/bin/pytest -m "not real" -n 2
 
-# One at a time: they start engines and measure. Runs killed at more random moments than the few of this suite:
+# First, two at a time, those that measure nothing; then one at a time those that measure or watch the machine. Both
+# parts run, whatever the first one found. Runs killed at more random moments than the few of this suite:
 # .venv/bin/pytest tests/real/test_kill_anywhere.py --kills 100
 real: setup
-	.venv/bin/pytest -m real -rs
+	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadgroup -rs --durations 20; first=$$?; \
+	.venv/bin/pytest -m "real and not side_by_side" -rs --durations 40; exit $$((first | $$?))
 
 # Known costs put on this machine and read back; a few minutes.
 calibrate:

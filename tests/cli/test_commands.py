@@ -189,7 +189,7 @@ def test_studies_as_json(weighbridge: Weighbridge):
     assert (said.code, said.err) == (0, "")
     listed = {study["study"]: study for study in json.loads(said.out)}
     assert set(listed) == set(bundled())
-    assert listed["docker-networks"]["profiles"] == ["quick", "quick-coherence", "published"]
+    assert listed["docker-networks"]["profiles"] == ["quick", "quick-coherence", "guest-hosts", "published"]
     assert listed["first-look"]["profiles"] == ["halt", "here"]
     assert listed["first-look"]["environments"][0] == "native"
 
@@ -401,7 +401,7 @@ def test_a_report_for_people(weighbridge: Weighbridge, run: Path):
 def test_export(weighbridge: Weighbridge, run: Path, tmp_path: Path):
     said = weighbridge("export", run, "--csv", tmp_path / "tables")
     assert said.code == 0
-    assert [Path(line).is_file() for line in said.out.splitlines()] == [True, True]
+    assert [Path(line).is_file() for line in said.out.splitlines()] == [True] * 3
 
 
 # -- init ------------------------------------------------------------------------------------------

@@ -19,9 +19,8 @@ class Anywhere(LaunchedSite):
     """As little of a site as there is."""
 
     def __init__(self, host: LocalHost) -> None:
-        launcher: Any = type(
-            "Launcher", (), dict.fromkeys(("open_files", "run", "start", "read", "put", "listening"))
-        )
+        launcher: Any = type("Launcher", (), dict.fromkeys(("open_files", "run", "start", "put", "listening")))
+        launcher.read = lambda path: {"/proc/stat": b"cpu  10 0 5 90 0 0 1 4 0 0\n"}[path]
         super().__init__("1-one-server", host, launcher, ("127.0.0.1", "127.0.0.1"))
 
     def _pause(self) -> None: ...
@@ -48,6 +47,13 @@ def test_a_site_is_in_its_hosts_layers_and_may_add_its_own() -> None:
     site.layers = (*site.layers, Layer("Xen PVH"))
     held.holds_as_layers(site.layers)
     assert host.layers == (QEMU,)
+
+
+def test_only_a_kernel_of_its_own_has_a_view_of_its_own() -> None:
+    site = Anywhere(LocalHost("0123456789ab"))
+    assert site.guest_meters() == {}
+    site.layers = (QEMU,)
+    assert site.guest_meters() == {"guest_cpu_s": 0.16, "guest_steal_s": 0.04}
 
 
 def test_layers_are_kept_as_json() -> None:

@@ -12,7 +12,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.guests.kernel import DRIVERS
 from weighbridge.guests.machine import Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Tap, UserNetwork
-from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of, reserved
+from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of, own_cpus, reserved
 from weighbridge.model.site import Limits, RunContext
 
 MIB = 2**20
@@ -96,6 +96,20 @@ class Machine4:
 )  # fmt: skip
 def test_virtual_cpus_are_what_the_limit_keeps_busy(limits: Limits, cpus: int):
     assert cpus_of(limits, Machine4()) == cpus  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("limits", "cpus"),
+    [(Limits(cpus=2), [0, 1]), (Limits(cpus=1.5, cpuset="3,1"), [1, 3]), (Limits(cpus=0.5, cpuset="2"), [2])],
+)
+def test_each_virtual_cpu_has_a_cpu_of_its_own(limits: Limits, cpus: list[int]):
+    assert own_cpus(limits, Machine4()) == cpus  # type: ignore[arg-type]
+    assert len(cpus) == cpus_of(limits, Machine4())  # type: ignore[arg-type]
+
+
+def test_more_virtual_cpus_than_there_are_cpus_for_are_refused():
+    with pytest.raises(Unavailable, match=r"each of 2 virtual CPUs .* there are only \[3\]: ask for fewer"):
+        own_cpus(Limits(cpus=1.2, cpuset="3"), Machine4())  # type: ignore[arg-type]
 
 
 def test_memory_is_the_limit_and_must_be_there():

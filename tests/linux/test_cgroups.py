@@ -112,6 +112,24 @@ def test_a_group_is_made_everywhere_and_may_be_made_twice(tree, number: int):
     assert runs(made.mount) == ["run"]
 
 
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("made_by", [Cgroup.create, lambda group: group.everywhere])
+def test_the_end_of_another_run_in_mid_make_is_waited_out(
+    tree, monkeypatch: pytest.MonkeyPatch, number: int, made_by
+):
+    group, usual, removed = tree(number).group(), Path.mkdir, []
+
+    def mkdir(path: Path, *arguments, **keywords) -> None:
+        if path.name == "run" and not removed:
+            removed.append(path)
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        usual(path, *arguments, **keywords)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    made_by(group)
+    assert removed and all(path.is_dir() for path in group.paths.values())
+
+
 def test_a_run_with_a_group_beside_is_found(tree):
     made = tree(1)
     group = Cgroup("run", mount=made.mount, top=cgroups.IDLE).create()

@@ -37,6 +37,12 @@ def test_cpu_seconds_by_kind():
     assert set(CPU("cpu  1 2 3 4\n").counters) == {f"cpu_{kind}_share" for kind in ("user", "nice", "system", "idle")}
 
 
+def test_what_a_guest_sees_is_busy_time_and_steal():
+    found = counters.guest_cpu(read("stat.txt"))
+    assert found == {"guest_cpu_s": pytest.approx(6321.42 + 695.42 + 2562.48 + 524.03), "guest_steal_s": 13.41}
+    assert counters.guest_cpu("") == counters.guest_cpu("cpu  1 2 3 4\n") == counters.guest_cpu("cpu  1 2 3") == {}
+
+
 def test_memory_is_that_of_sar():
     levels = counters.meminfo(read("meminfo.txt")).levels
     kib = {line.split(":")[0]: int(line.split()[1]) for line in read("meminfo.txt").splitlines()}

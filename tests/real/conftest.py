@@ -36,13 +36,31 @@ def _missing() -> str:
     return f"needs {', '.join(missing)}" if missing else ""
 
 
+SIDE_BY_SIDE = {
+    "test_sites": "engine", "test_gvisor": "engine", "test_ssh": "engine", "test_guests": "", "test_guest_host": "",
+    "test_podman": "", "test_system_containers": "", "test_userland": "",
+}  # fmt: skip
+"""Modules whose tests measure nothing and mind nobody else's sites, so that two of these modules run at a time.
+
+Not those of them that compare the machine before and after. Modules that name one group run one after the other:
+private engines take turns.
+"""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is here; ``side_by_side`` (make real runs these first) is what `SIDE_BY_SIDE` says."""
     missing = _missing()
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.real)
+            module = item.path.stem
+            beside = module in SIDE_BY_SIDE and "machine" not in getattr(item, "fixturenames", ())
+            group = (SIDE_BY_SIDE[module] or module) if beside else "alone"
+            if beside:
+                item.add_marker(pytest.mark.side_by_side)
             if hasattr(pytest.mark, "xdist_group"):
-                item.add_marker(pytest.mark.xdist_group("real"))  # they watch the whole machine: one at a time
+                item.add_marker(pytest.mark.xdist_group(group))
             if missing:
                 item.add_marker(pytest.mark.skip(reason=missing))
 

@@ -3,6 +3,7 @@
 Emulated on a busy machine one takes a minute to come up, so the module has few of them.
 """
 
+import contextlib
 import io
 import os
 import signal
@@ -58,14 +59,14 @@ def host(run: RunContext) -> Iterator[GuestHost]:
         yield host
 
 
-def _processes(run: str) -> list[Path]:
+def _processes(run: str, name: str = "") -> list[Path]:
+    """Folders in /proc of a run's processes whose name begins so."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if process.run_of(folder) == run and int(folder.name) != os.getpid():
+        with contextlib.suppress(OSError):  # one that has just ended
+            mine = process.run_of(folder) == run and int(folder.name) != os.getpid()
+            if mine and (folder / "comm").read_text().startswith(name):
                 found.append(folder)
-        except OSError:
-            continue
     return found
 
 
@@ -181,7 +182,7 @@ def test_a_study_on_it_and_a_guest_killed_in_its_midst(studies: Path, tmp_path: 
     with going("run", study, "--yes", "--out", out, files=tmp_path) as run:
         run.await_text("starting native (server)")
         time.sleep(10)
-        [guest] = [pid for pid in _processes(run_id(out)) if (pid / "comm").read_text().startswith("qemu")]
+        [guest] = _processes(run_id(out), "qemu")
         os.kill(int(guest.name), signal.SIGKILL)
         ended = run.end()
     assert "Traceback" not in ended.stderr, ended
@@ -195,7 +196,7 @@ def test_what_a_killed_run_leaves_is_cleaned(studies: Path, tmp_path: Path):
     out = tmp_path / "run"
     with going("run", study, "--yes", "--out", out, files=tmp_path) as run:
         run.await_text("starting host lab")
-        run.await_that(lambda: any("qemu" in (pid / "comm").read_text() for pid in _processes(run_id(out))), "QEMU")
+        run.await_that(lambda: _processes(run_id(out), "qemu") != [], "QEMU")
         run.end(signal.SIGKILL)
     mine = run_id(out)
     deadline = time.monotonic() + 20

@@ -135,6 +135,15 @@ def test_the_whole_hypervisor_is_within_the_quota(site: Site):
     assert 0.0 < used / wall < 0.5 * 1.2  # others may have the CPUs
 
 
+def test_a_guest_sees_less_than_its_hypervisor_uses(site: Site):
+    before, seen = site.meters()["cpu_s"], site.guest_meters()["guest_cpu_s"]
+    site.run(Command(("sh", "-c", "while :; do :; done"), 2))
+    asked = time.monotonic()
+    seen, took = site.guest_meters()["guest_cpu_s"] - seen, time.monotonic() - asked
+    assert seen > 0.2 and site.meters()["cpu_s"] - before > 0.2
+    assert took < 0.2  # ms on an idle machine; others may have both CPUs
+
+
 def test_a_frozen_guest_uses_nothing_and_its_clock_goes_on(site: Site):
     spinning = site.start(Command(("sh", "-c", "while :; do :; done"), 60))
     try:
@@ -153,6 +162,21 @@ def test_what_it_is_is_told(site: Site):
     assert site.layers[-1].emulated and site.layers[-1].name == "QEMU, TCG"
     facts = site.facts()
     assert facts["accelerator"] == "tcg" and facts["memory"] == "384 MiB" and "6." in facts["guest kernel"]
+
+
+def test_virtual_cpus_have_cpus_of_their_own_and_the_rest_has_all(run: RunContext, small_userland: Userland):
+    limits, others = Limits(cpus=2, memory=384 * MIB), hypervisors(RUN)
+    request = requested(run, small_userland, limits=limits)
+    with registry.environments()["qemu"].open(options(network="none", pin="vcpus"), request) as opened:
+        (pid,) = hypervisors(RUN) - others
+        there = request.host.cpus_online()
+        on = {task: cpus for task, cpus in threads(pid) if task.startswith("CPU ")}
+        assert on == {"CPU 0/TCG": {there[0]}, "CPU 1/TCG": {there[1]}}
+        assert all(cpus == {*there} for task, cpus in threads(pid) if task not in on)
+        assert opened.facts()["virtual CPUs"] == f"2, each pinned: 0 to CPU {there[0]}, 1 to CPU {there[1]}"
+    with pytest.raises(Unavailable, match="pin: vcpus puts each of 64 virtual CPUs"):
+        request = requested(run, small_userland, limits=replace(limits, cpus=64))
+        registry.environments()["qemu"].open(options(pin="vcpus"), request).__enter__()
 
 
 # -- networks ------------------------------------------------------------------------------------------------------
@@ -278,6 +302,12 @@ def test_a_guest_does_not_outlive_a_run_that_was_killed(machine: Machine, tmp_pa
         going_on.end(signal.SIGKILL)
     assert weighbridge("clean").code == 0
     machine.must_be_unchanged()
+
+
+def threads(pid: int) -> list[tuple[str, set[int]]]:
+    """The threads of a process by name, each with the CPUs that it may use."""
+    folders = Path(f"/proc/{pid}/task").iterdir()
+    return [((each / "comm").read_text().strip(), os.sched_getaffinity(int(each.name))) for each in folders]
 
 
 def hypervisors(run_id: str) -> set[int]:

@@ -15,7 +15,7 @@ from weighbridge.facts.connection import connection
 from weighbridge.facts.path import probe
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
-from weighbridge.linux import network
+from weighbridge.linux import counters, network
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Limits, Site, SiteRequest
@@ -55,7 +55,8 @@ class Namespace:
         return self.host.start(self._inside(command))
 
     def read(self, path: str) -> bytes:
-        return self.host.read(path)
+        own = path.startswith("/proc/net/")
+        return self.host.read(f"/proc/{self.holder.pid}{path.removeprefix('/proc')}" if own else path)
 
     def listening(self, ports: Any, within_s: float = 0.0) -> bool:
         return network.listening(ports, self.holder.pid)
@@ -318,6 +319,43 @@ def test_the_path_of_a_connection(namespace: Make, monkeypatch: pytest.MonkeyPat
     began = time.monotonic()
     assert connection(server, client, at, "tcp") is None, "no way back"
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("way", ["steady", "in bursts"])
+def test_what_others_send_meanwhile_is_no_part_of_the_path(namespace: Make, way: str):
+    """As on a busy machine: another interface of the client's carries more than the probe all the time."""
+    client, server, other = namespace(), namespace(), namespace()
+    link(client, "eth0", server, "eth0", 1400)
+    link(client, "busy", other, "busy", 1300)
+    client.ip("address", "add", f"{CLIENT}/15", "dev", "eth0")
+    server.ip("address", "add", f"{SERVER}/15", "dev", "eth0")
+    client.ip("address", "add", "192.0.2.1/24", "dev", "busy")
+    other.ip("address", "add", "192.0.2.2/24", "dev", "busy")
+    pause = {"steady": "0.002", "in bursts": "0.05"}[way]
+    sent = {"steady": "80", "in bursts": "2000"}[way]  # about 40 MB/s
+    sending = client.start(Command(("perl", "-MSocket", "-e", FLOOD, pause, sent), 60))
+    try:
+        for transport in ("tcp", "udp"):
+            before, began = carried(client, "busy"), time.monotonic()
+            found = connection(server, client, Endpoint(SERVER, SERVER, PORT), transport)
+            rate = (carried(client, "busy") - before) / (time.monotonic() - began)
+            assert rate > 5e6, "nobody sends"
+            assert found is not None
+            ends = [(each.place, each.name, each.mtu) for each in found.interfaces]
+            assert ends == [("client", "eth0", 1400), ("server", "eth0", 1400)], f"{rate / 1e6:.0f} MB/s beside it"
+    finally:
+        sending.stop()
+
+
+FLOOD = (
+    "socket(S, PF_INET, SOCK_DGRAM, 17); connect(S, sockaddr_in(9, inet_aton('192.0.2.2')));"
+    "for (;;) { send(S, 'x' x 1000, 0) for 1 .. $ARGV[1]; select(undef, undef, undef, $ARGV[0]) }"
+)
+
+
+def carried(of: Namespace, name: str) -> int:
+    """Bytes that an interface has sent."""
+    return counters.interfaces(of.read("/proc/net/dev").decode())[name][8]
 
 
 def server_lo(server: Namespace) -> bool:

@@ -26,7 +26,7 @@ def test_the_document_has_the_promised_shape(run):
     json.dumps(document, allow_nan=False)
     assert list(document) == ["version", "study", "run", "date", "kernel", "engine", "versions", "hosts",
                               "paths", "noise_floor", "trusted", "environments", "costs", "ladder", "percentiles",
-                              "curves", "bottlenecks", "broke", "left_out"]  # fmt: skip
+                              "curves", "bottlenecks", "broke", "left_out", "programs"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
     assert document["version"] == VERSION and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
     assert all(set(cost) == KEYS for cost in document["costs"])

@@ -1,10 +1,13 @@
 """What the programs of trials used, each alone: medians over the blocks, beside what their site used."""
 
+import polars
 import pytest
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.program_use import program_use
 from weighbridge.model.measurement import Outcome
+from weighbridge.report.export.csv import write_programs
+from weighbridge.report.export.json import report_json
 from weighbridge.report.sections.programs import program_table
 
 from .test_html import page_of
@@ -36,6 +39,21 @@ def test_the_table_has_the_columns_that_were_told(run):
     assert generator[0] == ["native", "100 ms", "–", "500 ms", "1 000"] and generator[1][0] == "bridge"
     page = page_of(store).text
     assert page.count("The programs alone") == 1 and "as the launcher of its site tells it" in page
+
+
+def test_what_a_guest_sees_stands_beside_what_its_hypervisor_used(run, tmp_path):
+    """Also for machines; an environment without a kernel of its own has a gap there, and no zero."""
+    guest = (*SAMPLES, ("server", "guest_cpu_s", 0.5), ("server", "guest_steal_s", 0.1))
+    store = run(costs={"bridge": 2.0}, aa=False, blocks=2, samples=guest)
+    table = program_table(program_use(store, analyse(store))["tcp"])
+    assert table["heads"][2:5] == ["CPU of its site", "CPU as its guest sees it", "steal as its guest sees it"]
+    assert table["roles"]["server"][0][3:6] == ["900\u00a0ms", "500\u00a0ms", "100\u00a0ms"]
+    assert table["roles"]["generator"][0][4:6] == ["–", "–"]
+    (server, *_) = report_json(store)["programs"]
+    assert (server["environment"], server["role"], server["workload"]) == ("native", "server", "tcp")
+    assert server["medians"]["cpu_s"] == 0.9 and server["medians"]["guest_cpu_s"] == 0.5
+    rows = polars.read_csv(write_programs(store, tmp_path)).filter(polars.col("name") == "guest_cpu_s").to_dicts()
+    assert [(row["trial"] > 0, row["role"], row["unit"]) for row in rows] == 4 * [(True, "server", "s")]
 
 
 def test_a_run_from_before_launchers_told_it_has_no_table(run):

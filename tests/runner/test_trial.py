@@ -15,6 +15,7 @@ from weighbridge.meters.machines import Idle
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
+from weighbridge.model.isolation import Layer
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.result import TrialResult, Work
@@ -82,6 +83,26 @@ def failed(record: TrialRecord, outcome: Outcome, *says: str) -> None:
     assert record.duration_s > 0
 
 
+def test_what_a_guest_sees_of_its_cpu_time_is_kept_beside_its_meters(world: World):
+    world.layers = {"one": (Layer("QEMU, TCG", emulated=True),)}
+    record = measure(world)
+    assert {("server", "cpu_s", 0.0), ("server", "guest_cpu_s", 3.0), ("server", "guest_steal_s", 0.0)} <= {
+        *record.samples
+    }
+
+
+@pytest.mark.parametrize(("error", "outcome"), [(OSError, Outcome.OK), (EnvironmentLost, Outcome.ENVIRONMENT_LOST)])
+def test_a_guest_whose_own_view_cannot_be_read(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: type[Exception], outcome: Outcome
+):
+    def fail(_: FakeSite) -> dict[str, float]:
+        raise error("it does not answer")
+
+    monkeypatch.setattr(FakeSite, "guest_meters", fail)
+    record = measure(world)
+    assert record.outcome is outcome and not [name for _, name, _ in record.samples if name.startswith("guest_")]
+
+
 def test_a_good_trial(world: World):
     record = measure(world, client=Act(lasts=0.02))
     assert (record.outcome, record.message, record.trial) == (Outcome.OK, "", TRIAL)
@@ -91,6 +112,7 @@ def test_a_good_trial(world: World):
     assert 0.02 <= record.measured_s <= record.duration_s
     assert {(site, name) for site, name, _ in record.samples} >= {("client", "cpu_s"), ("server", "cpu_s")}
     assert record.started_at > 1e9
+    assert not [name for _, name, _ in record.samples if name.startswith("guest_")]
 
 
 def test_zero_is_a_value(world: World):

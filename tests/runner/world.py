@@ -161,6 +161,12 @@ class FakeSite:
     def meters(self) -> dict[str, float]:
         return {"cpu_s": 1.0, "memory_bytes": 4096.0, "oom_kills": self.world.oom_kills()}
 
+    def guest_meters(self) -> dict[str, float]:
+        if self.layers == self.host.layers:
+            return {}
+        self.world.guest_cpu_s += 1.5
+        return {"guest_cpu_s": self.world.guest_cpu_s, "guest_steal_s": 0.25}
+
     def scope(self) -> dict[str, str]:
         return {"cpuacct.usage": f"/groups/{self.name}/cpuacct.usage"}
 
@@ -277,6 +283,7 @@ class World:
     ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
     fails: tuple[str, ...] = ()
+    guest_cpu_s: float = 0.0
     oom_kills: Callable[[], float] = lambda: 0.0
     cannot_open: set[str] = field(default_factory=set)
     unavailable: dict[str, str] = field(default_factory=dict)

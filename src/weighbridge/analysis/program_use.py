@@ -15,6 +15,9 @@ from weighbridge.store.run import RunStore
 
 SITE_CPU = "cpu_s"
 """What a site's meters gave of the whole trial, its warm-up too."""
+GUEST_CPU, GUEST_STEAL = "guest_cpu_s", "guest_steal_s"
+"""The same as the site's own kernel sees it, where it has one: without its devices and its hypervisor."""
+OF_SITES = (SITE_CPU, GUEST_CPU, GUEST_STEAL)
 UNITS = {
     "program_cpu_user_s": "s", "program_cpu_system_s": "s", "program_peak_bytes": "B", "program_switches": "count",
     "program_preemptions": "count", "program_minor_faults": "count", "program_major_faults": "count",
@@ -25,7 +28,7 @@ UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class ProgramUse:
-    """One program in one environment: medians over the blocks by the names in `UNITS`, and `SITE_CPU`."""
+    """One program in one environment: medians over the blocks by the names in `UNITS` and `OF_SITES` (seconds)."""
 
     environment: str
     role: str
@@ -36,7 +39,7 @@ class ProgramUse:
 def program_use(store: RunStore, analysis: Analysis) -> dict[str, tuple[ProgramUse, ...]]:
     """Give by workload label what each role's program used; nothing of runs from before launchers told it."""
     kept: dict[tuple[int, str], dict[str, float]] = {}
-    for sample in store.samples(*UNITS, SITE_CPU):
+    for sample in store.samples(*UNITS, *OF_SITES):
         if sample.site in PLACES:
             kept.setdefault((sample.trial, sample.site), {})[sample.name] = sample.value
     arms: dict[tuple[str, str], list[TrialRow]] = {}
@@ -56,6 +59,6 @@ def _use(
 ) -> ProgramUse | None:
     """The medians of an environment's trials; None where no launcher told anything."""
     read = [mine for trial in trials if (mine := kept.get((trial.id, role))) is not None and UNITS.keys() & mine]
-    names = [name for name in (*UNITS, SITE_CPU) if any(name in mine for mine in read)]
+    names = [name for name in (*UNITS, *OF_SITES) if any(name in mine for mine in read)]
     medians = {name: median(mine[name] for mine in read if name in mine) for name in names}
     return ProgramUse(environment, role, len(read), medians) if read else None

@@ -13,15 +13,17 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge export runs/first-look-20261121-090000 --csv tables/"))
     def export(
         run: Path = typer.Argument(help="A run directory."),
-        csv: Path | None = typer.Option(None, "--csv", help="The folder for measurements.csv and costs.csv."),
+        csv: Path | None = typer.Option(
+            None, "--csv", help="The folder for measurements.csv, costs.csv and programs.csv."
+        ),
     ) -> None:
-        """Write a run's measurements and costs as tables for other programs."""
+        """Write a run's measurements, costs and use of CPU time as tables for other programs."""
         from weighbridge.cli.runs import run_directory
-        from weighbridge.report.export.csv import write_csv
+        from weighbridge.report.export.csv import write_csv, write_programs
         from weighbridge.store.run import RunStore
 
         if csv is None:
             fail("say what to export: --csv FOLDER", WRONG_COMMAND_LINE)
         with RunStore(run_directory(run)) as store:
-            for path in write_csv(store, csv):
+            for path in (*write_csv(store, csv), write_programs(store, csv)):
                 out().print(str(path), markup=False, soft_wrap=True)

@@ -14,7 +14,8 @@ from weighbridge.model.command import HostProcess
 from weighbridge.model.plugin import Readiness
 
 LABEL = "weighbridge.run"
-START_S = 40.0
+START_S = 240.0
+"""How long an engine of ours may take to come up, and to answer: on an emulated CPU that others use, minutes."""
 API_TIMEOUT_S = 60
 _CONTAINERD_GONE = ("containerd.sock", ": unavailable", "transport is closing")
 """What the engine passes on of gRPC's errors when the program below it has ended; it has no code for that."""
@@ -126,7 +127,7 @@ def await_answer(reach: Callable[[], Path | None], daemon: HostProcess) -> Any:
             break
         if (socket := reach()) is not None:
             with contextlib.suppress(DockerException, OSError):
-                client = docker.DockerClient(base_url=f"unix://{socket}", timeout=API_TIMEOUT_S)
+                client = docker.DockerClient(base_url=f"unix://{socket}", timeout=START_S)
                 client.ping()
                 return client
         daemon.wait(0.05)

@@ -9,6 +9,7 @@ from typing import Any
 
 from weighbridge.engines.client import LABEL, client_from_environment, client_of, quietly, readiness, remove_labelled
 from weighbridge.engines.hosted import hosted_engine
+from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
@@ -38,7 +39,9 @@ class Engine:
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
         self._images: dict[str, str] = {}
-        self.version: str = client.version().get("Version", "?")
+        about = client.version()  # it asks the engine's programs for theirs, which takes an emulated CPU seconds
+        self.version: str = about.get("Version", "?")
+        self._architecture: str = about.get("Arch", "")
 
     @property
     def labels(self) -> dict[str, str]:
@@ -48,19 +51,36 @@ class Engine:
     def image(self, userland: Userland) -> str:
         """The id of the userland's image, imported at first use."""
         if userland.digest not in self._images:
-            self._run.say(f"importing the userland into Docker on host {self.host.name}")
-            repository, tag = "weighbridge", f"{self._run.id}-{userland.digest[:12]}"
+            tag = f"weighbridge:{self._run.id}-{userland.digest[:12]}"
             program = build.ensure(self._run.cache, self._run.say).read_bytes()
-            with userland.archive().open("rb") as data:
-                pieces = iter(lambda: data.read(_CHUNK), b"")  # a file object would get two contradicting headers
-                self.client.api.import_image_from_stream(
-                    itertools.chain([_member(LAUNCHER, program)], pieces),
-                    repository=repository,
-                    tag=tag,
-                    changes=[f"LABEL {LABEL}={self._run.id}"],
-                )
-            self._images[userland.digest] = self.client.images.get(f"{repository}:{tag}").id
+            secluded = self.host.secluded
+            folder = secluded.image_layer(userland) if secluded is not None else None
+            if secluded is not None and folder is not None:
+                self._load(tag, userland, program)
+                folder_as_layer(secluded, self.client.images.get(tag), str(folder))
+            else:
+                self._import(tag, userland, program)
+            self._images[userland.digest] = self.client.images.get(tag).id
         return self._images[userland.digest]
+
+    def _import(self, tag: str, userland: Userland, program: bytes) -> None:
+        """An image with one layer: the launcher and the userland's files, unpacked by the engine."""
+        self._run.say(f"importing the userland into Docker on host {self.host.name}")
+        with userland.archive().open("rb") as data:
+            pieces = iter(lambda: data.read(_CHUNK), b"")  # a file object would get two contradicting headers
+            repository, _, version = tag.partition(":")
+            self.client.api.import_image_from_stream(
+                itertools.chain([_member(LAUNCHER, program)], pieces),
+                repository=repository,
+                tag=version,
+                changes=[f"LABEL {LABEL}={self._run.id}"],
+            )
+
+    def _load(self, tag: str, userland: Userland, program: bytes) -> None:
+        """An image with a layer that stands for the userland, and one with the launcher above it."""
+        stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
+        layers = (stands, file_layer(LAUNCHER, program))
+        self.client.images.load(image_archive(tag, self.labels, self._architecture, layers))
 
     @contextmanager
     def volume(self, name: str) -> Iterator[str]:

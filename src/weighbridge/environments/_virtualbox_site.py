@@ -21,6 +21,7 @@ from weighbridge.model.site import Group, Host, RunContext, SiteRequest
 READY_S = 180.0
 """How long a machine may take from its start to its launcher's greeting; under QEMU's emulation it takes 25 s."""
 _ASKED_S, _POWER_OFF_S, _TOGETHER_S = 120.0, 30.0, 0.5
+_TRIES, _NO_SERVICE = 3, b"Failed to create the VirtualBox object"
 _LOWEST = (7, 1, 0)
 """The first version that is told the architecture of a machine."""
 
@@ -66,8 +67,15 @@ class VirtualBox:
         return self.host.run(self.command("VBoxManage", "-q", *words))
 
     def must(self, *words: str) -> str:
-        """Run VBoxManage and give what it printed. Raises Unavailable with its complaint."""
+        """Run VBoxManage and give what it printed. Raises Unavailable with its complaint.
+
+        Its service ends where nobody asks it for five seconds, and one that is ending answers nobody.
+        """
         done = self.ask(*words)
+        for _ in range(_TRIES):
+            if done.returncode == 0 or _NO_SERVICE not in done.stderr:
+                break
+            done = self.ask(*words)
         if done.returncode != 0:
             what = output.complaint(done.stderr) or done.last_words
             raise Unavailable(f"host {self.host.name}: VBoxManage {words[0]}: {what}")

@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.guests import disk, kernel, ramdisk
+from weighbridge.guests import disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import DEVICE, LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.group import hypervisor_group
 from weighbridge.guests.machine import PROGRAM, CacheMode, Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Network, Tap, UserNetwork
-from weighbridge.guests.resources import cpus_of, memory_of, reserved
+from weighbridge.guests.resources import cpus_of, memory_of, own_cpus, reserved
 from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
@@ -41,7 +41,7 @@ class QemuOptions(EnvironmentOptions):
     emulator's and not the hypervisor's: the report says which it was. ``network: bridge`` is a tap on a bridge of the
     run's own, of which with ``attach: interface`` the host's interface is a port; ``user`` is QEMU's own network
     stack with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs
-    and memory come from the study's ``resources``.
+    and memory come from the study's ``resources``; with ``pin: vcpus`` each virtual CPU is on one of the site's CPUs.
     """
 
     accelerator: Wanted = "auto"
@@ -50,6 +50,7 @@ class QemuOptions(EnvironmentOptions):
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
     disk: Annotated[DiskBus, Field(description="How the guest has its disks")] = "virtio"
     cache: Annotated[CacheMode, Field(description="How the host caches the data disk")] = "writeback"
+    pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
 
 
 class Qemu(Environment):
@@ -102,8 +103,11 @@ class Qemu(Environment):
             request = replace(request, host=request.host.variant("ports"))
         with ExitStack() as stack:
             group, refused = hypervisor_group(stack, request)
+            cpus = own_cpus(request.limits, request.host) if options.pin else None
             machine, notes = _machine(options, request, stack)
             launcher = stack.enter_context(_launcher(machine, request, group))
+            if cpus is not None:
+                notes |= _pinned(request, group, cpus)
             layer = LAYERS[machine.accelerator]
             notes |= {f"not honoured: {limit}": why for limit, why in refused.items()}
             site = GuestSite(
@@ -154,6 +158,13 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Mach
     if machine.network and not machine.network.offloads and options.nic not in ("virtio", "vhost"):
         notes["not honoured: no offloads"] = f"{options.nic} splits packets that are larger than its cable's"
     return machine, notes
+
+
+def _pinned(request: SiteRequest, group: Group | None, cpus: list[int]) -> dict[str, str]:
+    if group is None:
+        return {"not honoured: pin: vcpus": "there is no control group that tells the hypervisor's threads"}
+    vcpus.pin(request.host, group, cpus)
+    return {"virtual CPUs": vcpus.words(cpus)}
 
 
 def _version(host: Host) -> str:

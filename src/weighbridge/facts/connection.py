@@ -1,16 +1,19 @@
 """How a client reaches a server: interfaces, MSS, routers, translation and packet filters, from a probe of the path.
 
 Nothing is taken from what an environment says of itself. A few hundred kilobytes are sent from the client's site to
-the server's; the interfaces and netfilter rules whose counters rose meanwhile are those that are crossed.
+the server's; the netfilter rules whose counters rose meanwhile are those that are crossed. They are sent again, with
+silences between, to tell the interfaces that carried them from those that others use (`weighbridge.facts.carried`).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from weighbridge.errors import Unavailable
 from weighbridge.facts._probing import listens, probe_of
-from weighbridge.linux import counters
+from weighbridge.facts.carried import Carrier, Watch, carriers, unsure
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.path import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.plugin import Endpoint
@@ -18,9 +21,15 @@ from weighbridge.model.site import Host, Site
 
 BYTES = 256 * 1024
 """What is sent; on the slowest link that a study may have it takes two seconds."""
+AGAIN, UNSURE = 2, 12
+"""How often it is sent once more, to tell whose traffic an interface carries, and where that is hard to tell."""
+_LEAST, _MOST, _AGAIN_S = 128 * 1024, 4 * 2**20, 0.2
+"""Of what is sent then: bytes, and how long it may take. The more it is, the less is what others send meanwhile."""
+_LITTLE = 16 * 1024
+"""What is sent every second time: so short a time that those who send in bursts may send nothing."""
+_LONGEST_S = 6.0
+"""How long it may go on where it is hard to tell."""
 SECONDS = 20
-_CARRIED = 0.9 * BYTES
-"""Bytes from which an interface is taken to have carried the probe, and not only what others sent meanwhile."""
 _FILTERED = 4
 """Packets from which a rule or a chain's policy is taken to have met the probe; of table nat, which sees the first
 packet of each connection alone, one will do."""
@@ -31,6 +40,7 @@ _NUMBERS = ("namespace", "mss", "ttl")
 _DRIVERS: dict[str, InterfaceKind] = {"veth": "veth", "bridge": "bridge"}
 
 
+_COUNTERS = "/proc/net/dev"
 _BOOT = "/proc/sys/kernel/random/boot_id"
 Namespace = tuple[str, int]
 """A network namespace: the kernel that it is of, by its boot's id, and its number there, which kernels have alike."""
@@ -43,8 +53,8 @@ class End:
     kernel: str = ""
     numbers: dict[str, int] = field(default_factory=dict)
     addresses: dict[str, tuple[str, int]] = field(default_factory=dict)
-    interfaces: list[tuple[Interface, int]] = field(default_factory=list)
-    """Each of its namespace, without its place, and the bytes that it carried meanwhile."""
+    interfaces: list[Interface] = field(default_factory=list)
+    """Of its namespace, without their place: at first all of them, then those that carried the probe."""
 
 
 def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -> NetworkPath | None:
@@ -56,25 +66,27 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
     if server.listening(((transport, at.port),)):
         raise Unavailable(port_in_use(transport, at.port))
     hosts = list({host.name: host for host in (client.host, server.host)}.values())
-    before = [_Seen.of(host) for host in hosts]
-    listener = server.start(_end("listen", transport, at.listen, at.port))
-    try:
-        if not listens(listener, server, transport, at.port):
-            return None
-        asked = client.run(_end("connect", transport, at.address, at.port))
-        listener.wait(SECONDS if asked.returncode == 0 else 0.0)
-    finally:
-        answered = listener.stop()
-    after = [_Seen.of(host) for host in hosts]
-    near, far = parse(asked.text), parse(answered.text)
-    if asked.returncode != 0 or near is None or far is None:
+    watch = Watch({
+        **{f"host {host.name}": partial(_read, host, host.network[1]) for host in hosts},
+        "client": partial(_read, client, _COUNTERS), "server": partial(_read, server, _COUNTERS),
+    })  # fmt: skip
+    before = [_rules(host) for host in hosts]
+    ends = watch.during(lambda: _send(server, client, at, transport, BYTES))
+    after = [_rules(host) for host in hosts]
+    if ends is None:
         return None
+    near, far = ends
     near.kernel, far.kernel = _read(client, _BOOT), _read(server, _BOOT)
-    counted = [_filters(earlier.filters, later.filters) for earlier, later in zip(before, after, strict=True)]
+    watch.silence(BYTES)
+    _send_again(watch, partial(_send, server, client, at, transport))
+    carried = carriers(watch.sendings, ("client", "server"))
+    for end, place in ((near, "client"), (far, "server")):
+        end.interfaces = [each for each in end.interfaces if (place, each.name) in carried]
+    counted = [_filters(earlier, later) for earlier, later in zip(before, after, strict=True)]
     crossed = None if None in counted else [line for each in counted for line in each or ()]
     return NetworkPath(
         transport=transport,
-        interfaces=tuple(_interfaces(near, far, hosts, before, after)),
+        interfaces=tuple(_interfaces(near, far, hosts, carried)),
         mss=near.numbers.get("mss"),
         mss_back=far.numbers.get("mss"),
         routers=near.numbers["ttl"] - 1 if "ttl" in near.numbers else None,
@@ -86,8 +98,35 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
     )
 
 
-def _end(role: str, transport: Transport, address: str, port: int) -> Command:
-    return probe_of("connection", SECONDS, role, transport, address, str(port), str(SECONDS), str(BYTES))
+def _send_again(watch: Watch, send: Callable[[int], object | None]) -> None:
+    """Send the probe more often, in other sizes, until it is clear which interfaces carry it."""
+    began, rate = time.monotonic(), BYTES / watch.took_s
+    for times in range(UNSURE):
+        late = time.monotonic() - began > _LONGEST_S
+        if times >= AGAIN and (late or not unsure(watch.sendings)):
+            break
+        size = _LITTLE if times % 2 else min(_MOST, max(_LEAST, int(_AGAIN_S * rate)))
+        if watch.during(partial(send, size)) is not None:
+            watch.silence(size)
+            rate = max(rate, size / watch.took_s)
+
+
+def _send(server: Site, client: Site, at: Endpoint, transport: Transport, size: int) -> tuple[End, End] | None:
+    """Send so many bytes, and give what the client's end and the server's tell; None where nothing gets through."""
+
+    def end(role: str, address: str) -> Command:
+        return probe_of("connection", SECONDS, role, transport, address, str(at.port), str(SECONDS), str(size))
+
+    listener = server.start(end("listen", at.listen))
+    try:
+        if not listens(listener, server, transport, at.port):
+            return None
+        asked = client.run(end("connect", at.address))
+        listener.wait(SECONDS if asked.returncode == 0 else 0.0)
+    finally:
+        answered = listener.stop()
+    near, far = parse(asked.text), parse(answered.text)
+    return None if asked.returncode != 0 or near is None or far is None else (near, far)
 
 
 def parse(text: str) -> End | None:
@@ -101,12 +140,10 @@ def parse(text: str) -> End | None:
             elif word in ("own", "peer"):
                 end.addresses[word] = (rest[0], int(rest[1]))
             elif word == "interface":
-                name, driver, mtu, carried, offloads = rest
+                name, driver, mtu, _, offloads = rest
                 on = () if offloads == "-" else tuple(offloads.split(","))
                 kind = _kind(name, driver)
-                end.interfaces.append(
-                    (Interface(place="", name=name, kind=kind, mtu=int(mtu), offloads=on), int(carried))
-                )
+                end.interfaces.append(Interface(place="", name=name, kind=kind, mtu=int(mtu), offloads=on))
             else:
                 return None
     except (ValueError, IndexError):
@@ -119,7 +156,7 @@ def translation(asked: tuple[str, int], near: End, far: End) -> Translation:
 
     Masquerading keeps the client's port; a program in between has a connection, and so a port, of its own. Some give
     it the same number (QEMU's user network): then one end's segments may be larger than the other end's interface has
-    room for.
+    room for. The interfaces of both ends are those that carried the probe.
     """
     own = near.addresses["own"]
     peer = far.addresses.get("peer", own)
@@ -133,30 +170,20 @@ def translation(asked: tuple[str, int], near: End, far: End) -> Translation:
 
 def _too_large(sender: End, receiver: End) -> bool:
     """Whether segments are sent that do not fit through an interface which received what they carried."""
-    mtus = [interface.mtu for interface, carried in receiver.interfaces if carried >= _CARRIED]
+    mtus = [interface.mtu for interface in receiver.interfaces]
     return bool(mtus) and sender.numbers.get("mss", 0) > max(mtus)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A host's own network at one time: its namespace, bytes by interface, and its packet filter with counters."""
+def _namespace(host: Host) -> Namespace | None:
+    """A host's own network namespace."""
+    number = re.search(r"\d+", _said(host, "readlink", "/proc/self/ns/net") or "")
+    return (_read(host, _BOOT), int(number[0])) if number else None
 
-    namespace: Namespace | None
-    carried: Mapping[str, int]
-    filters: list[str] | None
 
-    @classmethod
-    def of(cls, host: Host) -> "_Seen":
-        link = _said(host, "readlink", "/proc/self/ns/net") or ""
-        number = re.search(r"\d+", link)
-        table = counters.interfaces(_read(host, host.network[1]))
-        carried = {name: numbers[0] + numbers[8] for name, numbers in table.items()}
-        saved = _said(host, "iptables-save", "-c")
-        return cls(
-            (_read(host, _BOOT), int(number[0])) if number else None,
-            carried,
-            None if saved is None else saved.splitlines(),
-        )
+def _rules(host: Host) -> list[str] | None:
+    """A host's packet filter with its counters."""
+    saved = _said(host, "iptables-save", "-c")
+    return None if saved is None else saved.splitlines()
 
 
 def _said(host: Host, *argv: str) -> str | None:
@@ -176,25 +203,21 @@ def _read(place: Host | Site, path: str) -> str:
         return ""
 
 
-def _interfaces(
-    near: End, far: End, hosts: list[Host], before: list[_Seen], after: list[_Seen]
-) -> Iterator[Interface]:
+def _interfaces(near: End, far: End, hosts: list[Host], carried: list[Carrier]) -> Iterator[Interface]:
     """What carried the probe, from the client's end on; each network namespace once."""
-    own = {earlier.namespace: f"host {host.name}" for host, earlier in zip(hosts, before, strict=True)}
+    namespaces = [_namespace(host) for host in hosts]
+    own = {namespace: f"host {host.name}" for host, namespace in zip(hosts, namespaces, strict=True)}
     ends: list[Namespace] = [(end.kernel, end.numbers["namespace"]) for end in (near, far)]
-    yield from _carrying(near, own.get(ends[0], "client"))
-    for host, earlier, later in zip(hosts, before, after, strict=True):
-        for name, carried in later.carried.items() if earlier.namespace not in ends else ():
-            if carried - earlier.carried.get(name, 0) >= _CARRIED:
-                yield _of_a_host(host, name)
+    yield from _placed(near, own.get(ends[0], "client"))
+    for host, namespace in zip(hosts, namespaces, strict=True):
+        names = [name for place, name in carried if place == f"host {host.name}"]
+        yield from (_of_a_host(host, name) for name in names if namespace not in ends)
     if ends[1] != ends[0]:
-        yield from _carrying(far, own.get(ends[1], "server"))
+        yield from _placed(far, own.get(ends[1], "server"))
 
 
-def _carrying(end: End, place: str) -> Iterator[Interface]:
-    for interface, carried in end.interfaces:
-        if carried >= _CARRIED:
-            yield interface.model_copy(update={"place": place})
+def _placed(end: End, place: str) -> Iterator[Interface]:
+    yield from (interface.model_copy(update={"place": place}) for interface in end.interfaces)
 
 
 def _kind(name: str, driver: str) -> InterfaceKind:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from weighbridge.model.clock import ClockOffset
 from weighbridge.model.host_difference import SCOPE, HostDifference
-from weighbridge.model.site import HERE, ClockOffset, Host
+from weighbridge.model.site import HERE, Host
 
 COMPARED = ("kernel", "architecture", "CPU", "operating system", "version of dockerd", "clock source", "mitigations")
 """Facts that two hosts should have in common."""

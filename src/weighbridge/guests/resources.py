@@ -19,8 +19,24 @@ LEAST_MEMORY = 128 * 2**20
 
 def cpus_of(limits: Limits, host: Host) -> int:
     """Virtual CPUs: as many as the limit of CPU time can keep busy, else as its CPU list or the host has."""
-    there = len(cpus_in(limits.cpuset)) if limits.cpuset else len(host.cpus_online())
+    there = len(_cpus_there(limits, host))
     return there if limits.cpus is None else min(there, max(1, math.ceil(limits.cpus)))
+
+
+def own_cpus(limits: Limits, host: Host) -> list[int]:
+    """A CPU of its own for each virtual one. Raises Unavailable where there are fewer than the limit asks for."""
+    there = _cpus_there(limits, host)
+    wanted = len(there) if limits.cpus is None else max(1, math.ceil(limits.cpus))
+    if wanted > len(there):
+        raise Unavailable(
+            f"pin: vcpus puts each of {wanted} virtual CPUs on a CPU of its own, but on host {host.name} there are "
+            f"only {there}: ask for fewer (resources: cpus), or leave 'pin' out"
+        )
+    return there[:wanted]
+
+
+def _cpus_there(limits: Limits, host: Host) -> list[int]:
+    return sorted({*cpus_in(limits.cpuset)}) if limits.cpuset else host.cpus_online()
 
 
 def memory_of(limits: Limits) -> int:

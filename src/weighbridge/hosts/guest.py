@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import disk, ramdisk, system
+from weighbridge.guests import disk, ramdisk, system, vcpus
 from weighbridge.guests.accelerator import LAYERS, chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Disk, Machine
@@ -46,6 +46,7 @@ READY_S = 180.0
 _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 _ENGINE = "/var/cache/weighbridge/engine"
+_REMOVE_ENGINE = 'umount --recursive "$1/overlay2"; exec rm -rf --one-file-system "$1"'
 _SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
 """Empty disks that a userland's file system is copied into when it is first used: the device, and the file here."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
@@ -88,9 +89,8 @@ class GuestHost(AgentHost):
 
     def variant(self, purpose: str) -> "GuestHost":
         """One more guest, with the same hardware and cable."""
-        return self._run.share(
-            f"host {self.name} {purpose}", lambda: guest_host(f"{self.name}-{purpose}", self.options, self._run)
-        )
+        name = f"{self.name}-{purpose}"
+        return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
 
     def userland(self, userland: Userland) -> Path:
         """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
@@ -118,6 +118,10 @@ class GuestHost(AgentHost):
             self._disks[image] = device
         return self._disks[image]
 
+    def image_layer(self, userland: Userland) -> Path:
+        """Its root folder there: no emulated CPU has to unpack it once more."""
+        return self.userland(userland)
+
     def engine_url(self) -> None:
         """None: it has none but ours."""
 
@@ -131,7 +135,7 @@ class GuestHost(AgentHost):
             yield _ENGINE
         finally:
             with contextlib.suppress(EnvironmentLost):
-                self.run(Command(("rm", "-rf", "--one-file-system", _ENGINE), 300))
+                self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
 
     def reach(self, path: str) -> Path | None:
         """A socket in the run's folder, as soon as somebody listens in the guest."""
@@ -182,7 +186,11 @@ class GuestHost(AgentHost):
             ],  # the rest is to its first process
             "kind": "guest: a QEMU guest on this machine, with a kernel of its own",
             "accelerator": made.accelerator,
-            "virtual CPUs": f"{made.cpus} on CPUs {options.cpus}" if options.cpus else str(made.cpus),
+            "virtual CPUs": vcpus.words(_cpus_of(options))
+            if options.pin
+            else f"{made.cpus} on CPUs {options.cpus}"
+            if options.cpus
+            else str(made.cpus),
             "memory of the guest": f"{made.memory >> 20} MiB",
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
@@ -204,6 +212,7 @@ class GuestHost(AgentHost):
 @contextmanager
 def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[GuestHost]:
     """Start a guest as a host, and end it with everything in it. Unavailable where it does not come up."""
+    run.say(f"starting host {name}, a QEMU guest")
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
     switch: Switch = run.share("switch", lambda: Switch.made(run))
@@ -229,6 +238,8 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
         host = GuestHost(name, options, run, hello, channel, address, switch, process, made)
         stack.callback(host.switch_off)
         _set_up(host)
+        if options.pin:
+            vcpus.pin(LocalHost(run.id), group, _cpus_of(options))
         yield host
 
 
@@ -252,13 +263,18 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
         kernel=made.kernel.image,
         ramdisk=ramdisk.ensure(made.kernel, run.cache, run.say),
         accelerator=accelerator,
-        cpus=len(cpus_in(options.cpus)) if options.cpus else len(cpus.cpus_online()),
+        cpus=len(_cpus_of(options)),
         memory=options.memory,
         disks=(Disk(made.disk, temporary=True), Disk(data), *map(Disk, slots)),
         network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),
     )
+
+
+def _cpus_of(options: GuestOptions) -> list[int]:
+    """The CPUs of this machine that it has."""
+    return sorted({*cpus_in(options.cpus)}) if options.cpus else cpus.cpus_online()
 
 
 def _start(made: Machine, run: RunContext, switch: Switch, group: Cgroup) -> tuple[Process, socket.socket]:

@@ -184,8 +184,7 @@ class TestbedHost:
     def variant(self, purpose: str) -> "TestbedHost":
         """One more host, with the same cable and CPUs."""
         return self._run.share(
-            f"host {self.name} {purpose}",
-            lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run),
+            f"host {self.name} {purpose}", lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run)
         )
 
     def engine_url(self) -> None:
@@ -203,6 +202,9 @@ class TestbedHost:
             yield str(data)
         finally:
             remove_engine_folder(data)
+
+    def image_layer(self, userland: Userland) -> None:
+        """None: images hold a copy."""
 
     def reach(self, path: str) -> Path | None:
         """The file itself."""

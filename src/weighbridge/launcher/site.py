@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
+from weighbridge.linux import counters
 from weighbridge.model.isolation import Layers
 from weighbridge.model.site import Group, Host, Link
 
@@ -38,6 +39,12 @@ class LaunchedSite(ABC):
         if self._frozen:
             self._resume()
             self._frozen = False
+
+    def guest_meters(self) -> Mapping[str, float]:
+        """As ``Site.guest_meters``: its kernel is its own where its environment added a hypervisor."""
+        if len(self.layers) == len(self.host.layers):
+            return {}
+        return counters.guest_cpu(self.read("/proc/stat").decode(errors="replace"))
 
     @abstractmethod
     def _pause(self) -> None:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
@@ -17,6 +17,7 @@ IDLE = "weighbridge-idle"
 """Beside it: what is in there has only the CPU time that nobody else wants."""
 TOPS = (TOP, IDLE)
 FREEZE_S = 5.0
+_TRIES = 9
 
 
 def hierarchies(mount: Path = MOUNT) -> list[Path]:
@@ -28,6 +29,18 @@ def hierarchies(mount: Path = MOUNT) -> list[Path]:
 
 def _write(path: Path, value: str) -> None:
     path.write_text(value)
+
+
+def _made(make: Callable[[], object]) -> None:
+    """Make groups. Another run that ends meanwhile removes the common parent while it is empty: made again then."""
+    try:
+        for _ in range(_TRIES):
+            with contextlib.suppress(FileNotFoundError):
+                make()
+                return
+        make()
+    except OSError as error:  # not allowed, or mounted read-only as in many containers
+        raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
 
 
 class Cgroup:
@@ -50,29 +63,24 @@ class Cgroup:
     @property
     def everywhere(self) -> list[Path]:
         """As ``procs``, in every hierarchy, made there now: also where nothing is set or measured. Unavailable."""
-        try:
-            for path in self._everywhere:
-                path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
+        _made(lambda: [path.mkdir(parents=True, exist_ok=True) for path in self._everywhere])
         return [path / "cgroup.procs" for path in self._everywhere]
 
     def create(self) -> "Cgroup":
         """Make the group in every hierarchy; its parents are prepared on the way. Unavailable where not allowed."""
-        try:
-            for controller, path in self.paths.items():
-                base = bases(self._mount)[controller]
-                here = base
-                for part in path.relative_to(base).parts:
-                    if self.version == 2:
-                        self._delegate(here)
-                    here = here / part
-                    here.mkdir(exist_ok=True)
-                    if controller == "cpuset":
-                        self._inherit_cpuset(here)
-        except OSError as error:  # not allowed, or mounted read-only as in many containers
-            raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
+        _made(self._make)
         return self
+
+    def _make(self) -> None:
+        for controller, path in self.paths.items():
+            here = base = bases(self._mount)[controller]
+            for part in path.relative_to(base).parts:
+                if self.version == 2:
+                    self._delegate(here)
+                here = here / part
+                here.mkdir(exist_ok=True)
+                if controller == "cpuset":
+                    self._inherit_cpuset(here)
 
     @staticmethod
     def _delegate(parent: Path) -> None:

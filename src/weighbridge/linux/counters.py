@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
 """The fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
+GUEST_TICKS = 100
+"""Ticks of the clock in a second (USER_HZ), in every kernel of the architectures that guests are of."""
 SECTOR = 512
 """Bytes in a sector of /proc/diskstats, whatever the disk's own are."""
 _DIGITS = 20
@@ -45,6 +47,18 @@ def cpu(text: str, ticks: int) -> Numbers:
     return Numbers(
         {f"cpu_{kind}_share": n / ticks for kind, n in cpu_ticks(text).items() if not kind.startswith("guest")}
     )
+
+
+def guest_cpu(text: str) -> dict[str, float]:
+    """A guest's /proc/stat: seconds over all its CPUs, to 1/`GUEST_TICKS` s; empty where it is something else.
+
+    ``guest_cpu_s``: they were busy. ``guest_steal_s``: they would have been, but their hypervisor did not let them.
+    """
+    kinds = cpu_ticks(text)
+    if "steal" not in kinds:
+        return {}
+    busy = sum(kinds[kind] for kind in ("user", "nice", "system", "irq", "softirq"))
+    return {"guest_cpu_s": busy / GUEST_TICKS, "guest_steal_s": kinds["steal"] / GUEST_TICKS}
 
 
 def memory_kib(text: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from weighbridge.model.site import Host
+from weighbridge.model.userland import Userland
 
 SWARM_BRIDGE = "docker_gwbridge"
 """The network that an engine makes when it becomes a member of a swarm, and keeps when it leaves."""
@@ -54,6 +55,9 @@ class SecludedHost(Host, Protocol):
 
     def engine_folder(self) -> AbstractContextManager[str]:
         """A folder for the data of an engine in it, as it names it; what was in it is gone when the context ends."""
+
+    def image_layer(self, userland: Userland) -> Path | None:
+        """A folder of it with the userland that an image may have as a layer, as it is; None: images hold a copy."""
 
     def reach(self, path: str) -> Path | None:
         """A socket of this machine that leads to its socket at ``path``; None while there is none."""

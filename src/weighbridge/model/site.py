@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from weighbridge.model.clock import ClockOffset
 from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
 from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
@@ -48,17 +49,6 @@ class Limits:
         """How much CPU time and memory, for the facts of a site."""
         asked = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
         return ", ".join(f"{value:g} {unit}" for unit, value in asked.items() if value is not None) or "none"
-
-
-@dataclass(frozen=True, slots=True)
-class ClockOffset:
-    """By how many seconds another machine's clock is ahead of this one's, and within how many that is known."""
-
-    ahead_s: float
-    within_s: float
-
-    def __str__(self) -> str:
-        return f"{1000 * self.ahead_s:+.3f} ms ahead of this machine's (± {1000 * self.within_s:.3f} ms)"
 
 
 @dataclass(slots=True)
@@ -298,6 +288,12 @@ class Site(Protocol):
 
     def meters(self) -> Mapping[str, float]:
         """Counters now: ``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
+
+    def guest_meters(self) -> Mapping[str, float]:
+        """Counters now as its own kernel sees them: ``guest_cpu_s``, ``guest_steal_s``; empty without such a kernel.
+
+        Its devices and its hypervisor are in ``meters`` alone. Raises OSError, and EnvironmentLost once it has gone.
+        """
 
     def scope(self) -> Mapping[str, str]:
         """The files of its host that tell its use over time: label -> path (`weighbridge.meters.scopes`)."""

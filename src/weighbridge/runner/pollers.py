@@ -25,7 +25,7 @@ from weighbridge.model.study import StudyFile
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _FOREVER_S = 1e9
-_STARTED_S = 10.0
+_STARTED_S = 30.0
 LINUX = (5, 15)
 """The first with control groups that have idle time only (cpu.idle)."""
 COUNT_POLLERS = ("/proc/loadavg", "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory")

@@ -30,7 +30,9 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     histograms: Mapping[str, str] = {}
     told = tuple[Flag, ...]()
     before = _meters(stage)
+    guests: Mapping[str, Mapping[str, float]] = {}
     try:
+        guests = _guest_meters(stage)
         prepare(workload, options, stage)
         state.metering.begin()
         _measure(workload, options, stage, state)
@@ -54,8 +56,11 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         stop_server(state, quietly=True)
     state.metering.end()  # of a trial that failed
     wall = time.monotonic() - start
+    by_guests = {} if outcome is Outcome.ENVIRONMENT_LOST else _guest_meters(stage, quietly=True)
     after = dict(_meters(stage))
     used = {name: host.used(readings, after[name]) for name, readings in before}
+    for role in guests.keys() & by_guests.keys():
+        used[role] |= host.used(guests[role], by_guests[role])
     return TrialRecord(
         trial=trial,
         outcome=outcome,
@@ -148,6 +153,20 @@ def _meters(stage: Stage) -> Readings:
     """Counters of each machine and of each site."""
     machines = [(name, host.read(file=machine.read)) for name, machine in stage.machines.items()]
     return [*machines, *((role, site.meters()) for role, site in stage.sites.items())]
+
+
+def _guest_meters(stage: Stage, *, quietly: bool = False) -> dict[str, Mapping[str, float]]:
+    """Counters of CPU time as the kernels of guests see it. Raises EnvironmentLost, but not ``quietly``."""
+    found: dict[str, Mapping[str, float]] = {}
+    for role, site in stage.sites.items():
+        try:
+            found[role] = site.guest_meters()
+        except OSError:  # they never fail a trial
+            continue
+        except EnvironmentLost:
+            if not quietly:
+                raise
+    return found
 
 
 def _record(role: str, completed: Completed) -> RoleRecord:

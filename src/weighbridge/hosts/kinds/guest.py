@@ -29,8 +29,9 @@ class GuestOptions(CableOptions):
     It holds what this machine's kernel may not: ipvlan, encrypted overlay networks, NFS. Its cable leads to the
     switch that testbed hosts are on, too. Figures taken on it are those of its accelerator: ``auto`` is KVM only
     where a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of
-    this machine that belong to it: it has as many. ``system: virtualbox`` is Debian sid with VirtualBox and its
-    modules in place of Debian 12 with Docker's engine, NFS and Xen's tools.
+    this machine that belong to it: it has as many, and with ``pin: vcpus`` each of its own on one of them.
+    ``system: virtualbox`` is Debian sid with VirtualBox and its modules in place of Debian 12 with Docker's engine,
+    NFS and Xen's tools.
     """
 
     traits: ClassVar[HostTraits] = HostTraits(
@@ -41,6 +42,7 @@ class GuestOptions(CableOptions):
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
     system: Annotated[Name, Field(description="What is installed on it")] = "debian"
+    pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
 
     @property
     def own_cpus(self) -> str | None:
@@ -75,7 +77,6 @@ class Guest(HostKind):
         """Start it, and end it with everything in it."""
         from weighbridge.hosts.guest import guest_host
 
-        run.say(f"starting host {name}, a QEMU guest")
         return guest_host(name, options, run)
 
 

@@ -1,8 +1,10 @@
-"""A run as tidy CSV: ``measurements.csv`` and ``costs.csv``."""
+"""A run as tidy CSV: ``measurements.csv``, ``costs.csv`` and ``programs.csv``."""
 
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.metered import PLACES
+from weighbridge.analysis.program_use import OF_SITES, UNITS
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.text import printable
 from weighbridge.report.export.document import VERSION
@@ -27,6 +29,12 @@ COST_COLUMNS = {
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
     "noise_floor": float, "aa": bool, "flags": str, "hidden_by": str, "hidden_share": float, "hidden_rate": float,
     "version": int, "run": str, "date": str, "kernel": str, "engine": str, "layers": str, "emulated": bool,
+}  # fmt: skip
+
+
+PROGRAM_COLUMNS = {
+    "trial": int, "block": int, "attempt": int, "environment": str, "workload": str, "level": str, "role": str,
+    "name": str, "unit": str, "value": float, "outcome": str, "layers": str, "emulated": bool,
 }  # fmt: skip
 
 
@@ -76,6 +84,27 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
     return rows + [
         {"environment": each.environment, "outcome": LEFT_OUT, "message": each.reason} for each in analysis.left_out
     ]
+
+
+def write_programs(store: RunStore, directory: Path) -> Path:
+    """Write ``programs.csv`` and give its path: one row for each figure of each role's program, or site, in a trial.
+
+    The figures are those of `weighbridge.analysis.program_use`.
+    """
+    analysis = analyse(store)
+    trials = {trial.id: trial for trial in analysis.trials}
+    rows: list[dict[str, object]] = []
+    for sample in store.samples(*UNITS, *OF_SITES):
+        trial = trials.get(sample.trial)
+        if trial is not None and sample.site in PLACES:
+            rows.append({
+                "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "environment": trial.environment,
+                "workload": trial.workload, "level": trial.level, "role": sample.site, "name": sample.name,
+                "unit": UNITS.get(sample.name, "s"), "value": sample.value, "outcome": trial.outcome,
+                **_within(analysis, trial.environment),
+            })  # fmt: skip
+    _write(directory / "programs.csv", PROGRAM_COLUMNS, rows)
+    return directory / "programs.csv"
 
 
 def _within(analysis: Analysis, environment: str) -> dict[str, object]:

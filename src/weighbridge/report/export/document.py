@@ -164,6 +164,17 @@ class Broke(Within):
     reason: str
 
 
+class ProgramRow(Within):
+    """What the program of a role used in one environment, and its site: medians over the blocks, by name."""
+
+    environment: str
+    workload: str
+    level: dict[str, str]
+    role: str
+    blocks: int
+    medians: dict[str, float]
+
+
 class LeftOutRow(TypedDict):
     """An environment of the study that could not be opened, and is not measured."""
 
@@ -208,10 +219,11 @@ class LimitAnswer(Within, Worsening):
 class Report(Provenance):
     """The document of ``weighbridge report RUN --json``.
 
-    Version 4: ``layers`` and ``emulated`` beside every environment, and ``environments``. Version 3: ``version`` was
-    ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences too; ``date``,
-    ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves`` ``peak``
-    was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row before.
+    Version 4: ``layers`` and ``emulated`` beside every environment, ``environments`` and ``programs``. Version 3:
+    ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences too;
+    ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves``
+    ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row
+    before.
     """
 
     version: Literal[4]
@@ -227,4 +239,5 @@ class Report(Provenance):
     bottlenecks: list[Bottlenecks]
     broke: list[Broke]
     left_out: list[LeftOutRow]
+    programs: list[ProgramRow]
     limits: NotRequired[list[LimitAnswer]]

@@ -23,6 +23,7 @@ from weighbridge.report.export.document import (
     Report,
     Worsening,
 )
+from weighbridge.report.export.programs import programs_json
 from weighbridge.report.export.provenance import provenance
 from weighbridge.report.export.remarks import remark_json
 from weighbridge.report.export.within import within_json
@@ -71,6 +72,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
             {"environment": each.environment, "kind": each.kind, "why": each.why, "remedy": each.remedy}
             for each in analysis.left_out
         ],
+        "programs": programs_json(store, analysis),
     }  # fmt: skip
 
 

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from weighbridge.analysis.metered import PLACES
-from weighbridge.analysis.program_use import SITE_CPU, UNITS, ProgramUse
+from weighbridge.analysis.program_use import GUEST_CPU, GUEST_STEAL, SITE_CPU, UNITS, ProgramUse
 from weighbridge.report.text.formatting import quantity
 
 HEADS = {
     "program_cpu_user_s": "CPU, user",
     "program_cpu_system_s": "CPU, system",
     SITE_CPU: "CPU of its site",
+    GUEST_CPU: "CPU as its guest sees it",
+    GUEST_STEAL: "steal as its guest sees it",
     "program_peak_bytes": "peak memory",
     "program_switches": "context switches",
     "program_preemptions": "preemptions",

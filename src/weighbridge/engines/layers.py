@@ -1,0 +1,58 @@
+"""An image of small layers, as ``docker load`` takes it: one of them only stands for a folder that the host has.
+
+An emulated CPU takes minutes to unpack a userland, to sum it up and to note each of its files. Where a host has it as
+a file system already, that stands for the layer's folder, which the storage driver overlay2 only ever reads.
+"""
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.host import SecludedHost
+
+_MOUNT_S = 60.0
+
+
+def file_layer(path: str, content: bytes) -> bytes:
+    """A layer with one executable file, as an archive."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        about = tarfile.TarInfo(path.lstrip("/"))
+        about.size, about.mode = len(content), 0o755
+        archive.addfile(about, io.BytesIO(content))
+    return made.getvalue()
+
+
+def image_archive(tag: str, labels: Mapping[str, str], architecture: str, layers: Sequence[bytes]) -> bytes:
+    """An image with these layers, the lowest one first (Docker Image Specification v1.2)."""
+    sums = [hashlib.sha256(layer).hexdigest() for layer in layers]
+    config = json.dumps(
+        {
+            "architecture": architecture, "os": "linux", "config": {"Labels": dict(labels)},
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{each}" for each in sums]},
+        }
+    ).encode()  # fmt: skip
+    about = {"Config": "config.json", "RepoTags": [tag], "Layers": [f"{each}/layer.tar" for each in sums]}
+    files = {"config.json": config, "manifest.json": json.dumps([about]).encode()}
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, content in (*files.items(), *zip(about["Layers"], layers, strict=True)):
+            member = tarfile.TarInfo(str(name))
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return made.getvalue()
+
+
+def folder_as_layer(host: SecludedHost, image: Any, folder: str) -> None:
+    """Have a folder of the host stand for the lower one of an image's two layers. Unavailable where it cannot."""
+    lower = (image.attrs["GraphDriver"].get("Data") or {}).get("LowerDir")
+    if not lower:
+        raise Unavailable(f"host {host.name}: its engine does not keep images with overlay2")
+    done = host.run(Command(("mount", "--bind", folder, lower), _MOUNT_S))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name}: the userland cannot be a layer of an image: {done.last_words}")

@@ -1,0 +1,41 @@
+"""Virtual CPUs, each on a CPU of its own: the threads that QEMU names after them."""
+
+from collections.abc import Sequence
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.site import Group, Host
+
+_PIN_S = 20.0
+# numbers of processes are read where the host has them: a testbed host has its own
+_PIN = """set -u
+procs=$1 number=0
+shift
+for cpu in "$@"; do
+    pinned=
+    for pid in $(cat "$procs"); do
+        for task in "/proc/$pid/task/"*; do
+            case $(cat "$task/comm" 2>/dev/null) in
+            "CPU $number/"*) taskset --pid --cpu-list "$cpu" "${task##*/}" >/dev/null || exit 1; pinned=yes;;
+            esac
+        done
+    done
+    [ "$pinned" ] || { echo "no thread of it is virtual CPU $number" >&2; exit 1; }
+    number=$((number + 1))
+done
+"""
+
+
+def pin(host: Host, group: Group, cpus: Sequence[int]) -> None:
+    """Put virtual CPU 0 of the hypervisor in the group on the first of the CPUs, 1 on the second, and so on.
+
+    Its other threads stay on the CPUs of the group. Raises Unavailable where one cannot be pinned.
+    """
+    done = host.run(Command(("sh", "-c", _PIN, "pin", str(group.procs[0]), *map(str, cpus)), _PIN_S))
+    if done.returncode != 0:
+        raise Unavailable(f"the virtual CPUs of a guest on host {host.name} cannot be pinned: {done.last_words}")
+
+
+def words(cpus: Sequence[int]) -> str:
+    """How many there are, and where each one is, for the facts."""
+    return f"{len(cpus)}, each pinned: " + ", ".join(f"{number} to CPU {cpu}" for number, cpu in enumerate(cpus))

@@ -1,0 +1,114 @@
+"""Two guests as hosts on one switch: Docker's networks between them, some of which this kernel lacks, and faults."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weighbridge.linux.process import run_of
+from weighbridge.model.userland import Userland
+from weighbridge.runner import clean, run_lock
+
+from .machine import Machine
+from .weighing import Going, facts, going, run_id, trials, weighbridge
+
+NATIVE = "  native: {kind: native}\n"
+NETWORKS = """  ipvlan: {kind: docker, network: ipvlan}
+  overlay: {kind: docker, network: overlay}
+  encrypted: {kind: docker, network: overlay, encrypted: true}
+"""
+STUDY = """study: two-guest-hosts
+question: What do ipvlan and an encrypted overlay network cost between two hosts?
+hosts:
+  lab: {kind: guest, memory: 768MiB, accelerator: tcg}
+  peer: {kind: guest, memory: 768MiB, accelerator: tcg}
+placement: {client: peer, server: lab}
+inside: [server, client]
+baseline: native
+aa: false
+meters: {source: 'off'}
+workloads: {tcp: {kind: iperf3, duration: 1s}}
+repetitions: {blocks: 1}
+environments:
+"""
+
+
+@pytest.fixture
+def study(cache: Path, small_userland: Userland, tmp_path: Path) -> Iterator[Path]:
+    """Where the study is, with the system of guest hosts and the disk of userlands that the user has."""
+    for kind in ("systems", "disks"):
+        if not (cache / kind).exists():
+            (cache / kind).symlink_to(small_userland.root.parents[2] / kind)
+    yield tmp_path / "study.yaml"
+
+
+def _guests(run: str) -> list[int]:
+    """The processes of QEMU that a run has."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if run_of(folder) == run and (folder / "comm").read_text().startswith("qemu"):
+                found.append(int(folder.name))
+    return sorted(found)
+
+
+def test_docker_s_networks_between_them(machine: Machine, study: Path, tmp_path: Path):
+    study.write_text(STUDY + NATIVE + NETWORKS)
+    out = tmp_path / "run"
+    with going("run", study, "--yes", "--out", out, files=tmp_path) as run:
+        code = run.process.wait(1200)
+    assert code == 0, run.told()
+    assert {row["environment"] for row in trials(out)} == {"native", "ipvlan", "overlay", "encrypted"}
+    assert {row["status"] for row in trials(out)} == {"ok"}, trials(out)
+    known = facts(out)
+    kernels = {value for (scope, key), value in known.items() if key == "kernel" and scope.startswith("host ")}
+    assert kernels and os.uname().release not in kernels
+    said = weighbridge("report", out, "--json")
+    assert said.code == 0, said
+    report = json.loads(said.stdout)
+    for compared in report["comparisons"]:
+        assert compared["baseline"] == "native", compared
+        assert compared["environment"] in NETWORKS
+    for each in report["environments"]:
+        assert each["emulated"] and each["layers"] == [{"name": "QEMU, TCG", "emulated": True}], each
+    page = (out / "report.html").read_text()
+    assert "encrypted (QEMU, TCG: emulated)" in page and "native (QEMU, TCG: emulated)" in page
+
+
+def _started(run: Going, out: Path, number: int) -> list[int]:
+    run.await_that(lambda: len(_guests(run_id(out))) == number, f"{number} guests")
+    return _guests(run_id(out))
+
+
+def test_one_of_them_dies_in_a_trial_and_then_weighbridge(machine: Machine, study: Path, tmp_path: Path):
+    study.write_text(STUDY.replace("duration: 1s", "duration: 600s") + NATIVE)
+    out = tmp_path / "run"
+    with going("run", study, "--yes", "--out", out, files=tmp_path) as run:
+        run.await_text("starting native (client)")
+        run.await_text("native")
+        time.sleep(8)
+        _, second = _started(run, out, 2)
+        os.kill(second, signal.SIGKILL)
+        ended = run.end()
+    told = ended.stderr + "".join(str(row["message"]) for row in trials(out))
+    assert ended.code != 0 and "Traceback" not in ended.stderr, ended
+    assert "host peer is lost: its guest ended" in told
+    mine = run_id(out)
+    assert not _guests(mine)
+
+    with going("run", "--yes", "--out", out, files=tmp_path) as run:
+        _started(run, out, 2)
+        run.end(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while _guests(mine) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not _guests(mine)  # they end by themselves
+    assert [left for left in clean.find().left if left.run == mine]  # their disks
+    clean.sweep(mine)
+    run_lock.forget(mine)
+    assert not [left for left in clean.find().left if left.run == mine]
