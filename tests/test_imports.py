@@ -132,7 +132,7 @@ def test_only_process_starts_processes():
         for path in MODULES
         if {name.split(".")[0] for name in imported(path.read_text())} & {"subprocess", "pty", "multiprocessing"}
     }
-    assert using == {"process.py"}
+    assert using == {"process.py", "_xen_console.py"}  # the latter is sent to a host as a text, and is alone there
     for path in MODULES:
         for call in ("os.system(", "os.fork(", "os.popen(", "os.posix_spawn", "os.exec", "os.spawn"):
             assert call not in path.read_text(), path

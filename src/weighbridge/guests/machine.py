@@ -36,7 +36,8 @@ _NICS: Mapping[Nic, tuple[str, str]] = {
 """Its device in QEMU, and the driver in the guest."""
 _DISK_DRIVERS: dict[str, tuple[str, ...]] = {"virtio": ("virtio_blk",), "ide": ("ata_piix", "sd_mod")}
 _DISK_NAMES = {"virtio": "vd", "ide": "sd"}
-_XEN = ("console=com1", "com1=115200,8n1", "dom0_mem=1024M,max:1024M", "noreboot")
+_FIRST_DOMAIN = 0.5, 512 * 2**20
+"""The part of a machine's memory that its hypervisor gives the first domain, and bytes that this has at least."""
 _ALWAYS = ("virtio_pci", "virtio_console", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
 
 
@@ -94,7 +95,18 @@ class Machine:
         if self.hypervisor is None:
             return "-kernel", str(self.kernel), "-initrd", str(self.ramdisk), "-append", told
         modules = f"{_escaped(f'{self.kernel} {told}')},{_escaped(str(self.ramdisk))}"
-        return "-kernel", str(self.hypervisor), "-append", " ".join(_XEN), "-initrd", modules
+        return "-kernel", str(self.hypervisor), "-append", " ".join(self._hypervisor()), "-initrd", modules
+
+    def _hypervisor(self) -> tuple[str, ...]:
+        """What Xen is told: the rest of the memory is for other domains, a CPU has one number in all of them."""
+        first = f"{self.first_domain_memory >> 20}M"
+        return "console=com1", "com1=115200,8n1", f"dom0_mem={first},max:{first}", "dom0_vcpus_pin"
+
+    @property
+    def first_domain_memory(self) -> int:
+        """Bytes that the kernel has where a hypervisor is below it."""
+        part, least = _FIRST_DOMAIN
+        return max(int(self.memory * part), least) >> 20 << 20
 
     def command_line(self) -> tuple[str, ...]:
         """What the kernel, and behind the dashes its first process, is told."""

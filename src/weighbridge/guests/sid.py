@@ -20,7 +20,7 @@ _HOST = (
     "ethtool", "iproute2", "iptables", "kmod", "linux-headers-amd64", "linux-image-amd64", "mount", "procps",
     "python3", "util-linux", "virtualbox", "virtualbox-dkms",
 )  # fmt: skip
-_MODULES = ("vboxdrv", "vboxnetadp", "vboxnetflt")
+MODULES = ("vboxdrv", "vboxnetadp", "vboxnetflt")
 _ONLY_FOR_BUILDING = ("usr/src", "usr/lib/gcc", "usr/libexec/gcc", "var/lib/dkms", "usr/lib/x86_64-linux-gnu/perl")
 _BUILDER = 1
 ASKED = f"{SUITE} {_HOST} {_ONLY_FOR_BUILDING} {_BUILDER}"
@@ -42,7 +42,7 @@ def host_of_virtualbox(work: Path) -> str:
     releases = [path.name for path in (root / "lib/modules").iterdir()]
     if len(releases) != 1:
         raise UserlandError(f"the system with VirtualBox has {len(releases)} kernels")
-    for name in _MODULES:
+    for name in MODULES:
         if not [*(root / "lib/modules" / releases[0]).glob(f"updates/dkms/{name}.ko*")]:
             raise UserlandError(f"VirtualBox's module {name} was not built for kernel {releases[0]}")
     kernel.keep(work, root, releases[0], packed=True)

@@ -52,6 +52,7 @@ class _Recipe:
 
     asked: str
     make: Callable[[Path], str]
+    modules: tuple[str, ...] = ()
 
 
 def cannot_build(cache: Path, boot: str, name: Name = "debian") -> tuple[str, str] | None:
@@ -72,6 +73,11 @@ def ensure(cache: Path, boot: str, say: Callable[[str], None], name: Name = "deb
         cache / _KIND, key, "the system of guest hosts (this takes some minutes)",
         lambda: _cached(cache / _KIND / key), lambda: cannot_build(cache, boot, name), say, make,
     )  # fmt: skip
+
+
+def modules(name: Name) -> tuple[str, ...]:
+    """What is to be loaded once such a system is up."""
+    return _RECIPES[name].modules
 
 
 def _key(boot: str, name: Name) -> str:
@@ -122,5 +128,5 @@ def _hypervisor(root: Path) -> bytes:
 
 _RECIPES: Mapping[Name, _Recipe] = {
     "debian": _Recipe(f"{PACKAGES} {_HYPERVISOR} {kernel.PACKAGE} {kernel.SUITE}", _debian),
-    "virtualbox": _Recipe(sid.ASKED, sid.host_of_virtualbox),
+    "virtualbox": _Recipe(sid.ASKED, sid.host_of_virtualbox, sid.MODULES),
 }

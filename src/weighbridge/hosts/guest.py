@@ -6,7 +6,6 @@ cache, which ``weighbridge clean`` knows.
 
 import contextlib
 import socket
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from weighbridge.hosts._agent_start import start_agent
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts._data import remove_engine_folder
 from weighbridge.hosts._forward import Forward
+from weighbridge.hosts._guest_set_up import set_up
 from weighbridge.hosts._hold import JOIN
 from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts._remote import RemoteSocket
@@ -51,14 +51,6 @@ _SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
 """Empty disks that a userland's file system is copied into when it is first used: the device, and the file here."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
-_SET_UP = """set -e
-hostname "$1"
-printf '127.0.0.1 localhost %s\\n' "$1" > /etc/hosts
-: > /etc/resolv.conf
-mkdir -p /run/lock
-date --set "@$2" > /dev/null
-echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
-"""
 
 
 class GuestHost(AgentHost):
@@ -192,6 +184,11 @@ class GuestHost(AgentHost):
             if options.cpus
             else str(made.cpus),
             "memory of the guest": f"{made.memory >> 20} MiB",
+            **(
+                {"hypervisor": f"xen, with {made.first_domain_memory >> 20} MiB for this domain"}
+                if made.hypervisor
+                else {}
+            ),
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
@@ -269,6 +266,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
         network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),
+        hypervisor=made.xen if options.hypervisor else None,
     )
 
 
@@ -294,10 +292,7 @@ def _folder_of(made: Machine) -> Path:
 
 
 def _set_up(host: GuestHost) -> None:
-    # its clock of real time tells whole seconds
-    done = host.run(Command(("sh", "-c", _SET_UP, "set-up", f"wb-{host.name}", f"{time.time():.3f}"), 60))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
+    set_up(host, host.options)
     if not host.options.has_offloads:
         host.switch.without_offloads(host.address)
         without_offloads(host, 1)

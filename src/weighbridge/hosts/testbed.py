@@ -99,8 +99,7 @@ class TestbedHost:
         self._join = [str(path) for path in group.procs]
         self.pid = _first_process(holder)
         self._within = switch.inside(self.pid)
-        self.folder = Path(f"/proc/{self.pid}/root")
-        """The host's files, as seen from this machine."""
+        self.folder = Path(f"/proc/{self.pid}/root")  # the host's files, as seen from this machine
         self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", *_AS_USUAL)
 
     @property
@@ -136,9 +135,7 @@ class TestbedHost:
         """As on this machine, whose files the host sees."""
         return str(program)
 
-    def disk(self, image: Path) -> str:
-        """As on this machine, whose files the host sees."""
-        return str(image)
+    disk = program
 
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
@@ -300,5 +297,4 @@ def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
 
 
 def _first_process(holder: Process) -> int:
-    children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
-    return int(children[0])
+    return int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()[0])

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-
 SITE_ENV: Mapping[str, str] = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/root",
@@ -82,8 +81,7 @@ class Link:
     rate: float
     """Bits per second of Ethernet in each direction."""
     carried: Callable[[], Mapping[str, float]]
-    """Bits that it has carried so far, on the wire (with preamble, FCS, gap), by direction; what is unreadable is not
-    there."""
+    """Bits carried so far on the wire (with preamble, FCS, gap), by direction; what is unreadable is absent."""
 
 
 HERE = "host"
@@ -163,10 +161,7 @@ class Host(Protocol):
         """The place there of a program of ours (static, of this machine's architecture), brought at first use."""
 
     def disk(self, image: Path) -> str:
-        """The place there of a file system (a file or a device), brought at first use, which nobody writes to.
-
-        Raises Unavailable where it cannot be brought.
-        """
+        """The place there of a file system, brought at first use; nobody writes to it. Raises Unavailable."""
 
     def read(self, path: str) -> bytes:
         """A file of the host, as its processes see it (/proc too). Raises OSError."""

@@ -15,7 +15,7 @@ from weighbridge.engines import client as docker
 from weighbridge.engines import podman, swarm, virtualbox
 from weighbridge.engines.private import discard_private
 from weighbridge.errors import Unavailable
-from weighbridge.linux import cgroups, links, lxc_locks
+from weighbridge.linux import cgroups, links, lxc_locks, xen_domains
 from weighbridge.linux.process import link_prefix, run_of
 from weighbridge.runner import living
 from weighbridge.runner import run_lock as state
@@ -56,6 +56,7 @@ def find() -> Found:
     found = [Leftover(run, "control group", f"{top}/{run}") for top, run in groups]
     found += [Leftover(run, "process", f"{pid} {name}") for pid, run, name in _processes()]
     found += [Leftover(run, "state folder", str(state.base() / run)) for run in state.known_runs()]
+    found += [Leftover(run, "domain", name) for run, name in xen_domains.domains()]
     engines = cache_folder() / "engines"
     found += [Leftover(run, "engine data", str(path)) for run, path in _of_runs(engines)]
     found += [Leftover(run, "folder of VirtualBox", str(path)) for run, path in virtualbox.left()]
@@ -84,6 +85,7 @@ def sweep(run_id: str) -> None:
         swarm.leave_ours(client, run_id)
         client.close()
     _end_processes(run_id)
+    xen_domains.destroy(run_id)
     podman.discard(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     virtualbox.discard(run_id, state.base() / run_id)
     lxc_locks.remove(state.cache_of(run_id, cache_folder()) / "engines" / run_id)

@@ -2,12 +2,14 @@
  * its address, and starts the launcher on the port to the host. When the launcher ends, so does the guest.
  *
  *     init [--modules NAME,...] [--prove] [--disk DEVICE] [--data DEVICE] [--address ADDRESS --mask MASK]
- *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] --name NAME [--system PROGRAM,WORD,...]
- *          [--serial DEVICE]
+ *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] [--terminal DEVICE] --name NAME
+ *          [--system PROGRAM,WORD,...] [--serial DEVICE]
  *
  * What fails is told on the console, whose last lines the host reads. With --prove it ends as soon as it runs.
  * With --system the disk, writable, becomes the root folder of all, and PROGRAM of it takes the launcher's place: the
  * guest is a host itself. Its data is then where hosts keep what is brought to them.
+ * With --terminal the launcher is on that device in place of the port, behind a line that says so: it may be the
+ * console, to which the kernel then writes nothing but why it ends.
  * With --serial the port is a serial one, over which the host is asked for the other words: a boot medium is the same
  * for all guests. Such a machine has firmware that would boot it again, so that it is switched off in the end.
  */
@@ -23,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
@@ -35,6 +38,8 @@
 
 #define PORT "weighbridge"   /* the name of the virtio-serial port */
 #define WAIT_MS 10000        /* for a device that its driver has yet to find */
+#define FOLLOWS "weighbridge: the launcher follows\n"
+#define CONSOLE_LEVEL 8      /* of klogctl(2): what is less urgent than that is not written to the console */
 #define MODULES 64
 #define WORDS 16
 #define KEPT "/root/var/cache/weighbridge"
@@ -42,7 +47,7 @@
 #define ASKED 256            /* words of the answer */
 
 /* What this process is told. */
-static const char *disk, *data, *address, *mask = "255.255.255.0", *gateway, *mtu, *serial;
+static const char *disk, *data, *address, *mask = "255.255.255.0", *gateway, *mtu, *serial, *terminal;
 static char *names[MODULES], *files = "0", *name = "none", *system_words[WORDS + 1];
 static int modules, prove, serial_port = -1;
 
@@ -208,6 +213,23 @@ static int open_port(void)
 	return -1;
 }
 
+/* Without what a terminal does to what passes through it. */
+static int open_terminal(const char *path)
+{
+	struct termios how;
+	wait_for(path);
+	int file = open(path, O_RDWR | O_NOCTTY);
+	if (file < 0 || tcgetattr(file, &how) != 0)
+		fail("open", path);
+	cfmakeraw(&how);
+	fflush(stdout);
+	if (tcsetattr(file, TCSADRAIN, &how) != 0 || klogctl(CONSOLE_LEVEL, NULL, 1) < 0)
+		fail("set up", path);
+	if (write(file, FOLLOWS, strlen(FOLLOWS)) != (ssize_t)strlen(FOLLOWS))
+		fail("write to", path);
+	return file;
+}
+
 /* The kernel's own helpers (modprobe) have their root folder in common with this process, and so find it, too. */
 static void become_system(void)
 {
@@ -239,7 +261,7 @@ static void raise_files(const char *files)
 
 static void run_launcher(char **words)
 {
-	int port = serial ? serial_port : open_port();
+	int port = serial ? serial_port : terminal ? open_terminal(terminal) : open_port();
 	pid_t launcher = fork();
 	if (launcher == 0) {
 		dup2(port, STDIN_FILENO);
@@ -286,6 +308,8 @@ static void take(int count, char **words)
 			mtu = value;
 		else if (strcmp(word, "--files") == 0 && value)
 			files = value;
+		else if (strcmp(word, "--terminal") == 0)
+			terminal = value;
 		else if (strcmp(word, "--name") == 0 && value)
 			name = value;
 		else if (strcmp(word, "--system") == 0 && value)

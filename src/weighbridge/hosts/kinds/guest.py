@@ -3,9 +3,9 @@
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from weighbridge.guests import disk, kernel
 from weighbridge.guests.accelerator import Wanted
@@ -43,6 +43,13 @@ class GuestOptions(CableOptions):
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
     system: Annotated[Name, Field(description="What is installed on it")] = "debian"
     pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
+    hypervisor: Annotated[Literal["xen"] | None, Field(description="What runs below its kernel")] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.hypervisor and self.system != "debian":
+            raise ValueError(f"'hypervisor: {self.hypervisor}' needs system: debian, which has it")
+        return self
 
     @property
     def own_cpus(self) -> str | None:

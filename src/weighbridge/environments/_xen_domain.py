@@ -1,0 +1,134 @@
+"""A domain of Xen as ``xl`` is told of it, and what ``xl`` says of domains. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from weighbridge.errors import Unavailable
+from weighbridge.guests.console import last_words
+from weighbridge.hosts.bridge import Bridge
+
+DomainType = Literal["pv", "pvh", "hvm"]
+WORDS: Mapping[DomainType, str] = {"pv": "PV", "pvh": "PVH", "hvm": "HVM"}
+CONSOLE = "/dev/hvc0"
+DRIVERS = ("xen-blkfront", "xen-netfront", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
+"""By `weighbridge.guests.kernel`'s names."""
+_DISKS = ("xvda", "xvdb")
+_ROW = re.compile(r"^(?P<name>\S+) +(?P<id>\d+) +(?P<memory>\d+) +\d+ +\S+ +(?P<cpu_s>\d+\.\d+)$", re.MULTILINE)
+_ERROR = re.compile(r"^libxl: error: \S+:(?:Domain \d+:)?(.*)$", re.MULTILINE)
+_XL = re.compile(
+    r"^(libxl: |xc: |got a tsc mode|Waiting for domain|Domain \d+ (has|needs))|^Parsing config|^Action for|^Done\."
+)
+_INFO = re.compile(r"^(\w+) *: (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A domain's network interface: ``port`` is its name on the host, where it is a port of ``bridge``."""
+
+    port: str
+    bridge: Bridge
+    own: str
+
+    @property
+    def hardware(self) -> str:
+        """The address of the guest's interface, of Xen's own range: no other domain of the run has it."""
+        return "00:16:3e:" + ":".join(f"{int(part):02x}" for part in self.own.split(".")[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A domain. Paths are its host's; ``disks`` are the root folder's, read-only, and one for data."""
+
+    name: str
+    type: DomainType
+    kernel: str
+    ramdisk: str
+    vcpus: int
+    memory: int
+    """Bytes."""
+    disks: tuple[str, ...]
+    script: str
+    """What joins its disks and its interface to the host."""
+    interface: Interface | None = None
+    cpus: str | None = None
+    """The list of CPUs that it may be on."""
+    cap: int | None = None
+    """Per cent of one CPU that it may use."""
+    emulated: bool = False
+    """Whether Xen itself is on an emulated CPU, which has not all that it shows."""
+    open_files: int = 1024
+
+    def config(self) -> str:
+        """The text of its configuration (xl.cfg(5)). Raises Unavailable where a path cannot be told in it."""
+        lines = [
+            f"name = {_quoted(self.name)}",
+            f"type = {_quoted(self.type)}",
+            f"kernel = {_quoted(self.kernel)}",
+            f"ramdisk = {_quoted(self.ramdisk)}",
+            f"cmdline = {_quoted(' '.join(self.command_line()))}",
+            f"vcpus = {self.vcpus}",
+            f"memory = {self.memory >> 20}",
+            f"disk = [ {', '.join(self._disks())} ]",
+            *(f'on_{what} = "destroy"' for what in ("poweroff", "reboot", "crash")),
+        ]
+        if self.interface is not None:
+            net = self.interface
+            vif = f"mac={net.hardware},bridge={net.bridge.name},vifname={net.port},type=vif,script={self.script}"
+            lines.append(f"vif = [ {_quoted(vif)} ]")
+        if self.cpus is not None:
+            lines.append(f"cpus = {_quoted(self.cpus)}")
+        if self.cap is not None:
+            lines.append(f"cap = {self.cap}")
+        if self.emulated:
+            lines.append('tsc_mode = "native"')
+            if self.type != "pv":  # an emulated CPU shows rdtscp, but Xen has it not for its guests
+                lines.append('cpuid = "host,rdtscp=0"')
+        if self.type == "hvm":
+            lines += ["xen_platform_pci = 1", 'vga = "none"', "vnc = 0"]
+        return "\n".join(lines)
+
+    def command_line(self) -> tuple[str, ...]:
+        """What the kernel, and behind the dashes its first process, is told."""
+        told = ["console=hvc0", "quiet", "panic=-1", "--", "--modules", ",".join(DRIVERS), "--terminal", CONSOLE]
+        for what, device in zip(("--disk", "--data"), _DISKS[: len(self.disks)], strict=False):
+            told += [what, f"/dev/{device}"]
+        if (net := self.interface) is not None:
+            told += ["--address", net.own, "--mask", "255.255.255.0", "--gateway", net.bridge.gateway]
+            told += ["--mtu", str(net.bridge.mtu)]
+        return (*told, "--files", str(self.open_files), "--name", self.name)
+
+    def _disks(self) -> list[str]:
+        access = ("r", "w")
+        return [
+            _quoted(f"format=raw,vdev={device},access={how},script={self.script},target={path}")
+            for device, how, path in zip(_DISKS, access, self.disks, strict=False)
+        ]
+
+
+def _quoted(value: str) -> str:
+    if any(each in value for each in "\"'\\\n"):
+        raise Unavailable(f"xl cannot be told of {value!r}, which has quotes: move it (WEIGHBRIDGE_CACHE)")
+    return f'"{value}"'
+
+
+def use_of(listed: str, name: str) -> Mapping[str, float]:
+    """Counters of a domain, by what ``xl list`` prints: CPU time to a tenth of a second, and its memory."""
+    for row in _ROW.finditer(listed):
+        if row["name"] == name:
+            return {"cpu_s": float(row["cpu_s"]), "memory_bytes": float(int(row["memory"]) << 20)}
+    return {}
+
+
+def reason_of(said: bytes) -> str:
+    """Why a domain ended, in one line, by what xl and the kernel have said; empty where nobody told."""
+    text = said.decode(errors="replace")
+    errors = [found[1] for found in _ERROR.finditer(text) if "estr" not in found[0]]  # that it was gone already
+    kernels = last_words("\n".join(line for line in text.splitlines() if not _XL.match(line)).encode())
+    return kernels or (errors[0].strip() if errors else "")
+
+
+def info_of(printed: str) -> Mapping[str, str]:
+    """What ``xl info`` prints, by name."""
+    return dict(_INFO.findall(printed))

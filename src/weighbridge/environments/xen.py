@@ -1,0 +1,265 @@
+"""Xen: the userland as the disk of a domain, on a host that is Xen's first domain."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.environments import _xen_console as console
+from weighbridge.environments._xen_domain import WORDS, Domain, DomainType, Interface, info_of, reason_of, use_of
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.guests import disk, kernel, ramdisk
+from weighbridge.guests.resources import cpus_of, memory_of
+from weighbridge.guests.site import GuestSite
+from weighbridge.hosts.bridge import bridge_for
+from weighbridge.launcher.launch import Launcher
+from weighbridge.linux.process import environment_of, most_open_files
+from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, name_of
+from weighbridge.model.command import Command
+from weighbridge.model.isolation import Layer
+from weighbridge.model.mount import MountRequest
+from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.site import Host, Limits, Site, SiteRequest
+from weighbridge.model.storage import EnvironmentOptions
+
+READY_S = 180.0
+"""How long a domain may take to come up: some ten seconds where Xen itself is emulated."""
+_DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
+_DATA = "16G"
+"""Size of the data disk, a sparse file."""
+_ANSWER_S, _END_S, _TOGETHER_S = 60.0, 60.0, 5.0
+_JOIN = Path(__file__).with_name("_xen_join.sh")
+_INSTALL = "apt-get install xen-system-amd64 && reboot"
+
+
+class XenOptions(EnvironmentOptions):
+    """What kind of domain it is, and how it is reached.
+
+    ``type: pv`` is paravirtualised, ``pvh`` has the processor's virtualisation and Xen's own devices, ``hvm`` also an
+    emulated machine beside them. ``network: bridge`` is an interface on a bridge of the run's own, of which with
+    ``attach: interface`` the host's interface is a port. Virtual CPUs and memory come from the study's ``resources``.
+    """
+
+    type: Annotated[DomainType, Field(description="What kind of domain it is")] = "pvh"
+    network: Literal["bridge", "none"] = "bridge"
+    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+
+
+class XenSite(GuestSite):
+    """A running domain. Implements ``Site``. What its drivers cost the host's own domain is not metered."""
+
+    def __init__(self, request: SiteRequest, launcher: Launcher, domain: Domain, notes: Mapping[str, str]) -> None:
+        own = domain.interface.own if domain.interface else "127.0.0.1"
+        layer = Layer(f"Xen {WORDS[domain.type]}")
+        has_data = len(domain.disks) > 1
+        super().__init__(request, launcher, None, (own, own), layer, notes, has_data=has_data)
+        self._domain = domain
+
+    def freeze(self) -> None:
+        """Stop it, also where no program is left: its kernel would go on, and write what it holds to the disk."""
+        if not self._frozen:
+            if self._has_data:
+                self.run(Command(("sync",), _ANSWER_S))
+            self._pause()
+            self._frozen = True
+
+    def _pause(self) -> None:
+        _xl(self.host, "pause", self._domain.name)
+
+    def _resume(self) -> None:
+        _xl(self.host, "unpause", self._domain.name)
+
+    def meters(self) -> Mapping[str, float]:
+        """CPU time of its virtual CPUs, to a tenth of a second, and its memory."""
+        return use_of(self.host.run(Command(("xl", "list"), _ANSWER_S)).text, self._domain.name)
+
+    def scope(self) -> Mapping[str, str]:
+        """Nothing: no file of its host tells its use."""
+        return {}
+
+
+class Xen(Environment):
+    """A domain with Debian's kernel, whose first process is ours; the launcher is on its console."""
+
+    kind = "xen"
+    summary = "a domain of Xen: PV, PVH or HVM, on a bridge"
+    options = XenOptions
+    mounts = frozenset({"folder"})
+    storage = "directory"
+    programs: ClassVar = {
+        "xl": "xen-system-amd64", "xenstore-read": "xenstore-utils",
+        **kernel.PROGRAMS, **disk.PROGRAMS, "ip": "iproute2",
+    }  # fmt: skip
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """What its network does not reach, and hosts that no disk is brought to or that Xen's first domain is not."""
+        found = []
+        if not all(host.here and (host.own_kernel or host.this_machine) for host in needs.hosts.values()):
+            found.append(
+                "a host of it is Xen's first domain: put its roles on guest hosts ('hypervisor: xen') or local"
+            )
+        if needs.network and options.network == "none":
+            found.append("network: none cannot carry a workload that needs a network")
+        if options.attach and options.network != "bridge":
+            found.append(f"'attach' needs network: bridge, not {options.network}")
+        if needs.network and options.network == "bridge" and needs.apart and not options.attach:
+            found.append("its bridge cannot be reached from another host: attach: interface")
+        if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
+            found.append("attach: interface would join a network that other hosts are not on: use guest hosts")
+        return found
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Ready in Xen's first domain, where also the machine of an HVM domain can be emulated."""
+        with contextlib.suppress(OSError):
+            if FIRST_DOMAIN in Path(CAPABILITIES).read_bytes():
+                if options is not None and options.type == "hvm" and not Path(_DEVICE_MODEL).exists():
+                    return Readiness(False, f"there is no {_DEVICE_MODEL}", "apt-get install qemu-system-xen")
+                return Readiness(True)
+        return Readiness(False, "this machine does not run under Xen, as its first domain", _INSTALL)
+
+    def variants(self) -> Mapping[str, Any]:
+        """What needs a program of its own."""
+        return {"xen, HVM": XenOptions(type="hvm")}
+
+    def unverified(self, options: Any | None = None) -> str:
+        """Xen ran inside of an emulated machine alone, and no HVM domain ran at all."""
+        if options is not None and options.type == "hvm":
+            return "no HVM domain was ever started"
+        return "PV and PVH domains ran in an emulated machine alone"
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A domain, which ends with the program that holds it on the host."""
+        if options.attach:
+            request = replace(request, host=request.host.variant("ports"))
+        _require_xen(options, request.host)
+        with ExitStack() as stack:
+            domain, notes = _domain(options, request, stack)
+            launcher = stack.enter_context(_launcher(domain, request))
+            site = XenSite(request, launcher, domain, notes)
+            try:
+                yield site
+            finally:  # paused, its launcher would not hear that it is to end
+                with contextlib.suppress(EnvironmentLost, Unavailable):
+                    site.thaw()
+
+
+def _require_xen(options: Any, host: Host) -> None:
+    try:
+        first = FIRST_DOMAIN in host.read(CAPABILITIES)
+    except OSError:
+        first = False
+    if not first:
+        raise Unavailable(
+            f"host {host.name} does not run under Xen, as its first domain: a guest host does with "
+            f"'hypervisor: xen', a machine after {_INSTALL}"
+        )
+    if options.type == "hvm" and host.run(Command(("test", "-x", _DEVICE_MODEL), 10)).returncode != 0:
+        raise Unavailable(f"host {host.name} has no {_DEVICE_MODEL}: apt-get install qemu-system-xen")
+
+
+def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domain, dict[str, str]]:
+    run, host = request.run, request.host
+    info = info_of(_xl(host, "info"))
+    made = kernel.ensure(run.cache, run.say)
+    image = disk.ensure(request.userland, run.cache, run.say)
+    cpus = cpus_of(request.limits, host)
+    domain = Domain(
+        name=name_of(run.id, next(run.share("numbers of domains", lambda: nullcontext(itertools.count(1))))),
+        type=options.type,
+        kernel=host.program(made.image),
+        ramdisk=host.program(ramdisk.ensure(made, run.cache, run.say)),
+        vcpus=cpus,
+        memory=memory_of(request.limits),
+        disks=(host.disk(image), *_data(request, stack)),
+        script=host.program(_JOIN),
+        interface=_interface(options, request),
+        cpus=request.limits.cpuset,
+        cap=_cap(request.limits, cpus),
+        emulated=any(layer.emulated for layer in host.layers),
+        open_files=most_open_files(),
+    )
+    _require_memory(domain, info, host)
+    notes = {
+        "xen": f"{info.get('xen_version', 'unknown')}, scheduler {info.get('xen_scheduler', 'unknown')}",
+        "domain": WORDS[domain.type],
+        "virtual CPUs": str(domain.vcpus),
+        "memory": f"{domain.memory >> 20} MiB",
+        "network": options.network,
+        "kernel package": made.version,
+        "metered": "the domain's virtual CPUs; not what its drivers cost the host's own domain",
+    }
+    if request.limits.memory is None:
+        notes["not honoured: no limit of memory"] = f"a machine has a size: {domain.memory >> 20} MiB"
+    return domain, notes
+
+
+def _cap(limits: Limits, vcpus: int) -> int | None:
+    """Where the limit of CPU time is that of whole virtual CPUs it needs no cap."""
+    return None if limits.cpus is None or limits.cpus >= vcpus else max(1, round(100 * limits.cpus))
+
+
+def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None:
+    """Xen's free memory is what domains get: the first domain gives none of its own where that is fixed."""
+    free = int(info.get("free_memory", 0)) << 20
+    if domain.memory > free:
+        raise Unavailable(
+            f"a domain of {domain.memory >> 20} MiB of memory has no room on host {host.name}, where "
+            f"Xen has {free >> 20} MiB free: "
+            "set a smaller limit (resources: memory), or give the first domain less (dom0_mem)"
+        )
+
+
+def _interface(options: Any, request: SiteRequest) -> Interface | None:
+    if options.network == "none":
+        return None
+    bridge = bridge_for(request, attached=bool(options.attach))
+    return Interface(bridge.next_port(), bridge, bridge.next_address())
+
+
+def _data(request: SiteRequest, stack: ExitStack) -> Iterator[str]:
+    """A disk of the domain's own for its data, in a folder of the host's disk."""
+    if request.storage is None:
+        return
+    mount = stack.enter_context(request.storage.open(MountRequest(request.run, request.host, request.name)))
+    image = str(Path(mount.source) / "data.ext4")
+    for argv in (("truncate", "--size", _DATA, image), ("mkfs.ext4", "-q", "-F", "-m", "0", *disk.DATA, image)):
+        done = request.host.run(Command(argv, 300))
+        if done.returncode != 0:
+            raise Unavailable(f"host {request.host.name}: the data disk cannot be made: {done.last_words}")
+    yield image
+
+
+@contextmanager
+def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
+    host, run = request.host, request.run
+    text = Path(console.__file__).read_text()
+    process, stream = host.talk(Command((host.python, "-I", "-S", "-c", text, domain.name, domain.config())))
+
+    def why() -> str:
+        ended = process.wait(_TOGETHER_S)
+        said = reason_of(process.stop().stderr)
+        return f"its domain {'ended' if ended else 'does not answer'}{f': {said}' if said else ''}"
+
+    try:
+        with Launcher(stream, request.name, why, environment_of(run.id), READY_S) as launcher:
+            yield launcher
+    finally:
+        with contextlib.suppress(EnvironmentLost):
+            process.wait(_END_S)
+            process.stop()
+
+
+def _xl(host: Host, *words: str) -> str:
+    done = host.run(Command(("xl", *words), _ANSWER_S))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name}: xl {words[0]}: {done.last_words}")
+    return done.text
+
+
+PLUGIN = Xen()

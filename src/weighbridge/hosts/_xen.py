@@ -1,0 +1,21 @@
+"""What makes a host's kernel Xen's first domain in earnest: the services that ``xl`` needs."""
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.site import Host
+
+_SET_UP = """set -e
+mkdir -p /var/log/xen /var/lib/xen
+modprobe --all xen-gntalloc xen-blkback xen-netback loop
+XENCONSOLED_ARGS=--overflow-data=keep /etc/init.d/xen start
+xl info > /dev/null
+"""
+"""A console then waits for its reader: by default what is not read in time is thrown away."""
+_SET_UP_S = 180.0
+
+
+def set_up_xen(host: Host) -> None:
+    """Start them on a host that ends with all that runs on it. Raises Unavailable."""
+    done = host.run(Command(("sh", "-c", _SET_UP), _SET_UP_S))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name}: Xen cannot be set up: {done.last_words}")

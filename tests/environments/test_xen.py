@@ -1,0 +1,149 @@
+"""A domain of Xen: what xl is told, what it says (captured from Xen 4.17 on a guest host), and its console."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.environments import _xen_console as console
+from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, reason_of, use_of
+from weighbridge.environments.xen import PLUGIN, XenOptions
+from weighbridge.errors import Unavailable
+from weighbridge.guests import kernel
+from weighbridge.guests.console import last_words
+from weighbridge.hosts.bridge import Bridge
+from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.kinds.testbed import TestbedOptions as Testbed
+from weighbridge.linux.xen_domains import name_of, named
+from weighbridge.model.plugin import Needs
+
+DATA = Path(__file__).parent / "xen"
+MIB = 2**20
+RUN = "7e57d057a0e1"
+BRIDGE = cast(Bridge, type("FakeBridge", (), {"name": "wb-57a0e1-b0", "gateway": "198.19.219.1", "mtu": 1500}))
+KEPT = "/var/cache/weighbridge/programs"
+DOMAIN = Domain(
+    name=name_of(RUN, 2),
+    type="pv",
+    kernel=f"{KEPT}/4b37ad587701fad5c25512b00c98ee80/vmlinux",
+    ramdisk=f"{KEPT}/b6acce39baeb14bda858d4769e6aaf4c/ramdisk",
+    vcpus=1,
+    memory=256 * MIB,
+    disks=("/dev/vdd",),
+    script=f"{KEPT}/b361b7f14e83217fca0a1f7975fca715/_xen_join.sh",
+    interface=Interface("wb-57a0e1-p1", BRIDGE, "198.19.219.3"),
+    emulated=True,
+    open_files=20000,
+)
+
+
+def test_the_configuration_is_one_that_a_domain_was_started_with():
+    assert DOMAIN.config() == (DATA / "pv.cfg").read_text().rstrip("\n")
+
+
+def test_what_differs_between_the_types_of_domains():
+    pvh, hvm = replace(DOMAIN, type="pvh").config(), replace(DOMAIN, type="hvm").config()
+    assert 'cpuid = "host,rdtscp=0"' in pvh and "cpuid" not in DOMAIN.config()
+    assert "tsc_mode" not in replace(DOMAIN, emulated=False, type="pvh").config()
+    assert "xen_platform_pci = 1" in hvm and "xen_platform_pci" not in pvh
+
+
+def test_limits_and_data_are_told_too():
+    told = replace(DOMAIN, cap=50, cpus="0-1", disks=("/dev/vdd", "/d/a,b.ext4")).config()
+    assert "cap = 50" in told and 'cpus = "0-1"' in told
+    assert f'"format=raw,vdev=xvdb,access=w,script={DOMAIN.script},target=/d/a,b.ext4"' in told
+    words = replace(DOMAIN, disks=("/dev/vdd", "/d/data")).command_line()
+    assert words[words.index("--data") + 1] == "/dev/xvdb"
+    assert len(words[words.index("--") + 1 :]) <= 32
+    assert {*DRIVERS} <= {*kernel.DRIVERS}
+    assert "vif" not in replace(DOMAIN, interface=None).config()
+
+
+@pytest.mark.parametrize("path", ['/a"b', "/a'b", "/a\nb", "/a\\b"])
+def test_a_path_that_xl_cannot_be_told_is_refused(path: str):
+    with pytest.raises(Unavailable, match="quotes"):
+        replace(DOMAIN, kernel=path).config()
+
+
+def test_what_xl_lists_of_a_domain():
+    listed = (DATA / "list.txt").read_text()
+    assert use_of(listed, name_of(RUN, 2)) == {"cpu_s": 10.0, "memory_bytes": 256.0 * MIB}
+    assert use_of(listed, "Domain-0") == {"cpu_s": 273.9, "memory_bytes": 768.0 * MIB}
+    assert use_of(listed, "other") == {} == use_of("", "Domain-0")
+    assert named(listed) == [(RUN, name_of(RUN, 2))] and named("") == []
+
+
+def test_a_list_that_was_cut_tells_nothing_wrong():
+    listed, name = (DATA / "list.txt").read_text(), name_of(RUN, 2)
+    for end in range(len(listed)):
+        found = use_of(listed[:end], name).get("cpu_s")
+        assert found is None or found == 10.0 or listed[:end].endswith(".0") is False, listed[:end]
+
+
+def test_what_xl_says_of_the_hypervisor():
+    info = info_of((DATA / "info.txt").read_text())
+    assert (info["free_memory"], info["xen_version"], info["xen_scheduler"]) == ("1000", "4.17.7", "credit2")
+    assert info["xen_changeset"] == "" and info_of("") == {}
+
+
+def test_the_message_of_a_domain_that_could_not_be_made_has_its_reason():
+    assert reason_of((DATA / "no-disk.txt").read_bytes()) == (
+        "killing execution of /etc/xen/scripts/block add because of timeout"
+    )
+    assert reason_of(b"") == ""
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200), st.integers(1, 50))
+def test_the_stream_begins_behind_its_line_wherever_pieces_end(before: bytes, after: bytes, size: int):
+    if console.FOLLOWS in before + console.FOLLOWS[:-1]:
+        return
+    whole, made = before + console.FOLLOWS + after, console.Console()
+    text, stream = b"", b""
+    for at in range(0, len(whole), size):
+        more = made.feed(whole[at : at + size])
+        text, stream = text + more[0], stream + more[1]
+    assert (text, stream) == (before, after)
+
+
+def test_the_kernels_last_words_are_found_among_frames():
+    made = console.Console()
+    made.feed(b"[    1.100000] early\r\n" + console.FOLLOWS + b"\x00\x0fframe\xff")
+    panic = b"[   12.345678] Kernel panic - not syncing: sysrq triggered crash\r\n[   12.345679] CPU: 0\r\n"
+    assert made.feed(panic)[1] == panic
+    assert last_words(made.last_words()) == "Kernel panic - not syncing: sysrq triggered crash"
+    assert console.Console().last_words() == b""
+
+
+@given(st.binary())
+def test_what_the_kernel_would_take_for_a_command_reaches_the_launcher(data: bytes):
+    assert re.sub(rb"\x0f\x0f", b"\x0f", console.escaped(data)) == data
+
+
+def test_it_is_one_text_that_needs_nothing_of_ours():
+    text = Path(console.__file__).read_text()
+    compile(text, "<text>", "exec")
+    assert "weighbridge." not in text and len(text) < 2**16  # it is one word of a command
+
+
+def test_only_xens_first_domain_holds_it():
+    options = XenOptions()
+
+    def problems(**hosts: type) -> list[str]:
+        return PLUGIN.problems(options, needs=Needs(hosts={name: kind.traits for name, kind in hosts.items()}))
+
+    assert not problems(lab=GuestOptions) and not PLUGIN.problems(options, needs=Needs())
+    assert "first domain" in problems(lab=Testbed)[0] and "first domain" in problems(lab=SshOptions)[0]
+    assert "attach: interface" in PLUGIN.problems(options, needs=Needs(network=True, apart=True))[0]
+    assert "carry" in PLUGIN.problems(XenOptions(network="none"), needs=Needs(network=True))[0]
+    assert "'attach'" in PLUGIN.problems(XenOptions(network="none", attach="interface"), needs=Needs())[0]
+    assert "emulated" in PLUGIN.unverified() and "HVM" in PLUGIN.unverified(XenOptions(type="hvm"))
+
+
+def test_readiness_names_what_brings_it():
+    state = PLUGIN.readiness()
+    assert state.ready or (state.remedy.startswith("apt-get install xen-system-amd64") and "Xen" in state.detail)

@@ -1,0 +1,122 @@
+"""Xen, on a guest host that is its first domain: domains come up, are measured, end, and say why they ended.
+
+Such a host takes half a minute to come up on an idle machine, and a domain fifteen seconds.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from weighbridge.environments.xen import PLUGIN, XenOptions
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.guest import GuestHost, guest_host
+from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.linux import xen_domains
+from weighbridge.model.command import Command
+from weighbridge.model.site import Limits, RunContext, Site, SiteRequest
+from weighbridge.model.userland import Userland
+
+from .conftest import open_run
+from .machine import Machine
+from .weighing import trials, weighbridge
+
+RUN = "6e57d057a0e1"
+OPTIONS = GuestOptions.model_validate(
+    {"kind": "guest", "accelerator": "tcg", "memory": "1280MiB", "hypervisor": "xen"}
+)
+MIB = 2**20
+STUDY = """study: on-xen
+question: Does it run in domains of Xen?
+hosts: {lab: {kind: guest, memory: 1280MiB, accelerator: tcg, hypervisor: xen}}
+placement: {client: lab, server: lab}
+resources: {cpus: 1, memory: 192MiB}
+baseline: native
+aa: false
+environments:
+  native: {kind: native}
+  pv: {kind: xen, type: pv}
+  pvh: {kind: xen, type: pvh}
+workloads:
+  tcp: {kind: iperf3, duration: 1s, warmup: 0s}
+  cpu: {kind: sysbench-cpu, duration: 1s}
+repetitions: {blocks: 1}
+"""
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[RunContext]:
+    with open_run(RUN) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def host(run: RunContext) -> Iterator[GuestHost]:
+    with guest_host("lab", OPTIONS, run) as host:
+        yield host
+        assert not xen_domains.named(_run(host, "xl", "list"))
+        assert not host.read("/proc/net/dev").count(b"wb-57a0e1-p")
+
+
+def _run(host: GuestHost, *argv: str) -> str:
+    done = host.run(Command(argv, 120))
+    assert done.returncode == 0, done
+    return done.text
+
+
+def _open(stack: ExitStack, run: RunContext, host: GuestHost, userland: Userland, **asked: object) -> Site:
+    options = XenOptions.model_validate({"type": asked.pop("type", "pvh")})
+    memory = int(str(asked.pop("memory", 192 * MIB)))
+    request = SiteRequest(run, host, "0-xen-server", "server", userland, Limits(cpus=1, memory=memory))
+    return stack.enter_context(PLUGIN.open(options, request))
+
+
+def test_a_domain_that_panics_is_told_with_its_last_words(run: RunContext, host: GuestHost, small_userland: Userland):
+    with ExitStack() as stack:
+        site = _open(stack, run, host, small_userland)
+        assert [layer.name for layer in site.layers] == ["QEMU, TCG", "Xen PVH"]
+        assert site.facts()["domain"] == "PVH" and site.meters()["memory_bytes"] >= 190 * MIB
+        data = bytes(range(256)) * 16  # also what a console would take for a command to the kernel
+        site.put("/tmp/all", data)
+        assert site.read("/tmp/all") == data
+        before = site.meters()["cpu_s"]
+        site.freeze()
+        time.sleep(1)
+        assert "--p--" in _run(host, "xl", "list")
+        site.thaw()
+        assert site.run(Command(("true",), 60)).returncode == 0
+        assert site.meters()["cpu_s"] >= before
+        with pytest.raises(EnvironmentLost, match="its domain ended: Kernel panic"):
+            site.run(Command(("sh", "-c", "echo c > /proc/sysrq-trigger"), 60))
+
+
+def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host: GuestHost, small_userland: Userland):
+    with ExitStack() as stack:
+        with pytest.raises(
+            Unavailable, match="a domain of 4096 MiB of memory has no room on host lab, where Xen has"
+        ):
+            _open(stack, run, host, small_userland, memory=4096 * MIB)
+        site = _open(stack, run, host, small_userland, type="pv")
+        asleep = site.start(Command(("sleep", "600"), 600))
+        [(_, name)] = xen_domains.named(_run(host, "xl", "list"))
+        _run(host, "xl", "destroy", name)
+        with pytest.raises(EnvironmentLost, match="its domain ended"):
+            asleep.stop()
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_study_in_domains(tmp_path: Path, small_userland: Userland, cache: Path):
+    if not (cache / "systems").exists():
+        (cache / "systems").symlink_to(small_userland.root.parents[2] / "systems")
+    watched = Machine.as_it_is()
+    study, out = tmp_path / "study.yaml", tmp_path / "run"
+    study.write_text(STUDY)
+    ended = weighbridge("run", study, "--yes", "--out", out)
+    assert ended.code == 0, ended
+    found = trials(out)
+    assert len(found) == 6 and {row["outcome"] for row in found} == {"ok"}, found
+    report = (out / "report.html").read_text()
+    assert "Xen PVH inside QEMU, TCG: emulated" in report and "Xen PV inside QEMU, TCG: emulated" in report
+    watched.must_be_unchanged()
