@@ -40,7 +40,7 @@ environments:
   pv: {kind: xen, type: pv}
   pvh: {kind: xen, type: pvh}
 workloads:
-  tcp: {kind: iperf3, duration: 1s, warmup: 0s}
+  tcp: {kind: iperf3, duration: 1s}
   cpu: {kind: sysbench-cpu, duration: 1s}
 repetitions: {blocks: 1}
 """

@@ -27,7 +27,7 @@ from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import Host, Limits, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
-READY_S = 180.0
+READY_S = 300.0
 """How long a domain may take to come up: some ten seconds where Xen itself is emulated."""
 _DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
 _DATA = "16G"

@@ -1,6 +1,9 @@
 """What makes a host's kernel Xen's first domain in earnest: the services that ``xl`` needs."""
 
+from collections.abc import Mapping
+
 from weighbridge.errors import Unavailable
+from weighbridge.guests.machine import Machine
 from weighbridge.model.command import Command
 from weighbridge.model.site import Host
 
@@ -19,3 +22,10 @@ def set_up_xen(host: Host) -> None:
     done = host.run(Command(("sh", "-c", _SET_UP), _SET_UP_S))
     if done.returncode != 0:
         raise Unavailable(f"host {host.name}: Xen cannot be set up: {done.last_words}")
+
+
+def hypervisor_facts(machine: Machine) -> Mapping[str, str]:
+    """What is below the kernel of a guest; empty where nothing is."""
+    if machine.hypervisor is None:
+        return {}
+    return {"hypervisor": f"xen, with {machine.first_domain_memory >> 20} MiB for this domain"}

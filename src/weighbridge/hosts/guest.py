@@ -27,6 +27,8 @@ from weighbridge.hosts._guest_set_up import set_up
 from weighbridge.hosts._hold import JOIN
 from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts._remote import RemoteSocket
+from weighbridge.hosts._slots import Slots, make_slots
+from weighbridge.hosts._xen import hypervisor_facts
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -47,8 +49,6 @@ _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 _ENGINE = "/var/cache/weighbridge/engine"
 _REMOVE_ENGINE = 'umount --recursive "$1/overlay2"; exec rm -rf --one-file-system "$1"'
-_SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
-"""Empty disks that a userland's file system is copied into when it is first used: the device, and the file here."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
 
@@ -71,8 +71,7 @@ class GuestHost(AgentHost):
         self._process = process
         self._machine = machine
         self._forwards: dict[str, Forward] = {}
-        self._slots = dict(_SLOTS)
-        self._disks: dict[Path, str] = {}
+        self._slots = Slots(_folder_of(machine))
 
     @property
     def secluded(self) -> SecludedHost:
@@ -102,13 +101,7 @@ class GuestHost(AgentHost):
 
     def disk(self, image: Path) -> str:
         """A disk of its own that it is copied to; Unavailable where all of them are taken."""
-        if image not in self._disks:
-            if not self._slots:
-                raise Unavailable(f"host {self.name} has no more than {len(_SLOTS)} disks for guests and userlands")
-            device, name = self._slots.popitem()
-            disk.copy_into(_folder_of(self._machine) / name, image)
-            self._disks[image] = device
-        return self._disks[image]
+        return self._slots.device_of(image, self.name)
 
     def image_layer(self, userland: Userland) -> Path:
         """Its root folder there: no emulated CPU has to unpack it once more."""
@@ -184,11 +177,7 @@ class GuestHost(AgentHost):
             if options.cpus
             else str(made.cpus),
             "memory of the guest": f"{made.memory >> 20} MiB",
-            **(
-                {"hypervisor": f"xen, with {made.first_domain_memory >> 20} MiB for this domain"}
-                if made.hypervisor
-                else {}
-            ),
+            **hypervisor_facts(made),
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
@@ -250,10 +239,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
     stack.callback(remove_engine_folder, folder)
     data = folder / "data.ext4"
     disk.make_disk(data, _DATA_BYTES)
-    slots = [folder / name for name in _SLOTS.values()]
-    for slot in slots:
-        with slot.open("wb") as file:
-            file.truncate(_DATA_BYTES)
+    slots = make_slots(folder, _DATA_BYTES)
     words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
     return Machine(
         name=mounted_by(run.id),

@@ -61,7 +61,6 @@ exec "$init" -- cat
 # nsenter stays as the parent of what it runs. It must outlive the signals that end a server in good order, else the
 # server would be killed in the midst of its last words.
 _JOIN = f'trap "" TERM INT; {JOIN}'
-_AS_USUAL = ("env", "--default-signal=TERM,INT")
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
@@ -99,8 +98,9 @@ class TestbedHost:
         self._join = [str(path) for path in group.procs]
         self.pid = _first_process(holder)
         self._within = switch.inside(self.pid)
-        self.folder = Path(f"/proc/{self.pid}/root")  # the host's files, as seen from this machine
-        self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", *_AS_USUAL)
+        self.folder = Path(f"/proc/{self.pid}/root")
+        """The host's files, as seen from this machine."""
+        self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", "env", "--default-signal=TERM,INT")
 
     @property
     def secluded(self) -> SecludedHost:
