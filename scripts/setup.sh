@@ -53,6 +53,9 @@ if [ "$extra" = dev ]; then
     need prometheus prometheus
     need lxc-start lxc
     need systemd-nspawn systemd-container
+    need xorriso xorriso
+    [ -e /usr/lib/ISOLINUX/isolinux.bin ] || missing="$missing isolinux"
+    [ -e /usr/lib/syslinux/modules/bios/ldlinux.c32 ] || missing="$missing syslinux-common"
     need prometheus-process-exporter prometheus-process-exporter
 fi
 if [ -n "$missing" ]; then

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
 
-KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "systems")
+KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "media", "systems")
 """The folders of the cache that hold such things, each under its key."""
 _BUILDING = ".building-"
 Built = TypeVar("Built")

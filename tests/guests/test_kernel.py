@@ -3,12 +3,14 @@
 import gzip
 import lzma
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.guests.kernel import order_of, uncompressed
+from weighbridge.errors import UserlandError
+from weighbridge.guests.kernel import keep, kept_in, order_of, uncompressed
 from weighbridge.guests.ramdisk import archive, unsigned
 
 KERNEL = b"\x7fELF" + bytes(range(256)) * 40
@@ -57,6 +59,37 @@ def test_modules_are_loaded_after_what_they_need():
     assert order_of(DEPENDENCIES, "xen_netfront") == ("kernel/drivers/net/xen-netfront.ko",)
     assert order_of(DEPENDENCIES, "virtio_net") == ()
     assert order_of("", "virtio_net") == ()
+
+
+def test_modules_that_are_compressed_are_found_too():
+    compressed = DEPENDENCIES.replace(".ko", ".ko.xz")
+    assert order_of(compressed, "xen-netfront") == ("kernel/drivers/net/xen-netfront.ko.xz",)
+    assert len(order_of(compressed, "virtio_blk")) == 3
+
+
+def test_a_kernel_that_stays_packed_is_kept_with_its_modules(tmp_path: Path):
+    root, kept = tmp_path / "root", tmp_path / "kept"
+    tree = root / "lib/modules/7.2"
+    (tree / "kernel/fs").mkdir(parents=True)
+    (root / "boot").mkdir()
+    kept.mkdir()
+    (root / "boot/vmlinuz-7.2").write_bytes(b"packed by zstd")
+    (tree / "kernel/fs/ext4.ko.xz").write_bytes(lzma.compress(KERNEL))
+    (tree / "modules.dep").write_text("kernel/fs/ext4.ko.xz:\n")
+    keep(kept, root, "7.2", packed=True)
+    made = kept_in(kept)
+    assert made is not None
+    assert made.image.read_bytes() == made.compressed.read_bytes() == b"packed by zstd"
+    (module,) = made.modules["ext4"]
+    assert (module.name, module.read_bytes()) == ("ext4.ko", KERNEL)
+    assert made.modules["virtio_blk"] == ()
+
+
+def test_a_kernel_that_cannot_be_used_is_told(tmp_path: Path):
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "boot/vmlinuz-7.2").write_bytes(b"packed by zstd")
+    with pytest.raises(UserlandError, match="the kernel of linux-image-amd64 cannot be used: it has no header"):
+        keep(tmp_path, tmp_path, "7.2")
 
 
 def test_a_signature_is_taken_off_and_nothing_else():

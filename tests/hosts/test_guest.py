@@ -102,6 +102,18 @@ def test_a_guest_in_it_would_need_files_of_this_machine():
         check(parse(text, "guests.yaml"))
 
 
+def test_xen_is_below_the_system_that_has_it_alone():
+    text = STUDY.replace("kind: guest", "kind: guest, hypervisor: xen, system: virtualbox")
+    with pytest.raises(Exception, match="'hypervisor: xen' needs system: debian"):
+        check(parse(text, "guests.yaml"))
+
+
+def test_every_system_is_built_once_for_itself(tmp_path: Path):
+    assert system._key(BOOT, "debian") != system._key(BOOT, "virtualbox")
+    assert system.modules("virtualbox") == ("vboxdrv", "vboxnetadp", "vboxnetflt")
+    assert system.modules("debian") == ()
+
+
 def test_without_the_programs_that_build_it_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(process, "_ROOTS_FOLDERS", ())

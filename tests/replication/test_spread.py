@@ -183,7 +183,7 @@ def test_docker_beside_virtualbox(run):
     found = replication(analyse(store), given)
     (bridge,), (host,) = (table.rows for table in found.tables)
     assert bridge.published.effect == pytest.approx(3740.15 / 51996.17) and bridge.published.proof == "different"
-    assert bridge.why == host.why and "no environment of this kind yet" in bridge.why
+    assert bridge.why == host.why and "virtualbox is not in this run" in bridge.why
     here = {row.environment: row.published for row in found.spreads[0].rows}
     assert list(here) == ["docker-bridge", "docker-host", "virtualbox", "qemu-kvm", "qemu-tcg"]
     assert here["qemu-tcg"].mean is None is here["qemu-kvm"].variation  # another hypervisor is no replication
@@ -210,7 +210,7 @@ def test_spreads_fit_in_a_terminal_and_name_the_hypervisors(run, tmp_path):
     words = {word for line in said.splitlines() for word in line.split()}
     assert {"docker-bridge", "published", "measured", "coefficient", "variation", "(derived)", "[95"} <= words
     assert {"qemu-tcg", "(QEMU,", "TCG:", "emulated)"} <= words
-    assert "7.79 %" in said and "not measured (virtualbox: no environment of this kind yet;" in said
+    assert "7.79 %" in said and "not measured (virtualbox is not in this run" in said
     rows = {row["environment"]: row["measured"] for row in replication_json(found)["spreads"]}
     assert rows["qemu-tcg"]["emulated"] and rows["qemu-tcg"]["layers"] == [{"name": "QEMU, TCG", "emulated": True}]
     assert not rows["docker-bridge"]["emulated"] and rows["virtualbox"] is None
@@ -235,7 +235,7 @@ def test_both_test_environments_stand_beside_the_client_elsewhere(run):
         assert here[NAME_KVM].direction == here[NAME_TCG].direction == "agrees"
         assert here[NAME_TCG].words == "agrees (sign only, emulated: not comparable in size)"
         assert all(
-            ("--profile xen" if name.startswith("xen") else "no environment of this kind yet") in here[name].why
+            ("--profile xen" if name.startswith("xen") else "virtualbox is not in this run") in here[name].why
             for name in WITHOUT
         )
     assert [out.why for out in given.left_out if "44 Mbit/s" in out.why]
@@ -254,5 +254,5 @@ def test_a_hypervisor_that_does_not_come_up_is_listed_with_the_reason(run):
     store = run(costs={"qemu-tcg": 9.0}, workloads=CLIENTS, study=given.study, facts=LAYERS, left_out=(kvm,))
     text = io.StringIO()
     print_replication(replication(analyse(store), given), Console(file=text, width=200))
-    assert "no guest comes up under KVM on host machine): qemu-kvm" in text.getvalue()
+    assert "no guest comes up under KVM on host machine): virtualbox / qemu-kvm, qemu-kvm" in text.getvalue()
     assert "xen: on guest hosts alone (--profile xen)" in text.getvalue()

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.errors import Unavailable
 from weighbridge.guests import disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import DEVICE, LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
+from weighbridge.guests.group import hypervisor_group
 from weighbridge.guests.machine import PROGRAM, CacheMode, Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Network, Tap, UserNetwork
 from weighbridge.guests.resources import cpus_of, memory_of, own_cpus, reserved
@@ -102,7 +102,7 @@ class Qemu(Environment):
         if options.attach:
             request = replace(request, host=request.host.variant("ports"))
         with ExitStack() as stack:
-            group, refused = _group(stack, request)
+            group, refused = hypervisor_group(stack, request)
             cpus = own_cpus(request.limits, request.host) if options.pin else None
             machine, notes = _machine(options, request, stack)
             launcher = stack.enter_context(_launcher(machine, request, group))
@@ -123,18 +123,6 @@ class Qemu(Environment):
                 yield site
             finally:  # frozen, its launcher would not hear that it is to end
                 site.thaw()
-
-
-def _group(stack: ExitStack, request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
-    """Memory is the guest's own RAM: within a limit of the group the hypervisor itself would have to fit, too."""
-    try:
-        group = request.host.group(request.name)
-    except Unavailable as error:
-        asked = {"cpus": request.limits.cpus, "pin": request.limits.cpuset}
-        return None, {what: str(error) for what, value in asked.items() if value is not None}
-    stack.callback(group.remove)
-    stack.callback(group.kill)
-    return group, group.limit(replace(request.limits, memory=None))
 
 
 def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Machine, dict[str, str]]:

@@ -25,9 +25,11 @@ DRIVERS = (
     "virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag", "udp_diag",
     "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
 )  # fmt: skip
-_BUILDER = 1
+_BUILDER = 2
 _KIND = "kernels"
-_VMLINUX, _MODULES, _ABOUT = "vmlinux", "modules", "about.json"
+_VMLINUX, _VMLINUZ, _MODULES, _ABOUT = "vmlinux", "vmlinuz", "modules", "about.json"
+_XZ = ".xz"
+"""Of a module that later kernels of Debian have compressed."""
 _SETUP_SECTORS, _MAGIC, _PAYLOAD, _SECTOR = 0x1F1, 0x202, 0x248, 512
 """Where the header of a bzImage says what (Documentation/x86/boot.rst)."""
 _BANNER = re.compile(rb"Linux version [^\n\0]*? Debian (\S+) \(")
@@ -35,12 +37,20 @@ _BANNER = re.compile(rb"Linux version [^\n\0]*? Debian (\S+) \(")
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """``image`` is the uncompressed kernel; ``modules`` maps each driver to its files, in the order of loading."""
+    """``image`` is the kernel, uncompressed where that can be.
+
+    ``modules`` maps each driver to its files, in the order of loading.
+    """
 
     release: str
     version: str
     image: Path
     modules: Mapping[str, tuple[Path, ...]]
+
+    @property
+    def compressed(self) -> Path:
+        """The same as Debian packs it, for boot loaders."""
+        return self.image.with_name(_VMLINUZ)
 
     @property
     def key(self) -> str:
@@ -113,7 +123,7 @@ def order_of(dependencies: str, driver: str) -> tuple[str, ...]:
     """The files that a driver takes, in the order of loading, by the text of modules.dep (depmod(8)); () for none."""
     for line in dependencies.splitlines():
         file, _, needed = line.partition(":")
-        if Path(file).stem.replace("-", "_") == driver.replace("-", "_"):
+        if Path(file).name.partition(".")[0].replace("-", "_") == driver.replace("-", "_"):
             return (*reversed(needed.split()), file)
     return ()
 
@@ -139,21 +149,31 @@ def unpack(root: Path, packages: str, temporary: Path) -> str:
     return releases[0]
 
 
-def keep(folder: Path, root: Path, release: str) -> None:
-    """Take out of an unpacked package what `kept_in` finds. Raises UserlandError."""
+def keep(folder: Path, root: Path, release: str, *, packed: bool = False) -> None:
+    """Take out of an unpacked package what `kept_in` finds. Raises UserlandError.
+
+    ``packed``: the kernel stays as Debian packs it (later ones by zstd): a machine takes longer to boot it.
+    """
+    image = (root / f"boot/vmlinuz-{release}").read_bytes()
     try:
-        kernel = uncompressed((root / f"boot/vmlinuz-{release}").read_bytes())
+        kernel = image if packed else uncompressed(image)
     except ValueError as error:
         raise UserlandError(f"the kernel of {PACKAGE} cannot be used: {error}") from error
     (folder / _VMLINUX).write_bytes(kernel)
+    (folder / _VMLINUZ).write_bytes(image)
     tree = root / "lib/modules" / release
     dependencies = (tree / "modules.dep").read_text()
     (folder / _MODULES).mkdir()
     modules = {}
     for driver in DRIVERS:
-        modules[driver] = [Path(path).name for path in order_of(dependencies, driver)]
-        for path in order_of(dependencies, driver):
-            shutil.copyfile(tree / path, folder / _MODULES / Path(path).name)
+        needed = order_of(dependencies, driver)
+        modules[driver] = [Path(path).name.removesuffix(_XZ) for path in needed]
+        for path, name in zip(needed, modules[driver], strict=True):
+            (folder / _MODULES / name).write_bytes(_module(tree / path))
     banner = _BANNER.search(kernel)
     about = {"release": release, "version": banner.group(1).decode() if banner else release, "modules": modules}
     (folder / _ABOUT).write_text(json.dumps(about, indent=1))
+
+
+def _module(file: Path) -> bytes:
+    return lzma.decompress(file.read_bytes()) if file.suffix == _XZ else file.read_bytes()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from weighbridge.guests.network import Network
+from weighbridge.guests.words import words
 
 Accelerator = Literal["kvm", "tcg"]
 Nic = Literal["virtio", "vhost", "e1000", "e1000e", "rtl8139"]
@@ -116,13 +117,9 @@ class Machine:
     def command_line(self) -> tuple[str, ...]:
         """What the kernel, and behind the dashes its first process, is told."""
         console = "ttyS0" if self.hypervisor is None else "hvc0"
-        told = [f"console={console}", "quiet", "panic=-1", "--"]
-        told += ["--modules", ",".join(self.modules())]
-        for what, disk, letter in zip(("--disk", "--data"), self.disks, "ab", strict=False):
-            told += [what, f"/dev/{_DISK_NAMES[disk.bus]}{letter}"]
-        if (net := self.network) is not None:
-            told += ["--address", net.own, "--mask", net.mask, "--gateway", net.gateway, "--mtu", str(net.mtu)]
-        return (*told, "--files", str(self.open_files), "--name", self.name, *self.arguments)
+        disks = [f"/dev/{_DISK_NAMES[disk.bus]}{letter}" for disk, letter in zip(self.disks, "ab", strict=False)]
+        told = words(self.name, self.modules(), disks, self.network, self.open_files)
+        return (f"console={console}", "quiet", "panic=-1", "--", *told, *self.arguments)
 
     def modules(self) -> tuple[str, ...]:
         """The drivers that it loads, by `weighbridge.guests.kernel`'s names."""

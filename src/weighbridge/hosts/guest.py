@@ -6,7 +6,6 @@ cache, which ``weighbridge clean`` knows.
 
 import contextlib
 import socket
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,11 +23,12 @@ from weighbridge.hosts._agent_start import start_agent
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts._data import remove_engine_folder
 from weighbridge.hosts._forward import Forward
+from weighbridge.hosts._guest_set_up import set_up
 from weighbridge.hosts._hold import JOIN
 from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts._remote import RemoteSocket
 from weighbridge.hosts._slots import Slots, make_slots
-from weighbridge.hosts._xen import hypervisor_facts, set_up_xen
+from weighbridge.hosts._xen import hypervisor_facts
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -51,14 +51,6 @@ _ENGINE = "/var/cache/weighbridge/engine"
 _REMOVE_ENGINE = 'umount --recursive "$1/overlay2"; exec rm -rf --one-file-system "$1"'
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
-_SET_UP = """set -e
-hostname "$1"
-printf '127.0.0.1 localhost %s\\n' "$1" > /etc/hosts
-: > /etc/resolv.conf
-mkdir -p /run/lock
-date --set "@$2" > /dev/null
-echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
-"""
 
 
 class GuestHost(AgentHost):
@@ -241,7 +233,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
     local = LocalHost(run.id)
     stack.enter_context(reserved(options.memory, local, run))
     accelerator, _ = chosen(options.accelerator, local, run)
-    made = system.ensure(run.cache, BOOT, run.say)
+    made = system.ensure(run.cache, BOOT, run.say, options.system)
     folder = run.cache / "engines" / run.id / name
     folder.mkdir(parents=True, exist_ok=True)
     stack.callback(remove_engine_folder, folder)
@@ -286,12 +278,7 @@ def _folder_of(made: Machine) -> Path:
 
 
 def _set_up(host: GuestHost) -> None:
-    # its clock of real time tells whole seconds
-    done = host.run(Command(("sh", "-c", _SET_UP, "set-up", f"wb-{host.name}", f"{time.time():.3f}"), 60))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
-    if host.options.hypervisor:
-        set_up_xen(host)
+    set_up(host, host.options)
     if not host.options.has_offloads:
         host.switch.without_offloads(host.address)
         without_offloads(host, 1)

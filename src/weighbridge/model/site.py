@@ -158,7 +158,7 @@ class Host(Protocol):
         """Start a program that is talked to over its standard input and output."""
 
     def program(self, program: Path) -> str:
-        """The place there of a program of ours (static, of this machine's architecture), brought at first use."""
+        """The place there of a file of ours, brought at first use: a program (static, for such machines), a CD."""
 
     def disk(self, image: Path) -> str:
         """The place there of a file system, brought at first use; nobody writes to it. Raises Unavailable."""

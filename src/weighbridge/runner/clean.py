@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weighbridge.build_once import half_built
 from weighbridge.engines import client as docker
-from weighbridge.engines import podman, swarm
+from weighbridge.engines import podman, swarm, virtualbox
 from weighbridge.engines.private import discard_private
 from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroups, links, lxc_locks, xen_domains
@@ -59,6 +59,7 @@ def find() -> Found:
     found += [Leftover(run, "domain", name) for run, name in xen_domains.domains()]
     engines = cache_folder() / "engines"
     found += [Leftover(run, "engine data", str(path)) for run, path in _of_runs(engines)]
+    found += [Leftover(run, "folder of VirtualBox", str(path)) for run, path in virtualbox.left()]
     found += [Leftover(run, "lock", str(path)) for run, path in _of_runs(lxc_locks.lock_folder(engines))]
     client = docker.client_from_environment()
     if client is not None:
@@ -86,6 +87,7 @@ def sweep(run_id: str) -> None:
     _end_processes(run_id)
     xen_domains.destroy(run_id)
     podman.discard(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
+    virtualbox.discard(run_id, state.base() / run_id)
     lxc_locks.remove(state.cache_of(run_id, cache_folder()) / "engines" / run_id)
     discard_private(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     cgroups.remove_top()

@@ -3,13 +3,15 @@
  *
  *     init [--modules NAME,...] [--prove] [--disk DEVICE] [--data DEVICE] [--address ADDRESS --mask MASK]
  *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] [--terminal DEVICE] --name NAME
- *          [--system PROGRAM,WORD,...]
+ *          [--system PROGRAM,WORD,...] [--serial DEVICE]
  *
  * What fails is told on the console, whose last lines the host reads. With --prove it ends as soon as it runs.
  * With --system the disk, writable, becomes the root folder of all, and PROGRAM of it takes the launcher's place: the
  * guest is a host itself. Its data is then where hosts keep what is brought to them.
  * With --terminal the launcher is on that device in place of the port, behind a line that says so: it may be the
  * console, to which the kernel then writes nothing but why it ends.
+ * With --serial the port is a serial one, over which the host is asked for the other words: a boot medium is the same
+ * for all guests. Such a machine has firmware that would boot it again, so that it is switched off in the end.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -41,11 +43,18 @@
 #define MODULES 64
 #define WORDS 16
 #define KEPT "/root/var/cache/weighbridge"
+#define ASKS "\nweighbridge: the guest asks\n"
+#define ASKED 256            /* words of the answer */
+
+/* What this process is told. */
+static const char *disk, *data, *address, *mask = "255.255.255.0", *gateway, *mtu, *serial, *terminal;
+static char *names[MODULES], *files = "0", *name = "none", *system_words[WORDS + 1];
+static int modules, prove, serial_port = -1;
 
 static void end_guest(void)
 {
 	sync();
-	reboot(RB_AUTOBOOT);  /* the hypervisor is told to end instead */
+	reboot(serial ? RB_POWER_OFF : RB_AUTOBOOT);  /* the hypervisor is told to end instead */
 	for (;;)
 		pause();
 }
@@ -250,9 +259,9 @@ static void raise_files(const char *files)
 		setrlimit(RLIMIT_NOFILE, &most);  /* what it then is the launcher tells */
 }
 
-static void run_launcher(char **words, const char *terminal)
+static void run_launcher(char **words)
 {
-	int port = terminal ? open_terminal(terminal) : open_port();
+	int port = serial ? serial_port : terminal ? open_terminal(terminal) : open_port();
 	pid_t launcher = fork();
 	if (launcher == 0) {
 		dup2(port, STDIN_FILENO);
@@ -275,20 +284,15 @@ static int split(char *list, char **words, int most)
 	return count;
 }
 
-int main(int count, char **words)
+static void take(int count, char **words)
 {
-	const char *disk = NULL, *data = NULL, *address = NULL, *mask = "255.255.255.0", *gateway = NULL, *mtu = NULL,
-		   *terminal = NULL;
-	char *names[MODULES] = {0}, *files = "0", *name = "none", *system[WORDS + 1] = {0};
-	int modules = 0, prove = 0;
-	make_devices();
-	for (int at = 1; at < count; at++) {
-		char *word = words[at], *value = at + 1 < count ? words[at + 1] : words[count];
+	for (int at = 0; at < count; at++) {
+		char *word = words[at], *value = at + 1 < count ? words[at + 1] : NULL;
 		if (strcmp(word, "--prove") == 0) {
 			prove = 1;
 			continue;
 		}
-		if (strcmp(word, "--modules") == 0)
+		if (strcmp(word, "--modules") == 0 && value)
 			modules = split(value, names, MODULES);
 		else if (strcmp(word, "--disk") == 0)
 			disk = value;
@@ -302,38 +306,85 @@ int main(int count, char **words)
 			gateway = value;
 		else if (strcmp(word, "--mtu") == 0)
 			mtu = value;
-		else if (strcmp(word, "--files") == 0)
+		else if (strcmp(word, "--files") == 0 && value)
 			files = value;
 		else if (strcmp(word, "--terminal") == 0)
 			terminal = value;
-		else if (strcmp(word, "--name") == 0)
+		else if (strcmp(word, "--name") == 0 && value)
 			name = value;
-		else if (strcmp(word, "--system") == 0)
-			split(value, system, WORDS);
+		else if (strcmp(word, "--system") == 0 && value)
+			split(value, system_words, WORDS);
+		else if (strcmp(word, "--serial") == 0)
+			serial = value;
 		at++;
 	}
+}
+
+/* Every byte as it is, both ways, and no more of them than the line takes. */
+static int open_serial(void)
+{
+	struct termios raw;
+	wait_for(serial);
+	int port = open(serial, O_RDWR | O_NOCTTY);
+	if (port < 0 || tcgetattr(port, &raw) != 0)
+		fail("open the port", serial);
+	cfmakeraw(&raw);
+	cfsetspeed(&raw, B115200);
+	raw.c_cflag |= CLOCAL | CREAD;
+	if (tcsetattr(port, TCSAFLUSH, &raw) != 0)
+		fail("set the port", serial);
+	return port;
+}
+
+/* What is sent before this end is open would be lost: so the host waits until it is asked. It answers with a line. */
+static void ask(int port)
+{
+	static char line[4096];
+	static char *words[ASKED];
+	size_t had = 0;
+	int count = 0;
+	if (write(port, ASKS, sizeof ASKS - 1) != sizeof ASKS - 1)
+		fail("write to the port", serial);
+	do {
+		if (had == sizeof line - 1 || read(port, line + had, 1) != 1)
+			fail("read what it is to do from the port", serial);
+	} while (line[had++] != '\n');
+	line[had - 1] = 0;
+	for (char *word = strtok(line, " "); word && count < ASKED; word = strtok(NULL, " "))
+		words[count++] = word;
+	take(count, words);
+}
+
+int main(int count, char **words)
+{
+	make_devices();
+	take(count - 1, words + 1);
 	if (prove) {
 		printf("weighbridge: the guest runs\n");
 		fflush(stdout);
 		end_guest();
+	}
+	if (serial) {
+		serial_port = open_serial();
+		ask(serial_port);
 	}
 	raise_files(files);
 	load_modules(names, modules);
 	set_up_network(address, mask, gateway, mtu);
 	if (disk) {
 		wait_for(disk);
-		if (system[0])
+		if (system_words[0])
 			must_mount(disk, "/root", "ext4", MS_NOATIME, NULL);
 		else
 			must_mount(disk, "/root", "ext4", MS_RDONLY | MS_NOATIME, "norecovery");
 	}
-	if (system[0]) {
+	if (system_words[0]) {
 		if (data) {
 			wait_for(data);
 			must_mount(data, KEPT, "ext4", MS_NOATIME, NULL);
 		}
 		become_system();
-		run_launcher(system, terminal);
+		run_launcher(system_words);
 		end_guest();
 	}
 	if (data) {
@@ -343,7 +394,7 @@ int main(int count, char **words)
 	}
 	char *launcher[] = {"/launcher", "--files", files, "--root", "/root", "--name", name,
 			    data ? "--data" : NULL, "/data/files", NULL};
-	run_launcher(launcher, terminal);
+	run_launcher(launcher);
 	if (data)
 		umount2("/data", MNT_DETACH);
 	end_guest();

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from weighbridge.guests import disk, kernel
 from weighbridge.guests.accelerator import Wanted
 from weighbridge.guests.machine import PROGRAM
+from weighbridge.guests.system import Name
 from weighbridge.hosts.kinds._cable import CableOptions
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host import HostTraits
@@ -29,6 +30,8 @@ class GuestOptions(CableOptions):
     switch that testbed hosts are on, too. Figures taken on it are those of its accelerator: ``auto`` is KVM only
     where a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of
     this machine that belong to it: it has as many, and with ``pin: vcpus`` each of its own on one of them.
+    ``system: virtualbox`` is Debian sid with VirtualBox and its modules in place of Debian 12 with Docker's engine,
+    NFS and Xen's tools.
     """
 
     traits: ClassVar[HostTraits] = HostTraits(
@@ -38,8 +41,15 @@ class GuestOptions(CableOptions):
     accelerator: Wanted = "auto"
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
-    hypervisor: Annotated[Literal["xen"] | None, Field(description="What runs below its kernel")] = None
+    system: Annotated[Name, Field(description="What is installed on it")] = "debian"
     pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
+    hypervisor: Annotated[Literal["xen"] | None, Field(description="What runs below its kernel")] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.hypervisor and self.system != "debian":
+            raise ValueError(f"'hypervisor: {self.hypervisor}' needs system: debian, which has it")
+        return self
 
     @property
     def own_cpus(self) -> str | None:

@@ -2,10 +2,12 @@
  *
  *     launcher [--join FILE]... [--files NUMBER] [--user] [--net] [--root FOLDER --name NAME [--data FOLDER]]
  *     launcher [--join FILE]... [--files NUMBER] --exec PROGRAM [ARGUMENT]...
+ *     launcher --connect SOCKET
  *
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
  * With --exec it becomes another program instead, in these control groups: one that brings up a site (a hypervisor).
+ * With --connect it is none, but carries the stream to one that is behind a socket.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,6 +26,7 @@
 #include "listeners.h"
 #include "probe.h"
 #include "processes.h"
+#include "relay.h"
 #include "site.h"
 #include "wire.h"
 
@@ -131,6 +134,8 @@ int main(int count, char **words)
 			site.source = value;
 		} else if (strcmp(word, "--files") == 0) {
 			limit_open_files(value);
+		} else if (strcmp(word, "--connect") == 0) {
+			return relay(value);
 		} else if (strcmp(word, "--exec") == 0) {
 			signal(SIGPIPE, SIG_DFL);
 			execvp(value, words + at + 1);

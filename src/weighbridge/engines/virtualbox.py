@@ -1,0 +1,63 @@
+"""What VirtualBox has outside of the folder that it is given: where its programs meet, and links of the host.
+
+Each site has a VirtualBox of its own, told from the user's by ``VBOX_IPC_SOCKETID``: the sockets of that are in a
+folder of /tmp with its name.
+"""
+
+import contextlib
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
+from weighbridge.linux.process import run
+from weighbridge.model.command import Command
+
+FOLDERS = ("/usr/lib/virtualbox", "/opt/VirtualBox")
+"""Where its programs are: the one in PATH is a script that also prints warnings."""
+LINKS_OF = "VBoxNetAdpCtl"
+_MEETINGS = Path("/tmp")  # noqa: S108 - VirtualBox takes no other
+_MEETING = re.compile(r"\.vbox-([0-9a-f]{12})-\d+-ipc")
+_NOTE = "vboxnet"
+_LINK = re.compile(r"vboxnet\d{1,3}")
+
+
+def identity(run_id: str, number: int) -> str:
+    """The name of one of a run's, by which `left` finds it."""
+    return f"{run_id}-{number}"
+
+
+def meeting(name: str) -> str:
+    """The folder of its sockets, which it makes itself."""
+    return str(_MEETINGS / f".vbox-{name}-ipc")
+
+
+def left() -> Iterator[tuple[str, Path]]:
+    """The folders of sockets there are, each with its run."""
+    for path in _MEETINGS.glob(".vbox-*-ipc"):
+        if found := _MEETING.fullmatch(path.name):
+            yield found[1], path
+
+
+def note_link(state: Path, name: str) -> None:
+    """Remember a link that VirtualBox has made for a run: it would outlive it."""
+    with (state / _NOTE).open("a") as note:
+        note.write(f"{name}\n")
+
+
+def discard(run_id: str, state: Path) -> None:
+    """Remove what a killed run's VirtualBox left; its processes have ended."""
+    for name in _noted(state):
+        for folder in FOLDERS:
+            with contextlib.suppress(Unavailable):
+                run(Command((f"{folder}/{LINKS_OF}", name, "remove"), 20))
+    for owner, path in left():
+        if owner == run_id and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _noted(state: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [line for line in (state / _NOTE).read_text().splitlines() if _LINK.fullmatch(line)]
+    return []

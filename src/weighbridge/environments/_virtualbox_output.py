@@ -1,0 +1,48 @@
+"""What VirtualBox's programs print. Pure."""
+
+import re
+from collections.abc import Mapping
+
+_PREFIX = re.compile(r"^VBox\w+: (?:error: )?")
+_NO_REASON = ("Details: ", "Context: ", "Tip! ", "warning: ", "Error -")
+_REASONS, _LENGTH = 2, 300
+_PAIR = re.compile(r'^"?([^"=]+)"?=(?:"(.*)"|([^"]*))$')
+_VERSION = re.compile(r"^(\d+)\.(\d+)\.(\d+)\S*\n", re.MULTILINE)
+_MADE = re.compile(r"^(?:0%\S*)?Interface '(vboxnet\d{1,3})' was successfully created$", re.MULTILINE)
+
+
+def complaint(stderr: bytes) -> str:
+    """Why one of its programs failed, in one line; empty where it said nothing."""
+    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if _PREFIX.match(line)]
+    said = [_PREFIX.sub("", line) for line in lines]
+    reasons = [line for line in said if line and not line.startswith(_NO_REASON)]
+    return ": ".join(reasons[:_REASONS])[:_LENGTH]
+
+
+def pairs(text: str) -> Mapping[str, str]:
+    """Give what ``showvminfo --machinereadable`` tells, as far as it is printed."""
+    found = (_PAIR.match(line) for line in text.splitlines())
+    return {pair[1]: pair[3] if pair[2] is None else pair[2] for pair in found if pair}
+
+
+def state(text: str) -> str:
+    """What a machine is doing: "running", "poweroff", "aborted". ValueError where that is not told."""
+    if not (told := pairs(text).get("VMState")):
+        raise ValueError("VBoxManage did not tell the state of the machine")
+    return told
+
+
+def version(text: str) -> tuple[int, int, int]:
+    """Read what ``--version`` prints: ``7.2.22_Debianr175245``. ValueError where it is none."""
+    found = _VERSION.search(text)
+    if found is None:
+        raise ValueError("VBoxManage did not tell its version")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def made_link(text: str) -> str:
+    """Read which link ``hostonlyif create`` has made. ValueError where it told none."""
+    found = _MADE.search(text)
+    if found is None:
+        raise ValueError("VBoxManage did not tell which link it has made")
+    return found[1]

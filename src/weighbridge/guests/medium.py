@@ -1,0 +1,70 @@
+"""The boot medium of guests whose hypervisor starts no kernel by itself: the image of a CD. Built once.
+
+It is the same for every guest: what else the first process has to know it asks for over the serial port.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from weighbridge import build_once
+from weighbridge.guests import ramdisk
+from weighbridge.guests.kernel import Kernel
+from weighbridge.userland.commands import must
+
+NAME = "boot.iso"
+PROGRAMS = {"xorriso": "xorriso"}
+LOADER = {
+    Path("/usr/lib/ISOLINUX/isolinux.bin"): "isolinux",
+    Path("/usr/lib/syslinux/modules/bios/ldlinux.c32"): "syslinux-common",
+}
+"""The files of the boot loader, each with the Debian package that has it."""
+PORT, CONSOLE = "/dev/ttyS0", "ttyS1"
+"""The guest's end of the launcher's stream, and where its kernel says what it does."""
+_KIND = "media"
+_BUILDER = 1
+_FOLDER = "content"
+_CONFIGURATION = f"""default guest
+prompt 0
+timeout 0
+label guest
+  kernel /vmlinuz
+  append initrd=/ramdisk console={CONSOLE} quiet panic=-1 -- --serial {PORT}
+"""
+
+
+def cannot_build() -> tuple[str, str] | None:
+    """Why it cannot be built, and what helps."""
+    for file, package in LOADER.items():
+        if not file.is_file():
+            return (
+                f"{file.name}, which the boot medium of guests is made with, is missing",
+                f"apt-get install {package}",
+            )
+    return None
+
+
+def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
+    """Its file, built if need be. Raises Unavailable, UserlandError, DiskFull."""
+    first = ramdisk.ensure(kernel, cache, say)
+    what = f"{_BUILDER} {kernel.key} {first.parent.name} {_CONFIGURATION}"
+    key = hashlib.sha256(what.encode()).hexdigest()[:16]
+    file = cache / _KIND / key / NAME
+
+    def cached() -> Path | None:
+        return file if file.is_file() else None
+
+    def make(work: Path) -> None:
+        content = work / _FOLDER
+        content.mkdir()
+        for source in (*LOADER, kernel.compressed, first):
+            shutil.copyfile(source, content / source.name)
+        (content / "isolinux.cfg").write_text(_CONFIGURATION)
+        must(
+            "xorriso", "-as", "mkisofs", "-quiet", "-o", str(work / NAME), "-b", "isolinux.bin", "-c", "boot.cat",
+            "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", "-input-charset", "utf-8", str(content),
+        )  # fmt: skip
+        shutil.rmtree(content)
+
+    return build_once.ensure(cache / _KIND, key, "the boot medium of guests", cached, cannot_build, say, make)

@@ -1,0 +1,34 @@
+"""What the first process of a guest is told: the words that its source, init.c, reads. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+
+class Addressed(Protocol):
+    """A network that a guest is on: its own address there, the mask, the gateway, and the MTU in bytes."""
+
+    @property
+    def own(self) -> str: ...  # noqa: D102
+
+    @property
+    def mask(self) -> str: ...  # noqa: D102
+
+    @property
+    def gateway(self) -> str: ...  # noqa: D102
+
+    @property
+    def mtu(self) -> int: ...  # noqa: D102
+
+
+def words(
+    name: str, modules: Iterable[str], disks: Sequence[str], network: Addressed | None, open_files: int
+) -> tuple[str, ...]:
+    """The words. ``disks`` are devices: the one with its root folder and, where it has one, the one for its data."""
+    told = ["--modules", ",".join(modules)]
+    for what, device in zip(("--disk", "--data"), disks, strict=False):
+        told += [what, device]
+    if network is not None:
+        told += ["--address", network.own, "--mask", network.mask, "--mtu", str(network.mtu)]
+        if network.gateway:
+            told += ["--gateway", network.gateway]
+    return (*told, "--files", str(open_files), "--name", name)
