@@ -127,7 +127,7 @@ def await_answer(reach: Callable[[], Path | None], daemon: HostProcess) -> Any:
             break
         if (socket := reach()) is not None:
             with contextlib.suppress(DockerException, OSError):
-                client = docker.DockerClient(base_url=f"unix://{socket}", timeout=int(START_S))
+                client = docker.DockerClient(base_url=f"unix://{socket}", timeout=START_S)
                 client.ping()
                 return client
         daemon.wait(0.05)

@@ -11,7 +11,8 @@ from weighbridge.environments import _virtualbox_output as output
 from weighbridge.environments._virtualbox_commands import Attachment
 from weighbridge.environments._virtualbox_site import VirtualBox
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.bridge import addresses, bridge_for, must
+from weighbridge.hosts.bridge import addresses, bridge_for
+from weighbridge.linux.links import must
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
 from weighbridge.model.site import SiteRequest
