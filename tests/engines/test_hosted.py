@@ -1,0 +1,63 @@
+"""An engine in a host of ours: started once more where its containerd was late, and for no other reason."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from weighbridge.engines import hosted
+from weighbridge.engines.settings import USUAL
+from weighbridge.errors import Unavailable
+
+LATE = Unavailable("dockerd did not start: failed to start containerd: timeout waiting for containerd to start")
+
+
+class Host:
+    """A host on which every command succeeds; counts the engines that were started."""
+
+    name = "lab"
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    def run(self, command: Any) -> Any:
+        return SimpleNamespace(returncode=0, last_words="")
+
+    def start(self, command: Any) -> Any:
+        self.started += 1
+        return SimpleNamespace(stop=lambda: None)
+
+    def reach(self, path: str) -> Path | None:
+        return None
+
+    @contextmanager
+    def engine_folder(self) -> Any:
+        yield "/data"
+
+
+def engines_started(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> int:
+    """Start an engine whose attempts end so; how many were started."""
+    left, host = list(outcomes), Host()
+
+    def answer(*_: object) -> Any:
+        if (error := left.pop(0)) is not None:
+            raise error
+        return SimpleNamespace(api=SimpleNamespace(containers=lambda **_: []))
+
+    monkeypatch.setattr(hosted, "await_answer", answer)
+    with hosted.hosted_engine(SimpleNamespace(id="r", say=print), host, USUAL):  # type: ignore[arg-type]
+        pass
+    return host.started
+
+
+def test_it_is_started_once_more_where_containerd_was_late(monkeypatch: pytest.MonkeyPatch):
+    assert engines_started(monkeypatch, None) == 1
+    assert engines_started(monkeypatch, LATE, None) == 2
+
+
+@pytest.mark.parametrize("outcomes", [(LATE, LATE), (Unavailable("dockerd did not start: no space left"),)])
+def test_else_it_is_refused(monkeypatch: pytest.MonkeyPatch, outcomes: tuple[Exception, ...]):
+    with pytest.raises(Unavailable, match="dockerd did not start"):
+        engines_started(monkeypatch, *outcomes)
