@@ -68,6 +68,8 @@ def test_a_hypervisor_is_booted_with_the_kernel_as_its_module():
     kernel_and_disk = argv[argv.index("-initrd") + 1].replace(",,", "\0").split(",")
     assert kernel_and_disk[0].startswith("/cache/vmlinux console=hvc0 ") and kernel_and_disk[1] == "/cache/ramdisk"
     assert argv[argv.index("-cpu") + 1] == "max,-smap"
+    told = argv[argv.index("-append") + 1].split()
+    assert {"dom0_mem=1024M,max:1024M", "dom0_vcpus_pin", "spec-ctrl=eager-fpu"} <= {*told}
 
 
 def test_its_options():

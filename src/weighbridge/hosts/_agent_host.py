@@ -82,7 +82,8 @@ class AgentHost:
             digest, sent = sha256(content).hexdigest(), zlib.compress(content)
             for at in range(0, len(sent), _PIECE):
                 piece, more = sent[at : at + _PIECE], at + _PIECE < len(sent)
-                reply = self._channel.call("program", piece, name=program.name, digest=digest, more=more)
+                about = {"name": program.name, "digest": digest, "more": more}
+                reply = self._channel.call("program", piece, timeout_s=_UNPACK_S, **about)
             self._programs[program] = reply.fields["path"]
         return self._programs[program]
 
