@@ -1,8 +1,8 @@
 """VirtualBox: the real VBoxManage of Debian sid, the boot medium under QEMU, and machines in a guest host of ours.
 
 Debian 12 has no VirtualBox: what is run here is in a folder with Debian sid, in a mount namespace of its own. This
-machine's kernel has no module of it, so that no machine starts but in the guest host, where none gets far: that one
-is emulated, and VirtualBox without hardware virtualisation makes no useful progress.
+machine's kernel has no module of it, so that no machine starts but in the guest host. There none leaves its reset
+vector under the AMD-V that QEMU emulates (told to interpret instead, it was in our boot loader after two minutes).
 """
 
 import hashlib

@@ -5,8 +5,10 @@ folder of /tmp with its name.
 """
 
 import contextlib
+import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,10 +36,16 @@ def meeting(name: str) -> str:
 
 
 def left() -> Iterator[tuple[str, Path]]:
-    """The folders of sockets there are, each with its run."""
+    """This user's folders of sockets, each with its run: what others put into /tmp is theirs."""
     for path in _MEETINGS.glob(".vbox-*-ipc"):
-        if found := _MEETING.fullmatch(path.name):
-            yield found[1], path
+        with contextlib.suppress(OSError):
+            about = path.lstat()
+            if (
+                about.st_uid == os.geteuid()
+                and stat.S_ISDIR(about.st_mode)
+                and (found := _MEETING.fullmatch(path.name))
+            ):
+                yield found[1], path
 
 
 def note_link(state: Path, name: str) -> None:
@@ -53,7 +61,7 @@ def discard(run_id: str, state: Path) -> None:
             with contextlib.suppress(Unavailable):
                 run(Command((f"{folder}/{LINKS_OF}", name, "remove"), 20))
     for owner, path in left():
-        if owner == run_id and not path.is_symlink():
+        if owner == run_id:
             shutil.rmtree(path, ignore_errors=True)
 
 

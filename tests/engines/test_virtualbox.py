@@ -1,0 +1,52 @@
+"""What of VirtualBox is outside of its folder: only a run's own is found, and only that is removed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from weighbridge.engines import virtualbox
+from weighbridge.model.command import Command, Completed
+
+RUN = "0123456789ab"
+
+
+@pytest.fixture
+def meetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(virtualbox, "_MEETINGS", tmp_path)
+    return tmp_path
+
+
+def test_folders_of_runs_are_told_from_the_users(meetings: Path):
+    ours = Path(virtualbox.meeting(virtualbox.identity(RUN, 3)))
+    ours.mkdir()
+    (meetings / ".vbox-root-ipc").mkdir()
+    (meetings / f".vbox-{RUN}-4-ipc").write_text("no folder")
+    (meetings / f".vbox-{RUN}-5-ipc").symlink_to(meetings / ".vbox-root-ipc")
+    assert [*virtualbox.left()] == [(RUN, ours)]
+
+
+def test_what_belongs_to_another_user_is_not_ours(meetings: Path, monkeypatch: pytest.MonkeyPatch):
+    (meetings / f".vbox-{RUN}-0-ipc").mkdir()
+    monkeypatch.setattr(virtualbox.os, "geteuid", lambda: os.getuid() + 1)
+    assert [*virtualbox.left()] == []
+
+
+def test_a_runs_folders_and_noted_links_are_removed(meetings: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = []
+
+    def run(command: Command) -> Completed:
+        asked.append(command.argv)
+        return Completed(command.argv, 0, b"", b"", 0.0)
+
+    monkeypatch.setattr(virtualbox, "run", run)
+    monkeypatch.setattr(virtualbox, "FOLDERS", ("/vbox",))
+    for owner in (RUN, "ba9876543210"):
+        (meetings / f".vbox-{owner}-0-ipc").mkdir()
+    state = meetings / "state"
+    state.mkdir()
+    virtualbox.note_link(state, "vboxnet7")
+    (state / "vboxnet").open("a").write("eth0\n")
+    virtualbox.discard(RUN, state)
+    assert asked == [("/vbox/VBoxNetAdpCtl", "vboxnet7", "remove")], "nothing else is believed to be such a link"
+    assert [owner for owner, _ in virtualbox.left()] == ["ba9876543210"]
