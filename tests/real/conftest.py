@@ -38,7 +38,7 @@ def _missing() -> str:
 
 SIDE_BY_SIDE = {
     "test_sites": "engine", "test_gvisor": "engine", "test_ssh": "engine", "test_guests": "", "test_guest_host": "",
-    "test_podman": "", "test_system_containers": "", "test_userland": "",
+    "test_podman": "", "test_userland": "", "test_virtualbox": "", "test_xen": "",
 }  # fmt: skip
 """Modules whose tests measure nothing and mind nobody else's sites, so that two of these modules run at a time.
 

@@ -106,11 +106,9 @@ def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host:
             asleep.stop()
 
 
-@pytest.mark.usefixtures("cache")
-def test_a_study_in_domains(tmp_path: Path, small_userland: Userland, cache: Path):
+def test_a_study_in_domains(machine: Machine, tmp_path: Path, small_userland: Userland, cache: Path):
     if not (cache / "systems").exists():
         (cache / "systems").symlink_to(small_userland.root.parents[2] / "systems")
-    watched = Machine.as_it_is()
     study, out = tmp_path / "study.yaml", tmp_path / "run"
     study.write_text(STUDY)
     ended = weighbridge("run", study, "--yes", "--out", out)
@@ -119,4 +117,4 @@ def test_a_study_in_domains(tmp_path: Path, small_userland: Userland, cache: Pat
     assert len(found) == 6 and {row["outcome"] for row in found} == {"ok"}, found
     report = (out / "report.html").read_text()
     assert "Xen PVH inside QEMU, TCG: emulated" in report and "Xen PV inside QEMU, TCG: emulated" in report
-    watched.must_be_unchanged()
+    machine.must_be_unchanged()
