@@ -98,6 +98,16 @@ def test_the_message_of_a_domain_that_could_not_be_made_has_its_reason():
     assert reason_of(b"") == ""
 
 
+def test_what_a_kernel_says_as_it_comes_up_is_no_reason_for_its_end():
+    warning = b"[    0.312345] ACPI Error: No handler or method for GPE 05, disabling event (20220331/evgpe-839)\n"
+    assert reason_of(warning) == ""
+    assert reason_of((DATA / "no-disk.txt").read_bytes() + warning).startswith("killing execution of")
+    panic = b"[   12.345678] Kernel panic - not syncing: sysrq triggered crash\n"
+    assert reason_of(panic + warning + b"libxl: error: libxl_domain.c:1183:f: Domain 3:gone\n") == (
+        "Kernel panic - not syncing: sysrq triggered crash"
+    )
+
+
 @given(st.binary(max_size=200), st.binary(max_size=200), st.integers(1, 50))
 def test_the_stream_begins_behind_its_line_wherever_pieces_end(before: bytes, after: bytes, size: int):
     if console.FOLLOWS in before + console.FOLLOWS[:-1]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -238,13 +239,14 @@ def _data(request: SiteRequest, stack: ExitStack) -> Iterator[str]:
 @contextmanager
 def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
     host, run = request.host, request.run
-    text = Path(console.__file__).read_text()
+    text, begun = Path(console.__file__).read_text(), time.monotonic()
     process, stream = host.talk(Command((host.python, "-I", "-S", "-c", text, domain.name, domain.config())))
 
     def why() -> str:
         ended = process.wait(_TOGETHER_S)
         said = reason_of(process.stop().stderr)
-        return f"its domain {'ended' if ended else 'does not answer'}{f': {said}' if said else ''}"
+        silent = f"does not answer, {time.monotonic() - begun:.0f} s after it was to be made"
+        return f"its domain {'ended' if ended else silent}{f': {said}' if said else ''}"
 
     try:
         ready_s = EMULATED_READY_S if domain.emulated else READY_S
