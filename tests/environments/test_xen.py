@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from weighbridge.environments import _xen_console as console
 from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, reason_of, use_of
-from weighbridge.environments.xen import PLUGIN, XenOptions
+from weighbridge.environments.xen import PLUGIN, XenOptions, _require_memory
 from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel
 from weighbridge.guests.console import last_words
@@ -21,6 +21,7 @@ from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions as Testbed
 from weighbridge.linux.xen_domains import name_of, named
 from weighbridge.model.plugin import Needs
+from weighbridge.model.site import Host
 
 DATA = Path(__file__).parent / "xen"
 MIB = 2**20
@@ -152,6 +153,13 @@ def test_only_xens_first_domain_holds_it():
     assert "carry" in PLUGIN.problems(XenOptions(network="none"), needs=Needs(network=True))[0]
     assert "'attach'" in PLUGIN.problems(XenOptions(network="none", attach="interface"), needs=Needs())[0]
     assert "emulated" in PLUGIN.unverified() and "HVM" in PLUGIN.unverified(XenOptions(type="hvm"))
+
+
+def test_a_first_domain_that_has_all_memory_is_told_how_it_gets_a_fixed_part():
+    host = cast(Host, type("FakeHost", (), {"name": "lab"}))
+    _require_memory(DOMAIN, {"free_memory": "256"}, host)
+    with pytest.raises(Unavailable, match=r"256 MiB of memory has no room on host lab, where Xen has 3 MiB.*max:2G"):
+        _require_memory(DOMAIN, {"free_memory": "3"}, host)
 
 
 def test_readiness_names_what_brings_it():

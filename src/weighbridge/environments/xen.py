@@ -35,7 +35,12 @@ _DATA = "16G"
 """Size of the data disk, a sparse file."""
 _ANSWER_S, _END_S, _TOGETHER_S = 60.0, 60.0, 5.0
 _JOIN = Path(__file__).with_name("_xen_join.sh")
-_INSTALL = "apt-get install xen-system-amd64 && reboot"
+_FIXED = (
+    'give the first domain a fixed part (in /etc/default/grub GRUB_CMDLINE_XEN_DEFAULT="dom0_mem=2G,max:2G", then '
+    "update-grub and reboot)"
+)
+"""Else it has all memory, and gives some of it for each domain: native would be measured on a smaller machine."""
+_INSTALL = f"apt-get install xen-system-amd64, {_FIXED}"
 
 
 class XenOptions(EnvironmentOptions):
@@ -158,7 +163,7 @@ def _require_xen(options: Any, host: Host) -> None:
     if not first:
         raise Unavailable(
             f"host {host.name} does not run under Xen, as its first domain: a guest host does with "
-            f"'hypervisor: xen', a machine after {_INSTALL}"
+            f"'hypervisor: xen', a machine does after {_INSTALL}"
         )
     if options.type == "hvm" and host.run(Command(("test", "-x", _DEVICE_MODEL), 10)).returncode != 0:
         raise Unavailable(f"host {host.name} has no {_DEVICE_MODEL}: apt-get install qemu-system-xen")
@@ -206,13 +211,13 @@ def _cap(limits: Limits, vcpus: int) -> int | None:
 
 
 def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None:
-    """Xen's free memory is what domains get: the first domain gives none of its own where that is fixed."""
+    """Xen's free memory is what domains get. Were the first domain to give some, it would be another machine then."""
     free = int(info.get("free_memory", 0)) << 20
     if domain.memory > free:
         raise Unavailable(
             f"a domain of {domain.memory >> 20} MiB of memory has no room on host {host.name}, where "
             f"Xen has {free >> 20} MiB free: "
-            "set a smaller limit (resources: memory), or give the first domain less (dom0_mem)"
+            f"set a smaller limit (resources: memory), or {_FIXED}"
         )
 
 
