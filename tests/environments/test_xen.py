@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.environments import _xen_console as console
-from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, reason_of, use_of
+from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, memory_of_xen, reason_of, use_of
 from weighbridge.environments.xen import PLUGIN, XenOptions, _require_memory
 from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel
@@ -90,6 +90,12 @@ def test_what_xl_says_of_the_hypervisor():
     info = info_of((DATA / "info.txt").read_text())
     assert (info["free_memory"], info["xen_version"], info["xen_scheduler"]) == ("1000", "4.17.7", "credit2")
     assert info["xen_changeset"] == "" and info_of("") == {}
+
+
+def test_memory_for_domains_is_xens():
+    printed = (DATA / "info.txt").read_text()
+    assert memory_of_xen(printed) == {"total": 2047 * MIB, "available": 1000 * MIB}
+    assert memory_of_xen("") == {} == memory_of_xen("free_memory            : \n")
 
 
 def test_the_message_of_a_domain_that_could_not_be_made_has_its_reason():

@@ -131,3 +131,10 @@ def reason_of(said: bytes) -> str:
 def info_of(printed: str) -> Mapping[str, str]:
     """What ``xl info`` prints, by name."""
     return dict(_INFO.findall(printed))
+
+
+def memory_of_xen(printed: str) -> Mapping[str, int]:
+    """Bytes by what ``xl info`` prints: ``total``, and ``available`` to domains; what it does not tell is absent."""
+    info = info_of(printed)
+    names = {"total": "total_memory", "available": "free_memory"}
+    return {name: int(info[field]) << 20 for name, field in names.items() if info.get(field, "").isdecimal()}

@@ -12,7 +12,16 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.environments import _xen_console as console
-from weighbridge.environments._xen_domain import WORDS, Domain, DomainType, Interface, info_of, reason_of, use_of
+from weighbridge.environments._xen_domain import (
+    WORDS,
+    Domain,
+    DomainType,
+    Interface,
+    info_of,
+    memory_of_xen,
+    reason_of,
+    use_of,
+)
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import disk, kernel, ramdisk
 from weighbridge.guests.resources import cpus_of, memory_of
@@ -59,6 +68,8 @@ class XenOptions(EnvironmentOptions):
 class XenSite(GuestSite):
     """A running domain. Implements ``Site``. What its drivers cost the host's own domain is not metered."""
 
+    counted = False
+
     def __init__(self, request: SiteRequest, launcher: Launcher, domain: Domain, notes: Mapping[str, str]) -> None:
         own = domain.interface.own if domain.interface else "127.0.0.1"
         layer = Layer(f"Xen {WORDS[domain.type]}")
@@ -83,6 +94,10 @@ class XenSite(GuestSite):
     def meters(self) -> Mapping[str, float]:
         """CPU time of its virtual CPUs, to a tenth of a second, and its memory."""
         return use_of(self.host.run(Command(("xl", "list"), _ANSWER_S)).text, self._domain.name)
+
+    def memory(self) -> Mapping[str, int]:
+        """Xen's own: of the first domain's no other one gets any."""
+        return memory_of_xen(_xl(self.host, "info"))
 
     def scope(self) -> Mapping[str, str]:
         """Nothing: no file of its host tells its use."""

@@ -99,8 +99,10 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
     state.watch.begin()
     if opens is not None and stage.open_site is not None:
         state.opens = True
-        begun, (machine,) = time.monotonic(), stage.machines.values()
-        state.completed[measured] = completed = open_sites(opens, command, stage.open_site, machine.read)
+        begun = time.monotonic()
+        state.completed[measured] = completed = open_sites(
+            opens, command, stage.open_site, site.memory, counted=site.counted
+        )
         state.watch.end()
         state.metering.window(begun, completed.duration_s)
         state.measured(completed.duration_s)
