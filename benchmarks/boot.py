@@ -134,9 +134,10 @@ def measure(kinds: list[Kind], requests: SiteRequests, rounds: int, trips: int, 
 
 def _opened(asked: Openings, requests: SiteRequests, kind: Kind) -> Opened:
     try:
-        place, site = (kind.name, "solo", ""), kind.site
-        done = open_sites(asked, TRUE, lambda: requests.open_beside(place), site.memory, counted=site.counted)
-        return read_opened(done)
+        memory, counted = kind.site.memory, kind.site.counted
+        return read_opened(
+            open_sites(asked, TRUE, lambda: requests.open_beside((kind.name, "solo", "")), memory, counted=counted)
+        )
     except TrialFailure as why:
         raise SystemExit(f"{kind.name}: {why}") from why
 

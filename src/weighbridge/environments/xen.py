@@ -214,6 +214,8 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "network": options.network,
         "kernel package": made.version,
         "metered": "the domain's virtual CPUs; not what its drivers cost the host's own domain",
+        "not honoured: costs in CPU time": "its host's kernel counts nothing of a domain, so that there is "
+        "no figure of the site, of all who worked or of the whole machine",
     }
     if request.limits.memory is None:
         notes["not honoured: no limit of memory"] = f"a machine has a size: {domain.memory >> 20} MiB"

@@ -107,7 +107,7 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
         state.metering.window(begun, completed.duration_s)
         state.measured(completed.duration_s)
         return
-    if state.server is not None:  # what a program without a counterpart costs, its own site tells
+    if state.server is not None and stage.counted:  # what a program without a counterpart costs, its own site tells
         state.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
 
