@@ -56,6 +56,11 @@ def test_only_a_kernel_of_its_own_has_a_view_of_its_own() -> None:
     assert site.guest_meters() == {"guest_cpu_s": 0.16, "guest_steal_s": 0.04}
 
 
+def test_the_memory_of_sites_is_their_machines() -> None:
+    memory = Anywhere(LocalHost("0123456789ab")).memory()
+    assert 0 < memory["available"] < memory["total"]
+
+
 def test_layers_are_kept_as_json() -> None:
     site = SiteLayers("lab", (QEMU,), (Layer("Xen PVH"),))
     kept = layers_json(site)

@@ -46,6 +46,11 @@ class Stage:
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
 
+    @property
+    def counted(self) -> bool:
+        """Whether the machines' counters have all that the sites do: else no figure of a whole machine is one."""
+        return all(site.counted for site in self.sites.values())
+
     def shares(self, machine: Machine) -> bool:
         """Whether the roles on a machine share CPUs."""
         return sum(self.cpus.get(role, 0) for role in machine.roles) > machine.cpus
