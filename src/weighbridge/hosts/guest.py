@@ -48,7 +48,13 @@ READY_S = 180.0
 _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 _ENGINE = "/var/cache/weighbridge/engine"
-_REMOVE_ENGINE = 'umount --recursive "$1/overlay2"; exec rm -rf --one-file-system "$1"'
+_REMOVE_ENGINE = """
+for at in $(cut -d" " -f5 /proc/self/mountinfo | sort -r)  # what is inside of another comes first
+do case $at in "$1"/*) umount "$at";; esac
+done
+exec rm -rf --one-file-system "$1"
+"""
+"""Also of an engine that was killed: its containers' root folders and the userland in a layer are mounted."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
 
@@ -120,7 +126,9 @@ class GuestHost(AgentHost):
             yield _ENGINE
         finally:
             with contextlib.suppress(EnvironmentLost):
-                self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
+                done = self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
+                if done.returncode != 0:
+                    self._run.say(f"host {self.name}: an engine's folder is not gone: {done.last_words}")
 
     def reach(self, path: str) -> Path | None:
         """A socket in the run's folder, as soon as somebody listens in the guest."""

@@ -290,6 +290,7 @@ class Site(Protocol):
     def guest_meters(self) -> Mapping[str, float]:
         """Counters now as its own kernel sees them: ``guest_cpu_s``, ``guest_steal_s``; empty without such a kernel.
 
+        An emulator tells the kernel of no steal: of a site whose own hypervisor is one the latter is absent.
         Its devices and its hypervisor are in ``meters`` alone. Raises OSError, and EnvironmentLost once it has gone.
         """
 
