@@ -192,6 +192,25 @@ def test_environments_on_one_guest_are_compared_inside_of_it(run):
     assert "measured on host lab, which is itself inside QEMU, TCG: costs are those inside of that machine" in text
 
 
+def test_environments_on_two_guests_are_told_apart(run):
+    first = Layer("Xen's first domain")
+    at = {name: SiteLayers("lab", (TCG, first)) for name in ("native", "native-again", "bridge")}
+    at["zxen"] = SiteLayers("lab-ports", (TCG,), (XEN,))
+    facts = {SCOPE: {f"{name}/server": layers_json(site) for name, site in at.items()}}
+    found = analyse(run(costs={"zxen": 1.4, "bridge": 1.1}, facts=facts))
+    rows = {row.environment: [each for each in row.remarks if isinstance(each, Nested)]
+            for row in found.metrics[0].comparisons}  # fmt: skip
+    assert rows["bridge"] == [Nested((), "lab", ("QEMU, TCG", first.name))]
+    assert {*rows["zxen"]} == {
+        Nested(("zxen",), "lab-ports", ("QEMU, TCG",)), Nested(("native",), "lab", ("QEMU, TCG", first.name)),
+    }  # fmt: skip
+    text = terminal(found)
+    assert "against native (inside Xen's first domain inside QEMU, TCG: emulated)" in text
+    assert (
+        "zxen (Xen PVH inside QEMU, TCG: emulated): measured on host lab-ports, which is itself inside QEMU" in text
+    )
+
+
 def test_a_client_on_a_guest_host_is_a_part_of_every_environment():
     facts = [
         (SCOPE, "outside/client", layers_json(ON_GUEST), 0.0),

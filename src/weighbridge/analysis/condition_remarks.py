@@ -114,7 +114,7 @@ class EmulatedCost(AboutEnvironment):
 class Nested(Remark):
     """These environments were measured on a host that is a guest itself, in ``layers``, the outermost first.
 
-    ``environments`` is empty beside a comparison: both were.
+    ``environments`` is empty beside a comparison whose sides both were on it.
     """
 
     code = RemarkCode.NESTED

@@ -79,13 +79,19 @@ def _guests(isolation: Isolation) -> list[Nested]:
 
 
 def of_comparison(isolation: Mapping[str, Isolation], *environments: str) -> list[Remark]:
-    """Give which side of a comparison was measured under emulation, and on which host that is a guest both were."""
+    """Give which side of a comparison was measured under emulation, and on which hosts that are guests both were.
+
+    Where that is one host for both, it is told once; where only one side was on such a host, the report's top tells.
+    """
     sides = [isolation.get(name, NO_HYPERVISOR) for name in environments]
     found: list[Remark] = [
         EmulatedCost(name, emulators(side)) for name, side in zip(environments, sides, strict=True) if side.emulated
     ]
     common = [each for each in _guests(sides[0]) if all(each in _guests(side) for side in sides)]
-    return [*found, *common]
+    if common or not all(_guests(side) for side in sides):
+        return [*found, *common]
+    of_each = zip(environments, sides, strict=True)
+    return [*found, *(replace(each, environments=(name,)) for name, side in of_each for each in _guests(side))]
 
 
 def emulators(isolation: Isolation) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.process import environment_of, most_open_files
-from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, name_of
+from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
 from weighbridge.model.mount import MountRequest
@@ -75,6 +75,7 @@ class XenSite(GuestSite):
         layer = Layer(f"Xen {WORDS[domain.type]}")
         has_data = len(domain.disks) > 1
         super().__init__(request, launcher, None, (own, own), layer, notes, has_data=has_data)
+        self.layers = (*(each for each in request.host.layers if each != WITHIN_FIRST), layer)
         self._domain = domain
 
     def freeze(self) -> None:

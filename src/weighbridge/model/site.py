@@ -253,7 +253,7 @@ class Site(Protocol):
     open_files: int
     """How many a process of it may have."""
     layers: Layers
-    """Its host's first, and then the hypervisor that is the environment's own, where it has one."""
+    """Those of its host that it is in first, and then the hypervisor that is the environment's own, if it has one."""
     counted: bool
     """Whether its host's kernel counts its CPU time and memory; not those of a domain beside that kernel."""
 
