@@ -218,6 +218,8 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "not honoured: costs in CPU time": "its host's kernel counts nothing of a domain, so that there is "
         "no figure of the site, of all who worked or of the whole machine",
     }
+    if domain.interface is not None and not domain.interface.offloads:
+        notes["offloads"] = "off; what arrives the domain's own kernel may merge (GRO)"
     if request.limits.memory is None:
         notes["not honoured: no limit of memory"] = f"a machine has a size: {domain.memory >> 20} MiB"
     return domain, notes
@@ -243,7 +245,8 @@ def _interface(options: Any, request: SiteRequest) -> Interface | None:
     if options.network == "none":
         return None
     bridge = bridge_for(request, attached=bool(options.attach))
-    return Interface(bridge.next_port(), bridge, bridge.next_address())
+    offloads = request.host.secluded is None or not options.attach or request.host.secluded.offloads
+    return Interface(bridge.next_port(), bridge, bridge.next_address(), offloads)
 
 
 def _data(request: SiteRequest, stack: ExitStack) -> Iterator[str]:
@@ -263,7 +266,8 @@ def _data(request: SiteRequest, stack: ExitStack) -> Iterator[str]:
 def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
     host, run = request.host, request.run
     text, begun = Path(console.__file__).read_text(), time.monotonic()
-    process, stream = host.talk(Command((host.python, "-I", "-S", "-c", text, domain.name, domain.config())))
+    argv = (*domain.creator, host.python, "-I", "-S", "-c", text, domain.name, domain.config())
+    process, stream = host.talk(Command(argv))
 
     def why() -> str:
         ended = process.wait(_TOGETHER_S)
