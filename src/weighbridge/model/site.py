@@ -27,15 +27,13 @@ DATA = "/srv"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list.
-
-    ``cpus`` is kept within every ``cpu_period_us`` microseconds: a quota of CPU time per period.
-    """
+    """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list."""
 
     cpus: float | None = None
     memory: int | None = None
     cpuset: str | None = None
     cpu_period_us: int = 100_000
+    """Within each so many microseconds ``cpus`` is kept: it is a quota of CPU time per period."""
 
     @property
     def cpu_quota_us(self) -> int | None:
@@ -234,8 +232,7 @@ class SiteRequest:
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
     beside: str = ""
-    """The name of an open site that was asked for in the same way: what was made for that one alone and can be
-    shared, such as a network, this one joins. Empty: it gets its own."""
+    """An open site that was asked for in the same way: what can be shared, such as a network, it shares with that."""
 
 
 class Site(Protocol):
