@@ -66,10 +66,11 @@ class GuestHost(AgentHost):
 
     def __init__(
         self, name: str, options: GuestOptions, run: RunContext, hello: Mapping[str, Any], channel: Channel,
-        address: str, switch: Switch, process: Process, machine: Machine,
+        address: str, switch: Switch, process: Process, machine: Machine, group: Cgroup,
     ) -> None:  # fmt: skip
         super().__init__(name, run, hello, channel, (address, "eth0"))
         self.layers = (LAYERS[machine.accelerator],)
+        self.hypervisor = group
         self.options = options
         self.switch = switch
         self.limited = False
@@ -229,7 +230,7 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
         switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")
         channel, hello = start_agent(name, near, READY_S, lambda _: f"does not come up: {why()}", why)
         stack.callback(channel.close)
-        host = GuestHost(name, options, run, hello, channel, address, switch, process, made)
+        host = GuestHost(name, options, run, hello, channel, address, switch, process, made, group)
         stack.callback(host.switch_off)
         _set_up(host)
         if options.pin:

@@ -143,6 +143,8 @@ class Host(Protocol):
     """The CPUs that belong to it, where it does not have all of its machine's."""
     layers: Layers
     """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
+    hypervisor: Group | None
+    """The control group on this machine of the outermost of them: it is a guest here, and uses this machine."""
 
     @property
     def secluded(self) -> "SecludedHost | None":

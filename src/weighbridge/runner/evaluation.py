@@ -72,8 +72,9 @@ def flag_use(
 ) -> tuple[Flag, ...]:
     """What a reader has to know of how machines and sites were used; ``used``: in the whole trial, by place."""
     found: list[Flag] = []
-    for name, machine in stage.machines.items():
-        flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
+    for name, machine in stage.watched.items():
+        ours = [used[place] for place in (*machine.roles, *machine.hypervisors)]
+        flags = host.host_flags(used[name], ours, wall_s, machine.cpus)
         if state.opens:
             flags = [flag for flag in flags if flag.code is not FlagCode.OTHER_WORK]
         if stage.shares(machine):
