@@ -239,6 +239,12 @@ def test_the_plan_for_people(weighbridge: Weighbridge):
     assert all(cell.label in " ".join(said.out.split()) for cell in study.cells)
     assert f"seed {study.file.seed}" in " ".join(said.out.split())
     assert re.search(r"time: \d+ (s|min|h).* to \d+ (s|min|h)", said.out)
+    assert "and set-up the first time" in said.out
+
+
+def test_the_plan_tells_that_guest_hosts_are_set_up_at_every_run(weighbridge: Weighbridge):
+    said = weighbridge("plan", "docker-networks", "--profile", "guest-hosts")
+    assert "and set-up at every run: a and b start" in " ".join(said.out.split())
 
 
 def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):

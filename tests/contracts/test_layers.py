@@ -63,7 +63,15 @@ def test_a_site_beside_the_kernel_of_its_host_is_not_in_all_that_this_is_in() ->
 def test_only_a_kernel_of_its_own_has_a_view_of_its_own() -> None:
     site = Anywhere(LocalHost("0123456789ab"))
     assert site.guest_meters() == {}
+    site.layers = (Layer("QEMU, KVM"),)
+    assert site.guest_meters() == {"guest_cpu_s": 0.16, "guest_steal_s": 0.04}
+
+
+def test_an_emulator_s_guest_is_told_of_no_steal() -> None:
+    site = Anywhere(LocalHost("0123456789ab"))
     site.layers = (QEMU,)
+    assert site.guest_meters() == {"guest_cpu_s": 0.16}
+    site.layers = (QEMU, Layer("Xen PVH"))  # Xen's own steal, which it counts
     assert site.guest_meters() == {"guest_cpu_s": 0.16, "guest_steal_s": 0.04}
 
 

@@ -1,5 +1,6 @@
 """Starting containers on overlay networks: what an engine had no time for is tried again, with the network held."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -14,13 +15,19 @@ LATE = APIError("500", explanation="attaching to network failed, ... check manag
 REFUSED = APIError("500", explanation="no such image")
 
 
-def started(*outcomes: Exception | None, state: str = "running") -> tuple[MagicMock, MagicMock]:
+RUNS = {"Status": {"State": "running"}}
+REJECTED = {"Status": {"State": "rejected", "Err": "No such image: weighbridge:1"}}
+
+
+def started(
+    *outcomes: Exception | None, tasks: Sequence[dict[str, Any]] = (RUNS,), private: bool = True
+) -> tuple[MagicMock, MagicMock]:
     """Start a container whose attempts end so: the container, and the services of its manager."""
     said: list[str] = []
     swarm = Swarm(SimpleNamespace(id="r", say=said.append), None)  # type: ignore[arg-type]
-    engine: Any = MagicMock()
+    engine: Any = MagicMock(private=private)
     engine.host.name = "lab"
-    engine.client.services.create.return_value.tasks.return_value = [{"Status": {"State": state}}]
+    engine.client.services.create.return_value.tasks.return_value = list(tasks)
     swarm._members["lab"] = engine
     container = MagicMock()
     container.start.side_effect = outcomes
@@ -53,4 +60,18 @@ def test_one_that_is_always_late_is_refused():
 def test_a_network_that_is_never_made_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("weighbridge.engines.swarm._HELD_S", 0.0)
     with pytest.raises(Unavailable, match="host lab: its engine has not made the overlay network in 0 s"):
-        started(LATE, None, state="preparing")
+        started(LATE, None, tasks=[{"Status": {"State": "preparing"}}])
+    with pytest.raises(Unavailable, match="overlay network in 0 s: No such image: weighbridge:1"):
+        started(LATE, None, tasks=[REJECTED])
+
+
+def test_a_network_that_cannot_be_held_is_told_at_once():
+    with pytest.raises(Unavailable, match="has not made the overlay network: No such image"):
+        started(LATE, None, tasks=[REJECTED, REJECTED, REJECTED])
+    container, _ = started(LATE, None, tasks=[REJECTED, REJECTED, REJECTED, RUNS])
+    assert container.start.call_count == 2
+
+
+def test_no_service_is_made_on_an_engine_that_is_not_ours():
+    with pytest.raises(APIError):
+        started(LATE, None, private=False)

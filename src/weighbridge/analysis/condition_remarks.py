@@ -124,6 +124,14 @@ class Nested(Remark):
 
 
 @dataclass(frozen=True, slots=True)
+class GuestTicks(AboutEnvironment):
+    """CPU time of an environment is by the ticks of ``host``, a guest on an emulator, which tells it of no steal."""
+
+    code = RemarkCode.GUEST_TICKS
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unverified(Remark):
     """An environment, or a ``host``, of a kind that was never seen to work on real hardware: ``what`` was not."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested, Unverified
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested, Unverified
 from weighbridge.analysis.confounders import Fact
 from weighbridge.analysis.remarks import Remark
 from weighbridge.errors import RunDirectoryError
@@ -92,6 +92,17 @@ def of_comparison(isolation: Mapping[str, Isolation], *environments: str) -> lis
         return [*found, *common]
     of_each = zip(environments, sides, strict=True)
     return [*found, *(replace(each, environments=(name,)) for name, side in of_each for each in _guests(side))]
+
+
+def guest_ticks(isolation: Mapping[str, Isolation], *environments: str) -> list[GuestTicks]:
+    """Give whose CPU time an emulated host counts; that of an emulator's process on a real machine is real."""
+    found = [
+        GuestTicks(name, site.host)
+        for name in environments
+        for site in isolation.get(name, NO_HYPERVISOR).sites
+        if any(layer.emulated for layer in site.of_host)
+    ]
+    return [*dict.fromkeys(found)]
 
 
 def emulators(isolation: Isolation) -> tuple[str, ...]:

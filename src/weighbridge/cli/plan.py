@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(planned)
         else:
-            _print(planned, hosts_line(chosen), trials)
+            _print(planned, hosts_line(chosen), set_up_line(chosen), trials)
 
 
 def describe(study: "Study") -> "PlanDocument":
@@ -129,7 +129,18 @@ def hosts_line(study: "Study") -> str:
     )
 
 
-def _print(planned: "PlanDocument", hosts: str, with_trials: bool) -> None:
+def set_up_line(study: "Study") -> str:
+    """What the times of the trials leave out; machines of ours start at every run."""
+    started = [name for name, host in study.file.hosts.items() if host.traits.here and host.traits.own_kernel]
+    if not started:
+        return "and set-up the first time"
+    return (
+        f"and set-up at every run: {' and '.join(started)} start, and more hosts like them and engines for "
+        "environments that change a host, which takes minutes where they are emulated"
+    )
+
+
+def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -170,7 +181,7 @@ def _print(planned: "PlanDocument", hosts: str, with_trials: bool) -> None:
         )
     out().print(f"{rule}, in random order (seed {planned['seed']})")
     times = planned["seconds"]
-    out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, and set-up the first time")
+    out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
     if lacking := [arm["name"] for arm in measured if not arm["ready"]]:
         out().print(f"weighbridge run will refuse this: {', '.join(lacking)} cannot be opened here", markup=False)
     elif all(arm["aa_of"] or arm["name"] == planned["baseline"] for arm in measured) and len(measured) < len(

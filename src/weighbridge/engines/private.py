@@ -60,6 +60,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             # the user's variables (LD_PRELOAD, locale, ...) are no part of the engine that is measured
             # containerd writes to TMPDIR what it did when it was found hanging
             variables = {**process.environment_of(run.id), "TMPDIR": str(data / "tmp")}
+            variables["DOCKER_SERVICE_PREFER_OFFLINE_IMAGE"] = "1"
             daemon = process.Process(Command(argv), env=variables, inherit=False)
             try:
                 yield await_answer(lambda: socket if socket.exists() else None, daemon)

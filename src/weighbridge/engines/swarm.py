@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any
@@ -21,6 +21,10 @@ _MADE_BRIDGE = f"{LABEL}.made-bridge"
 _LATE = "context deadline exceeded"
 """What an engine says that has not attached a container to an overlay network in 20 s, which no setting changes."""
 _HELD_S, _LOOK_S, _ATTEMPTS = 600.0, 0.5, 4
+_IN_VAIN = frozenset({"rejected", "failed"})
+"""How a task of a service has ended that the engine will start anew, which on a busy machine may help."""
+_TASKS = 3
+"""So many that ended in vain say that none will ever run."""
 _HOLD = ("/bin/sleep", "infinity")
 _numbers = itertools.count()
 
@@ -114,7 +118,9 @@ class Swarm:
                     container.start()
                     return
                 except APIError as error:
-                    if _LATE not in str(error.explanation) or attempt == _ATTEMPTS - 1:
+                    late = _LATE in str(error.explanation)
+                    # of others an engine asks a registry for the image of a service, also where it has it
+                    if not late or attempt == _ATTEMPTS - 1 or not engine.private:
                         raise
                 if not attempt:
                     self._run.say(f"making the overlay network on host {engine.host.name}, which takes it long")
@@ -138,10 +144,13 @@ class Swarm:
         )
         try:
             deadline = time.monotonic() + _HELD_S
-            while not any(task["Status"]["State"] == "running" for task in service.tasks()):
-                if time.monotonic() > deadline:
+            while not _runs(tasks := service.tasks()):
+                ended = [task["Status"] for task in tasks if task["Status"]["State"] in _IN_VAIN]
+                why = next((f": {status['Err']}" for status in ended if status.get("Err")), "")
+                if len(ended) >= _TASKS or time.monotonic() > deadline:
+                    within = "" if len(ended) >= _TASKS else f" in {_HELD_S:.0f} s"
                     raise Unavailable(
-                        f"host {engine.host.name}: its engine has not made the overlay network in {_HELD_S:.0f} s"
+                        f"host {engine.host.name}: its engine has not made the overlay network{within}{why}"
                     )
                 time.sleep(_LOOK_S)
             yield
@@ -208,6 +217,10 @@ class _Member:
             if self._made_bridge:
                 _remove_bridge(self._engine.client)
             self._is(None)
+
+
+def _runs(tasks: Iterable[Mapping[str, Any]]) -> bool:
+    return any(task["Status"]["State"] == "running" for task in tasks)
 
 
 def _node(client: Any) -> str:

@@ -127,6 +127,11 @@ class Docker(Environment):
 _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
 
 
+def _purpose(options: DockerOptions) -> str:
+    """What a secluded host is for. An encrypted overlay has rules that a plain one's packets would walk."""
+    return _PURPOSES[options.network] + ("-encrypted" if options.encrypted else "")
+
+
 def _host_for(options: DockerOptions, request: SiteRequest) -> tuple[Host, Settings]:
     """The host to open on: one of its own where the network or the engine's settings change it.
 
@@ -137,7 +142,7 @@ def _host_for(options: DockerOptions, request: SiteRequest) -> tuple[Host, Setti
     settings = Settings(options.userland_proxy, nat=not (options.publish_by == "proxy" and server))
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
     if not changes and request.host.secluded is not None:
-        changes = [_PURPOSES[options.network]]
+        changes = [_purpose(options)]
     purpose = "-".join(part for part in (*changes, settings.purpose) if part)
     return (request.host.variant(purpose) if purpose else request.host), settings
 

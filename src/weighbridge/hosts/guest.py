@@ -48,7 +48,13 @@ READY_S = 180.0
 _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 _ENGINE = "/var/cache/weighbridge/engine"
-_REMOVE_ENGINE = 'umount --recursive "$1/overlay2"; exec rm -rf --one-file-system "$1"'
+_REMOVE_ENGINE = """
+for at in $(cut -d" " -f5 /proc/self/mountinfo | sort -r)  # what is inside of another comes first
+do case $at in "$1"/*) umount "$at";; esac
+done
+exec rm -rf --one-file-system "$1"
+"""
+"""Also of an engine that was killed: its containers' root folders and the userland in a layer are mounted."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
 
@@ -60,10 +66,11 @@ class GuestHost(AgentHost):
 
     def __init__(
         self, name: str, options: GuestOptions, run: RunContext, hello: Mapping[str, Any], channel: Channel,
-        address: str, switch: Switch, process: Process, machine: Machine,
+        address: str, switch: Switch, process: Process, machine: Machine, group: Cgroup,
     ) -> None:  # fmt: skip
         super().__init__(name, run, hello, channel, (address, "eth0"))
         self.layers = layers_of(machine)
+        self.hypervisor = group
         self.options = options
         self.switch = switch
         self.limited = False
@@ -120,7 +127,9 @@ class GuestHost(AgentHost):
             yield _ENGINE
         finally:
             with contextlib.suppress(EnvironmentLost):
-                self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
+                done = self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
+                if done.returncode != 0:
+                    self._run.say(f"host {self.name}: an engine's folder is not gone: {done.last_words}")
 
     def reach(self, path: str) -> Path | None:
         """A socket in the run's folder, as soon as somebody listens in the guest."""
@@ -221,7 +230,7 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
         switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")
         channel, hello = start_agent(name, near, READY_S, lambda _: f"does not come up: {why()}", why)
         stack.callback(channel.close)
-        host = GuestHost(name, options, run, hello, channel, address, switch, process, made)
+        host = GuestHost(name, options, run, hello, channel, address, switch, process, made, group)
         stack.callback(host.switch_off)
         _set_up(host)
         if options.pin:

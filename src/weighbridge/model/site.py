@@ -139,6 +139,8 @@ class Host(Protocol):
     """The CPUs that belong to it, where it does not have all of its machine's."""
     layers: Layers
     """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
+    hypervisor: Group | None
+    """The control group on this machine of the outermost of them: it is a guest here, and uses this machine."""
 
     @property
     def secluded(self) -> "SecludedHost | None":
@@ -287,6 +289,7 @@ class Site(Protocol):
     def guest_meters(self) -> Mapping[str, float]:
         """Counters now as its own kernel sees them: ``guest_cpu_s``, ``guest_steal_s``; empty without such a kernel.
 
+        An emulator tells the kernel of no steal: of a site whose own hypervisor is one the latter is absent.
         Its devices and its hypervisor are in ``meters`` alone. Raises OSError, and EnvironmentLost once it has gone.
         """
 

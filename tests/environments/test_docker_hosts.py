@@ -1,0 +1,38 @@
+"""Which environments share a host, and so an engine and its packet filter."""
+
+from typing import Any
+
+import pytest
+
+from weighbridge.environments import docker
+from weighbridge.environments.docker import DockerOptions
+
+
+class Secluded:
+    """A host that can have others like it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def secluded(self) -> "Secluded":
+        return self
+
+    def variant(self, purpose: str) -> "Secluded":
+        return Secluded(f"{self.name}-{purpose}")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"network": "host"}, "a-docker"),
+        ({"network": "bridge", "publish": True}, "a-nat"),
+        ({"network": "macvlan"}, "a-macvlan"),
+        ({"network": "overlay"}, "a-swarm"),
+        ({"network": "overlay", "encrypted": True}, "a-swarm-encrypted"),
+    ],
+)
+def test_no_network_is_measured_beside_the_rules_of_another(options: dict[str, Any], name: str):
+    request: Any = type("Request", (), {"host": Secluded("a"), "role": "server"})
+    host, _ = docker._host_for(DockerOptions(**options), request)
+    assert host.name == name
