@@ -27,7 +27,6 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
-from weighbridge.meters.machines import read_here
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.openings import Opened, Openings, read_opened
@@ -135,7 +134,10 @@ def measure(kinds: list[Kind], requests: SiteRequests, rounds: int, trips: int, 
 
 def _opened(asked: Openings, requests: SiteRequests, kind: Kind) -> Opened:
     try:
-        return read_opened(open_sites(asked, TRUE, lambda: requests.open_beside((kind.name, "solo", "")), read_here))
+        memory, counted = kind.site.memory, kind.site.counted
+        return read_opened(
+            open_sites(asked, TRUE, lambda: requests.open_beside((kind.name, "solo", "")), memory, counted=counted)
+        )
     except TrialFailure as why:
         raise SystemExit(f"{kind.name}: {why}") from why
 

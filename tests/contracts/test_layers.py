@@ -64,6 +64,11 @@ def test_an_emulator_s_guest_is_told_of_no_steal() -> None:
     assert site.guest_meters() == {"guest_cpu_s": 0.16, "guest_steal_s": 0.04}
 
 
+def test_the_memory_of_sites_is_their_machines() -> None:
+    memory = Anywhere(LocalHost("0123456789ab")).memory()
+    assert 0 < memory["available"] < memory["total"]
+
+
 def test_layers_are_kept_as_json() -> None:
     site = SiteLayers("lab", (QEMU,), (Layer("Xen PVH"),))
     kept = layers_json(site)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.environments import _xen_console as console
-from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, reason_of, use_of
-from weighbridge.environments.xen import PLUGIN, XenOptions
+from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, memory_of_xen, reason_of, use_of
+from weighbridge.environments.xen import PLUGIN, XenOptions, _require_memory
 from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel
 from weighbridge.guests.console import last_words
@@ -21,6 +21,7 @@ from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions as Testbed
 from weighbridge.linux.xen_domains import name_of, named
 from weighbridge.model.plugin import Needs
+from weighbridge.model.site import Host
 
 DATA = Path(__file__).parent / "xen"
 MIB = 2**20
@@ -91,11 +92,27 @@ def test_what_xl_says_of_the_hypervisor():
     assert info["xen_changeset"] == "" and info_of("") == {}
 
 
+def test_memory_for_domains_is_xens():
+    printed = (DATA / "info.txt").read_text()
+    assert memory_of_xen(printed) == {"total": 2047 * MIB, "available": 1000 * MIB}
+    assert memory_of_xen("") == {} == memory_of_xen("free_memory            : \n")
+
+
 def test_the_message_of_a_domain_that_could_not_be_made_has_its_reason():
     assert reason_of((DATA / "no-disk.txt").read_bytes()) == (
         "killing execution of /etc/xen/scripts/block add because of timeout"
     )
     assert reason_of(b"") == ""
+
+
+def test_what_a_kernel_says_as_it_comes_up_is_no_reason_for_its_end():
+    warning = b"[    0.312345] ACPI Error: No handler or method for GPE 05, disabling event (20220331/evgpe-839)\n"
+    assert reason_of(warning) == ""
+    assert reason_of((DATA / "no-disk.txt").read_bytes() + warning).startswith("killing execution of")
+    panic = b"[   12.345678] Kernel panic - not syncing: sysrq triggered crash\n"
+    assert reason_of(panic + warning + b"libxl: error: libxl_domain.c:1183:f: Domain 3:gone\n") == (
+        "Kernel panic - not syncing: sysrq triggered crash"
+    )
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200), st.integers(1, 50))
@@ -142,6 +159,13 @@ def test_only_xens_first_domain_holds_it():
     assert "carry" in PLUGIN.problems(XenOptions(network="none"), needs=Needs(network=True))[0]
     assert "'attach'" in PLUGIN.problems(XenOptions(network="none", attach="interface"), needs=Needs())[0]
     assert "emulated" in PLUGIN.unverified() and "HVM" in PLUGIN.unverified(XenOptions(type="hvm"))
+
+
+def test_a_first_domain_that_has_all_memory_is_told_how_it_gets_a_fixed_part():
+    host = cast(Host, type("FakeHost", (), {"name": "lab"}))
+    _require_memory(DOMAIN, {"free_memory": "256"}, host)
+    with pytest.raises(Unavailable, match=r"256 MiB of memory has no room on host lab, where Xen has 3 MiB.*max:2G"):
+        _require_memory(DOMAIN, {"free_memory": "3"}, host)
 
 
 def test_readiness_names_what_brings_it():

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -112,6 +112,14 @@ def test_each_virtual_cpu_has_a_cpu_of_its_own(limits: Limits, cpus: list[int]):
 def test_more_virtual_cpus_than_there_are_cpus_for_are_refused():
     with pytest.raises(Unavailable, match=r"each of 2 virtual CPUs .* there are only \[3\]: ask for fewer"):
         own_cpus(Limits(cpus=1.2, cpuset="3"), Machine4())  # type: ignore[arg-type]
+
+
+def test_a_client_beside_the_server_has_other_cpus_than_it():
+    host: Any = Machine4()
+    assert own_cpus(Limits(cpus=2), host, behind_server=True) == [2, 3]
+    assert own_cpus(Limits(cpus=1, cpuset="1"), host, behind_server=True) == [1]  # the study says which
+    with pytest.raises(Unavailable, match="each of 8 virtual CPUs"):
+        own_cpus(Limits(), host, behind_server=True)
 
 
 def test_memory_is_the_limit_and_must_be_there():

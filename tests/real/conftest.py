@@ -37,13 +37,12 @@ def _missing() -> str:
 
 
 SIDE_BY_SIDE = {
-    "test_sites": "engine", "test_gvisor": "engine", "test_ssh": "engine", "test_guests": "", "test_guest_host": "",
-    "test_podman": "", "test_userland": "", "test_virtualbox": "", "test_xen": "",
+    "test_guest_host", "test_guests", "test_gvisor", "test_podman", "test_sites", "test_ssh", "test_userland",
+    "test_virtualbox", "test_xen",
 }  # fmt: skip
 """Modules whose tests measure nothing and mind nobody else's sites, so that two of these modules run at a time.
 
-Not those of them that compare the machine before and after. Modules that name one group run one after the other:
-private engines take turns.
+Not those of them that compare the machine before and after.
 """
 
 
@@ -54,13 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.real)
-            module = item.path.stem
-            beside = module in SIDE_BY_SIDE and "machine" not in getattr(item, "fixturenames", ())
-            group = (SIDE_BY_SIDE[module] or module) if beside else "alone"
-            if beside:
+            if item.path.stem in SIDE_BY_SIDE and "machine" not in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.side_by_side)
-            if hasattr(pytest.mark, "xdist_group"):
-                item.add_marker(pytest.mark.xdist_group(group))
             if missing:
                 item.add_marker(pytest.mark.skip(reason=missing))
 

@@ -25,10 +25,6 @@ TRUE = Command(("true",))
 TOTAL = 16 * 2**30
 
 
-def meminfo(available: int, total: int = TOTAL) -> bytes:
-    return f"MemTotal:       {total // 1024} kB\nMemAvailable:   {available // 1024} kB\n".encode()
-
-
 def fresh(world: World, before: Callable[[int], None] = lambda _: None) -> Callable[[], Iterator[FakeSite]]:
     """Opens sites; ``before`` is called with the number of each."""
 
@@ -52,10 +48,10 @@ def opened(completed: Completed) -> Opened:
     return read_opened(completed)
 
 
-def reader(*levels: int) -> Callable[[str], bytes]:
+def reader(*levels: int, total: int = TOTAL) -> Callable[[], dict[str, int]]:
     """The machine's memory: available before, and after each site; the last one for ever."""
     left = list(levels)
-    return lambda _: meminfo(left.pop(0) if len(left) > 1 else left[0])
+    return lambda: {"total": total, "available": left.pop(0) if len(left) > 1 else left[0]}
 
 
 def test_one_after_another_each_is_closed_before_the_next(world: World):
@@ -81,6 +77,14 @@ def test_no_further_one_where_memory_would_run_under_the_floor(world: World):
     assert [each.available_bytes for each in found.openings] == steep[1:]
     found = opened(open_sites(Openings(5, together=True), TRUE, fresh(world), reader(*levels)))
     assert (found.stopped, len(found.openings)) == ("", 5)
+
+
+def test_memory_that_only_sites_get_may_be_used_up_and_their_groups_are_not_the_machines(world: World):
+    levels = [2**29, 2**29 - 2**28, 2**28 - 2**27]  # another one would need more than is left
+    asked = Openings(8, together=True)
+    found = opened(open_sites(asked, TRUE, fresh(world), reader(*levels, total=2**30), counted=False))
+    assert (found.stopped, [each.available_bytes for each in found.openings]) == ("memory", levels[1:])
+    assert {each.group_bytes for each in found.openings} == {None} and found.total_bytes == 2**30
 
 
 def test_none_at_all_where_there_is_too_little_from_the_start(world: World):
@@ -143,7 +147,7 @@ def test_an_interruption_closes_all_and_goes_on(world: World):
 
 
 def test_a_machine_that_tells_no_memory_has_none_in_the_record(world: World):
-    def unreadable(_: str) -> bytes:
+    def unreadable() -> dict[str, int]:
         raise FileNotFoundError
 
     found = opened(open_sites(Openings(2, together=True), TRUE, fresh(world), unreadable))

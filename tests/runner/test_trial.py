@@ -598,6 +598,34 @@ def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: py
     assert not any(each.metric.name.startswith("cpu_all") for each in unknown.measurements)
 
 
+def test_of_a_site_that_its_host_does_not_count_no_cost_is_made(world: World, monkeypatch: pytest.MonkeyPatch):
+    tells(monkeypatch, work=Work(2.0, "gbit"))
+    stolen = count(0, 9000)
+    sites = {role: FakeSite(world, role, "one", role, counted=role != "server") for role in ROLES}
+    world.act = lambda site, command: Act(lasts=0.05) if command.argv[0] == "client" else usual(site, command)
+
+    def read(path: str) -> bytes:
+        if path != "/proc/stat":
+            raise FileNotFoundError(path)
+        return b"cpu 0 0 0 7 0 0 0 %d\n" % next(stolen) + b"cpu0 0\n" * 100
+
+    readings = count(0.0, 0.25)
+    monkeypatch.setattr(FakeSite, "meters", lambda _: {"cpu_s": next(readings)})
+    stage = Stage(
+        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},
+        idle={"host b": Idle(10.0, 0.0)},
+    )  # fmt: skip
+    record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
+    assert [each.metric.name for each in record.measurements] == ["speed", "cpu_client_per_gbit"]
+    assert not {FlagCode.STEAL, FlagCode.OTHER_WORK} & {flag.code for flag in record.flags}
+    assert not [sample for sample in record.samples if sample[1] == "measured_busy_s"]
+    for site in sites.values():
+        site.counted = True
+    record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
+    assert FlagCode.STEAL in {flag.code for flag in record.flags}
+    assert "cpu_server_per_gbit" in [each.metric.name for each in record.measurements]
+
+
 def test_only_the_meters_share_of_the_measured_time_is_taken_off(world: World, monkeypatch: pytest.MonkeyPatch):
     clock = iter((10.0, 14.0))
     monkeypatch.setattr(metering.time, "monotonic", lambda: next(clock))

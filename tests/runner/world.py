@@ -118,6 +118,7 @@ class FakeSite:
     links: tuple[Link, ...] = ()
     open_files: int = 1024
     layers: Layers = field(init=False)
+    counted: bool = True
 
     def __post_init__(self) -> None:
         self.host = FakeHost(self.world)
@@ -160,6 +161,9 @@ class FakeSite:
 
     def meters(self) -> dict[str, float]:
         return {"cpu_s": 1.0, "memory_bytes": 4096.0, "oom_kills": self.world.oom_kills()}
+
+    def memory(self) -> dict[str, int]:
+        return {"total": 2**34, "available": 2**33}
 
     def guest_meters(self) -> dict[str, float]:
         if self.layers == self.host.layers:

@@ -18,6 +18,7 @@ def register(app: typer.Typer) -> None:
         ),
     ) -> None:
         """Write a run's measurements, costs and use of CPU time as tables for other programs."""
+        from weighbridge.analysis.analyse import analyse
         from weighbridge.cli.runs import run_directory
         from weighbridge.report.export.csv import write_csv, write_programs
         from weighbridge.store.run import RunStore
@@ -25,5 +26,6 @@ def register(app: typer.Typer) -> None:
         if csv is None:
             fail("say what to export: --csv FOLDER", WRONG_COMMAND_LINE)
         with RunStore(run_directory(run)) as store:
-            for path in (*write_csv(store, csv), write_programs(store, csv)):
+            analysis = analyse(store)
+            for path in (*write_csv(store, csv, analysis), write_programs(store, csv, analysis)):
                 out().print(str(path), markup=False, soft_wrap=True)

@@ -52,11 +52,12 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             group = Cgroup(f"{run.id}/engine").create()
             argv = secluded(
                 group, data,
-                "dockerd", "--data-root", str(data / "data"), "--exec-root", str(data / "exec"),
+                "dockerd", "--data-root", str(data / "data"), "--exec-root", str(run.state / "engine"),
                 "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
                 "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
                 "--shutdown-timeout", "5", "--log-level", "warn", *settings.arguments,
             )  # fmt: skip
+            # containerd's sockets are below exec-root: a path of more than 107 bytes, as a cache may have, is none
             # the user's variables (LD_PRELOAD, locale, ...) are no part of the engine that is measured
             # containerd writes to TMPDIR what it did when it was found hanging
             variables = {**process.environment_of(run.id), "TMPDIR": str(data / "tmp")}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.errors import Unavailable
-from weighbridge.guests.console import last_words
+from weighbridge.guests.console import reason
 from weighbridge.hosts.bridge import Bridge
 
 DomainType = Literal["pv", "pvh", "hvm"]
@@ -17,9 +17,6 @@ DRIVERS = ("xen-blkfront", "xen-netfront", "crc32c_generic", "ext4", "tcp_diag",
 _DISKS = ("xvda", "xvdb")
 _ROW = re.compile(r"^(?P<name>\S+) +(?P<id>\d+) +(?P<memory>\d+) +\d+ +\S+ +(?P<cpu_s>\d+\.\d+)$", re.MULTILINE)
 _ERROR = re.compile(r"^libxl: error: \S+:(?:Domain \d+:)?(.*)$", re.MULTILINE)
-_XL = re.compile(
-    r"^(libxl: |xc: |got a tsc mode|Waiting for domain|Domain \d+ (has|needs))|^Parsing config|^Action for|^Done\."
-)
 _INFO = re.compile(r"^(\w+) *: (.*)$", re.MULTILINE)
 
 
@@ -122,13 +119,22 @@ def use_of(listed: str, name: str) -> Mapping[str, float]:
 
 
 def reason_of(said: bytes) -> str:
-    """Why a domain ended, in one line, by what xl and the kernel have said; empty where nobody told."""
+    """Why a domain ended, in one line, by what its kernel and xl have said; empty where nobody told.
+
+    What a kernel says without naming an end (a warning as it came up) is no reason, and hides none of xl's.
+    """
     text = said.decode(errors="replace")
     errors = [found[1] for found in _ERROR.finditer(text) if "estr" not in found[0]]  # that it was gone already
-    kernels = last_words("\n".join(line for line in text.splitlines() if not _XL.match(line)).encode())
-    return kernels or (errors[0].strip() if errors else "")
+    return reason(said) or (errors[0].strip() if errors else "")
 
 
 def info_of(printed: str) -> Mapping[str, str]:
     """What ``xl info`` prints, by name."""
     return dict(_INFO.findall(printed))
+
+
+def memory_of_xen(printed: str) -> Mapping[str, int]:
+    """Bytes by what ``xl info`` prints: ``total``, and ``available`` to domains; what it does not tell is absent."""
+    info = info_of(printed)
+    names = {"total": "total_memory", "available": "free_memory"}
+    return {name: int(info[field]) << 20 for name, field in names.items() if info.get(field, "").isdecimal()}

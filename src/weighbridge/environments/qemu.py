@@ -103,7 +103,8 @@ class Qemu(Environment):
             request = replace(request, host=request.host.variant("ports"))
         with ExitStack() as stack:
             group, refused = hypervisor_group(stack, request)
-            cpus = own_cpus(request.limits, request.host) if options.pin else None
+            behind = request.role == "client" and not request.apart
+            cpus = own_cpus(request.limits, request.host, behind_server=behind) if options.pin else None
             machine, notes = _machine(options, request, stack)
             launcher = stack.enter_context(_launcher(machine, request, group))
             if cpus is not None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -11,7 +12,16 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.environments import _xen_console as console
-from weighbridge.environments._xen_domain import WORDS, Domain, DomainType, Interface, info_of, reason_of, use_of
+from weighbridge.environments._xen_domain import (
+    WORDS,
+    Domain,
+    DomainType,
+    Interface,
+    info_of,
+    memory_of_xen,
+    reason_of,
+    use_of,
+)
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import disk, kernel, ramdisk
 from weighbridge.guests.resources import cpus_of, memory_of
@@ -34,7 +44,12 @@ _DATA = "16G"
 """Size of the data disk, a sparse file."""
 _ANSWER_S, _END_S, _TOGETHER_S = 60.0, 60.0, 5.0
 _JOIN = Path(__file__).with_name("_xen_join.sh")
-_INSTALL = "apt-get install xen-system-amd64 && reboot"
+_FIXED = (
+    'give the first domain a fixed part (in /etc/default/grub GRUB_CMDLINE_XEN_DEFAULT="dom0_mem=2G,max:2G", then '
+    "update-grub and reboot)"
+)
+"""Else it has all memory, and gives some of it for each domain: native would be measured on a smaller machine."""
+_INSTALL = f"apt-get install xen-system-amd64, {_FIXED}"
 
 
 class XenOptions(EnvironmentOptions):
@@ -52,6 +67,8 @@ class XenOptions(EnvironmentOptions):
 
 class XenSite(GuestSite):
     """A running domain. Implements ``Site``. What its drivers cost the host's own domain is not metered."""
+
+    counted = False
 
     def __init__(self, request: SiteRequest, launcher: Launcher, domain: Domain, notes: Mapping[str, str]) -> None:
         own = domain.interface.own if domain.interface else "127.0.0.1"
@@ -77,6 +94,10 @@ class XenSite(GuestSite):
     def meters(self) -> Mapping[str, float]:
         """CPU time of its virtual CPUs, to a tenth of a second, and its memory."""
         return use_of(self.host.run(Command(("xl", "list"), _ANSWER_S)).text, self._domain.name)
+
+    def memory(self) -> Mapping[str, int]:
+        """Xen's own: of the first domain's no other one gets any."""
+        return memory_of_xen(_xl(self.host, "info"))
 
     def scope(self) -> Mapping[str, str]:
         """Nothing: no file of its host tells its use."""
@@ -157,7 +178,7 @@ def _require_xen(options: Any, host: Host) -> None:
     if not first:
         raise Unavailable(
             f"host {host.name} does not run under Xen, as its first domain: a guest host does with "
-            f"'hypervisor: xen', a machine after {_INSTALL}"
+            f"'hypervisor: xen', a machine does after {_INSTALL}"
         )
     if options.type == "hvm" and host.run(Command(("test", "-x", _DEVICE_MODEL), 10)).returncode != 0:
         raise Unavailable(f"host {host.name} has no {_DEVICE_MODEL}: apt-get install qemu-system-xen")
@@ -193,6 +214,8 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "network": options.network,
         "kernel package": made.version,
         "metered": "the domain's virtual CPUs; not what its drivers cost the host's own domain",
+        "not honoured: costs in CPU time": "its host's kernel counts nothing of a domain, so that there is "
+        "no figure of the site, of all who worked or of the whole machine",
     }
     if request.limits.memory is None:
         notes["not honoured: no limit of memory"] = f"a machine has a size: {domain.memory >> 20} MiB"
@@ -205,13 +228,13 @@ def _cap(limits: Limits, vcpus: int) -> int | None:
 
 
 def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None:
-    """Xen's free memory is what domains get: the first domain gives none of its own where that is fixed."""
+    """Xen's free memory is what domains get. Were the first domain to give some, it would be another machine then."""
     free = int(info.get("free_memory", 0)) << 20
     if domain.memory > free:
         raise Unavailable(
             f"a domain of {domain.memory >> 20} MiB of memory has no room on host {host.name}, where "
             f"Xen has {free >> 20} MiB free: "
-            "set a smaller limit (resources: memory), or give the first domain less (dom0_mem)"
+            f"set a smaller limit (resources: memory), or {_FIXED}"
         )
 
 
@@ -238,13 +261,14 @@ def _data(request: SiteRequest, stack: ExitStack) -> Iterator[str]:
 @contextmanager
 def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
     host, run = request.host, request.run
-    text = Path(console.__file__).read_text()
+    text, begun = Path(console.__file__).read_text(), time.monotonic()
     process, stream = host.talk(Command((host.python, "-I", "-S", "-c", text, domain.name, domain.config())))
 
     def why() -> str:
         ended = process.wait(_TOGETHER_S)
         said = reason_of(process.stop().stderr)
-        return f"its domain {'ended' if ended else 'does not answer'}{f': {said}' if said else ''}"
+        silent = f"does not answer, {time.monotonic() - begun:.0f} s after it was to be made"
+        return f"its domain {'ended' if ended else silent}{f': {said}' if said else ''}"
 
     try:
         ready_s = EMULATED_READY_S if domain.emulated else READY_S

@@ -45,11 +45,19 @@ def carriers(sendings: Sequence[Sending], ends: Collection[str] = ()) -> list[Ca
     ``ends``: places where one must have carried it. Where others send so much that it is not told which, all that may
     have are given there.
     """
-    known = _known(sendings)
-    found = [each for each in known if _carried(each, sendings) or _carried_beside_others(each, sendings)]
-    untold = {place for place in ends if not any(place == each[0] for each in found)}
+    known, untold = _known(sendings), untold_ends(sendings, ends)
+    found = _told(sendings)
     may_have = [each for each in known if each[0] in untold and _carried(each, sendings) is None]
     return [each for each in known if each in found or each in may_have]
+
+
+def untold_ends(sendings: Sequence[Sending], ends: Collection[str]) -> set[str]:
+    """Those of the ends of which it is not told which interface carried the probe."""
+    return {*ends} - {place for place, _ in _told(sendings)}
+
+
+def _told(sendings: Sequence[Sending]) -> list[Carrier]:
+    return [each for each in _known(sendings) if _carried(each, sendings) or _carried_beside_others(each, sendings)]
 
 
 def unsure(sendings: Sequence[Sending]) -> bool:

@@ -13,7 +13,7 @@ from functools import partial
 
 from weighbridge.errors import Unavailable
 from weighbridge.facts._probing import listens, probe_of
-from weighbridge.facts.carried import Carrier, Watch, carriers, unsure
+from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.path import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.plugin import Endpoint
@@ -21,6 +21,7 @@ from weighbridge.model.site import Host, Site
 
 BYTES = 256 * 1024
 """What is sent; on the slowest link that a study may have it takes two seconds."""
+ENDS = ("client", "server")
 AGAIN, UNSURE = 2, 12
 """How often it is sent once more, to tell whose traffic an interface carries, and where that is hard to tell."""
 _LEAST, _MOST, _AGAIN_S = 128 * 1024, 4 * 2**20, 0.2
@@ -79,7 +80,8 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
     near.kernel, far.kernel = _read(client, _BOOT), _read(server, _BOOT)
     watch.silence(BYTES)
     _send_again(watch, partial(_send, server, client, at, transport))
-    carried = carriers(watch.sendings, ("client", "server"))
+    carried = carriers(watch.sendings, ENDS)
+    untold = untold_ends(watch.sendings, ENDS)
     for end, place in ((near, "client"), (far, "server")):
         end.interfaces = [each for each in end.interfaces if (place, each.name) in carried]
     counted = [_filters(earlier, later) for earlier, later in zip(before, after, strict=True)]
@@ -90,7 +92,8 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
         mss=near.numbers.get("mss"),
         mss_back=far.numbers.get("mss"),
         routers=near.numbers["ttl"] - 1 if "ttl" in near.numbers else None,
-        translation=translation((at.address, at.port), near, far),
+        translation=translation((at.address, at.port), near, far, sizes=not untold),
+        uncertain=bool(untold),
         hooks=None
         if crossed is None
         else tuple(dict.fromkeys(hook for hook, _ in crossed if hook.split()[1] in _HOOKS)),
@@ -151,16 +154,16 @@ def parse(text: str) -> End | None:
     return end if "namespace" in end.numbers and "own" in end.addresses and end.interfaces else None
 
 
-def translation(asked: tuple[str, int], near: End, far: End) -> Translation:
+def translation(asked: tuple[str, int], near: End, far: End, *, sizes: bool = True) -> Translation:
     """Whose address the server's end has otherwise than the client's: see `weighbridge.model.path.Translation`.
 
     Masquerading keeps the client's port; a program in between has a connection, and so a port, of its own. Some give
     it the same number (QEMU's user network): then one end's segments may be larger than the other end's interface has
-    room for. The interfaces of both ends are those that carried the probe.
+    room for. ``sizes``: the interfaces of both ends are known to be those that carried the probe.
     """
     own = near.addresses["own"]
     peer = far.addresses.get("peer", own)
-    if peer[1] != own[1] or _too_large(near, far) or _too_large(far, near):
+    if peer[1] != own[1] or (sizes and (_too_large(near, far) or _too_large(far, near))):
         return "proxy"
     source, destination = peer[0] != own[0], far.addresses["own"] != asked
     if source:

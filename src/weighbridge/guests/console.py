@@ -12,10 +12,18 @@ _LINES, _LENGTH = 3, 300
 
 def last_words(console: bytes) -> str:
     """Why it ended, in one line: what names a reason, else the last lines; empty where nothing was said."""
+    return reason(console) or "; ".join(_said(console)[-_LINES:])[-_LENGTH:]
+
+
+def reason(console: bytes) -> str:
+    """Return the last line that names a reason for its end; empty where none does."""
+    named = [line for line in _said(console) if any(words in line for words in _REASONS)]
+    return "; ".join(named[-1:])[-_LENGTH:]
+
+
+def _said(console: bytes) -> list[str]:
     lines = [_plain(line) for line in console.decode(errors="replace").splitlines()]
-    said = [line for line in lines if line and not any(words in line for words in _NO_REASON)]
-    reasons = [line for line in said if any(words in line for words in _REASONS)]
-    return "; ".join(reasons[-1:] or said[-_LINES:])[-_LENGTH:]
+    return [line for line in lines if line and not any(words in line for words in _NO_REASON)]
 
 
 def _plain(line: str) -> str:

@@ -23,16 +23,20 @@ def cpus_of(limits: Limits, host: Host) -> int:
     return there if limits.cpus is None else min(there, max(1, math.ceil(limits.cpus)))
 
 
-def own_cpus(limits: Limits, host: Host) -> list[int]:
-    """A CPU of its own for each virtual one. Raises Unavailable where there are fewer than the limit asks for."""
+def own_cpus(limits: Limits, host: Host, *, behind_server: bool = False) -> list[int]:
+    """A CPU of its own for each virtual one. Raises Unavailable where there are fewer than the limit asks for.
+
+    ``behind_server``: without a CPU list, the CPUs after those that as large a guest of the server has on this host.
+    """
     there = _cpus_there(limits, host)
     wanted = len(there) if limits.cpus is None else max(1, math.ceil(limits.cpus))
-    if wanted > len(there):
+    first = wanted if behind_server and not limits.cpuset else 0
+    if first + wanted > len(there):
         raise Unavailable(
-            f"pin: vcpus puts each of {wanted} virtual CPUs on a CPU of its own, but on host {host.name} there are "
-            f"only {there}: ask for fewer (resources: cpus), or leave 'pin' out"
+            f"pin: vcpus puts each of {first + wanted} virtual CPUs on a CPU of its own, but on host {host.name} "
+            f"there are only {there}: ask for fewer (resources: cpus), or leave 'pin' out"
         )
-    return there[:wanted]
+    return there[first : first + wanted]
 
 
 def _cpus_there(limits: Limits, host: Host) -> list[int]:

@@ -15,6 +15,8 @@ class LaunchedSite(ABC):
     ``addresses``: where the other role reaches it, and to which its servers bind.
     """
 
+    counted = True
+
     def __init__(self, name: str, host: Host, launcher: Launcher, addresses: tuple[str, str]) -> None:
         self.name = name
         self.address, self.listen = addresses
@@ -39,6 +41,12 @@ class LaunchedSite(ABC):
         if self._frozen:
             self._resume()
             self._frozen = False
+
+    def memory(self) -> Mapping[str, int]:
+        """As ``Site.memory``: its host's, by /proc/meminfo (proc(5))."""
+        kib = counters.memory_kib(self.host.read("/proc/meminfo").decode())
+        names = {"total": "MemTotal", "available": "MemAvailable"}
+        return {name: kib[field] << 10 for name, field in names.items() if field in kib}
 
     def guest_meters(self) -> Mapping[str, float]:
         """As ``Site.guest_meters``: its kernel is its own where its environment added a hypervisor."""

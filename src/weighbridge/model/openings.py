@@ -53,7 +53,7 @@ class Opening(_Found):
     group_bytes: _Bytes | None = None
     """Memory that the site's own control group is charged for, once it has settled."""
     available_bytes: _Bytes | None = None
-    """MemAvailable of its machine then."""
+    """What is available to sites like it then: of its machine's memory (MemAvailable), or of a hypervisor's."""
     close_s: _Seconds | None = None
     """How long its closing took."""
 
@@ -62,9 +62,9 @@ class Opened(_Found):
     """All fresh sites of one trial, in the order of their opening."""
 
     total_bytes: _Bytes | None = None
-    """MemTotal of their machine."""
+    """All memory there."""
     available_bytes: _Bytes | None = None
-    """MemAvailable of it before the first one."""
+    """Of it before the first one."""
     openings: tuple[Opening, ...] = ()
     stopped: Literal["", "memory", "slow"] = ""
     """Why fewer were opened than were asked for."""

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SITE_ENV: Mapping[str, str] = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": "/root",
-    "LANG": "C.UTF-8",
-}
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
+}  # fmt: skip
 """The environment variables of every program in every site: the user's own must not reach some of them only."""
 DATA = "/srv"
 """Where a site has its folder on a disk, if it was asked for one."""
@@ -258,6 +256,8 @@ class Site(Protocol):
     """How many a process of it may have."""
     layers: Layers
     """Its host's first, and then the hypervisor that is the environment's own, where it has one."""
+    counted: bool
+    """Whether its host's kernel counts its CPU time and memory; not those of a domain beside that kernel."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -285,6 +285,9 @@ class Site(Protocol):
 
     def meters(self) -> Mapping[str, float]:
         """Counters now: ``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
+
+    def memory(self) -> Mapping[str, int]:
+        """Bytes now, of what sites like it get: ``total``, ``available``. Raises OSError."""
 
     def guest_meters(self) -> Mapping[str, float]:
         """Counters now as its own kernel sees them: ``guest_cpu_s``, ``guest_steal_s``; empty without such a kernel.

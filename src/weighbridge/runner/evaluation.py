@@ -46,14 +46,20 @@ def read_result(workload: Workload, options: Any, completed: Mapping[str, Comple
 
 
 def measure_costs(result: TrialResult, state: TrialState, stage: Stage) -> tuple[Measurement, ...]:
-    """What the trial cost in resources."""
+    """What the trial cost in resources.
+
+    Of a site that its host's kernel does not count, CPU time is its own programs' alone, without what works for it
+    there: no cost is made of it. Nor is one made of whole machines then.
+    """
     metering = state.metering
     work = result.work or work_of(result.measurements, state.times.work_s)
     sites_s = sum(each.get("cpu_s", 0.0) for each in state.measured_use.values())
     everybody = all_who_worked(metering.machines, stage.idle, metering.own_cpu_s, work, sites_s)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
-    whole = usage(metering.series, host_place(host_name), metering.measured)
-    return (*everybody, *derived(state.measured_use, metering.series, work), *whole)
+    whole = usage(metering.series, host_place(host_name), metering.measured) if stage.counted else ()
+    apart = {role for role, site in stage.sites.items() if not site.counted}
+    counted = {role: use for role, use in state.measured_use.items() if role not in apart}
+    return (*everybody, *derived(counted, metering.series, work), *whole)
 
 
 def find_limit(result: TrialResult, asked: Measurement | None, state: TrialState, stage: Stage) -> Flag:
@@ -75,8 +81,10 @@ def flag_use(
     for name, machine in stage.watched.items():
         ours = [used[place] for place in (*machine.roles, *machine.hypervisors)]
         flags = host.host_flags(used[name], ours, wall_s, machine.cpus)
-        if state.opens:
-            flags = [flag for flag in flags if flag.code is not FlagCode.OTHER_WORK]
+        left_out = {FlagCode.OTHER_WORK} if state.opens else set()
+        if not all(stage.sites[role].counted for role in machine.roles):  # what was taken may be what they used
+            left_out = {FlagCode.OTHER_WORK, FlagCode.STEAL}
+        flags = [flag for flag in flags if flag.code not in left_out]
         if stage.shares(machine):
             flags += host.shared_flags(state.measured_use, state.times.active_s, machine.cpus)
         found += flags if name == HERE else [replace(flag, where=name) for flag in flags]

@@ -5,14 +5,12 @@ Closed in reverse, whatever happens, Ctrl-C too; one that cannot be opened is th
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.linux.counters import memory_kib
-from weighbridge.meters.machines import Read
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.openings import Opened, Opening, Openings, are_slow
 from weighbridge.model.site import Site
@@ -20,6 +18,8 @@ from weighbridge.runner.signals import shield
 
 FLOOR_SHARE, FLOOR_BYTES = 0.1, 2**30
 """Of the machine's memory at least so much, and at least so many bytes, stay available."""
+Memory = Callable[[], Mapping[str, int]]
+"""As ``Site.memory``."""
 OpenSite = Callable[[], AbstractContextManager[Site]]
 
 
@@ -44,7 +44,9 @@ class _Trial:
     asked: Openings
     first: Command
     open_site: OpenSite
-    read: Read
+    memory: Memory
+    counted: bool
+    """As ``Site.counted``: then all that the machine does needs of that memory, too, and the sites have groups."""
     sites: list[_Fresh] = field(default_factory=list)
 
     def opened(self, total: int | None, available: int | None, stopped: str) -> Opened:
@@ -66,13 +68,13 @@ class _Trial:
             name = self.first.argv[0]
             raise Unavailable(f"its first command, {name}, ended with {done.returncode}: {done.last_words}")
         time.sleep(self.asked.settle_s)
-        charged = site.meters().get("memory_bytes")
+        charged = site.meters().get("memory_bytes") if self.counted else None
         fresh.found = Opening(
             open_s=open_s,
             ready_s=ready_s,
             own_cpu_s=own_cpu_s,
             group_bytes=None if charged is None else int(charged),
-            available_bytes=_memory(self.read).get("MemAvailable"),
+            available_bytes=_quietly(self.memory).get("available"),
         )
 
     def why_stop(self, total: int | None, available: int | None) -> str:
@@ -84,18 +86,21 @@ class _Trial:
         if not self.asked.together or total is None or not levels:
             return ""
         largest = max((before - after for before, after in pairwise(levels)), default=0)
-        return "memory" if levels[-1] - max(0, largest) < max(FLOOR_SHARE * total, FLOOR_BYTES) else ""
+        floor = max(FLOOR_SHARE * total, FLOOR_BYTES) if self.counted else 0
+        return "memory" if levels[-1] - max(0, largest) < floor else ""
 
 
-def open_sites(asked: Openings, first: Command, open_site: OpenSite, read: Read) -> Completed:
+def open_sites(
+    asked: Openings, first: Command, open_site: OpenSite, memory: Memory, *, counted: bool = True
+) -> Completed:
     """Open as many fresh sites as are asked for, each until ``first`` has run in it, and close them.
 
-    Gives what was found as a program's output (`weighbridge.model.openings`); ``read`` reads their machine's files.
-    Nothing is raised but an interruption.
+    Gives what was found as a program's output (`weighbridge.model.openings`); ``memory`` and ``counted`` are those of
+    a site like them. Nothing is raised but an interruption.
     """
-    begun, memory = time.monotonic(), _memory(read)
-    total, available = memory.get("MemTotal"), memory.get("MemAvailable")
-    trial, stopped, why = _Trial(asked, first, open_site, read), "", ""
+    begun, there = time.monotonic(), _quietly(memory)
+    total, available = there.get("total"), there.get("available")
+    trial, stopped, why = _Trial(asked, first, open_site, memory, counted), "", ""
     everything = ExitStack()
     try:
         try:
@@ -120,8 +125,8 @@ def _own_cpu_s() -> float:
     return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
-def _memory(read: Read) -> dict[str, int]:
-    """MemTotal and MemAvailable in bytes; what cannot be read is absent."""
-    with suppress(OSError, ValueError, EnvironmentLost):
-        return {name: kib * 1024 for name, kib in memory_kib(read("/proc/meminfo").decode()).items()}
+def _quietly(memory: Memory) -> Mapping[str, int]:
+    """What memory there is; nothing where that cannot be read."""
+    with suppress(OSError, ValueError, EnvironmentLost, Unavailable):
+        return memory()
     return {}

@@ -56,6 +56,11 @@ class Stage:
         """The machines whose state flags the trial."""
         return {**self.machines, **self.below}
 
+    @property
+    def counted(self) -> bool:
+        """Whether the machines' counters have all that the sites do: else no figure of a whole machine is one."""
+        return all(site.counted for site in self.sites.values())
+
     def shares(self, machine: Machine) -> bool:
         """Whether the roles on a machine share CPUs."""
         return sum(self.cpus.get(role, 0) for role in machine.roles) > machine.cpus

@@ -99,13 +99,15 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
     state.watch.begin()
     if opens is not None and stage.open_site is not None:
         state.opens = True
-        begun, (machine,) = time.monotonic(), stage.machines.values()
-        state.completed[measured] = completed = open_sites(opens, command, stage.open_site, machine.read)
+        begun = time.monotonic()
+        state.completed[measured] = completed = open_sites(
+            opens, command, stage.open_site, site.memory, counted=site.counted
+        )
         state.watch.end()
         state.metering.window(begun, completed.duration_s)
         state.measured(completed.duration_s)
         return
-    if state.server is not None:  # what a program without a counterpart costs, its own site tells
+    if state.server is not None and stage.counted:  # what a program without a counterpart costs, its own site tells
         state.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
     before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
 

@@ -40,7 +40,8 @@ class Density(Workload):
     against the number of open sites, from none on: used is what MemAvailable (proc(5)) lacks. That counts whoever
     works for a site, the engine's processes too, and all memory that a guest has touched, but not cache that the
     kernel gives back: the pages of programs that containers share are no cost, a guest's own cache is. All of the
-    machine is seen: another program's memory, too. ``memory_in_group`` is the mean of what the sites' own control
+    machine is seen: another program's memory, too. Domains of Xen get none of a machine's memory, but Xen's own: that
+    counts for them, and may be used up. ``memory_in_group`` is the mean of what the sites' own control
     groups are charged with, without an engine's processes. No site is opened once less than a tenth of the memory,
     or than 1 GiB, would stay available.
 

@@ -42,7 +42,7 @@ class GuestOptions(CableOptions):
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
     system: Annotated[Name, Field(description="What is installed on it")] = "debian"
-    pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
+    pin: Annotated[Literal["vcpus"] | None, Field(description="What is kept on one CPU, each")] = None
     hypervisor: Annotated[Literal["xen"] | None, Field(description="What runs below its kernel")] = None
 
     @model_validator(mode="after")

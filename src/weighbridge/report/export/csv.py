@@ -38,7 +38,7 @@ PROGRAM_COLUMNS = {
 }  # fmt: skip
 
 
-def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
+def write_csv(store: RunStore, directory: Path, analysis: Analysis | None = None) -> tuple[Path, Path]:
     """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
 
     Measurements: one row per measurement, one without a metric per trial that failed or broke, and one without a
@@ -50,7 +50,7 @@ def write_csv(store: RunStore, directory: Path) -> tuple[Path, Path]:
     hypervisors that the environment was measured in, the outermost first and joined by "; ", and whether one of them
     emulates.
     """
-    analysis = analyse(store)
+    analysis = analysis or analyse(store)
     directory.mkdir(parents=True, exist_ok=True)
     measurements, costs = directory / "measurements.csv", directory / "costs.csv"
     _write(measurements, MEASUREMENT_COLUMNS, _measurements(store, analysis))
@@ -86,12 +86,12 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
     ]
 
 
-def write_programs(store: RunStore, directory: Path) -> Path:
+def write_programs(store: RunStore, directory: Path, analysis: Analysis | None = None) -> Path:
     """Write ``programs.csv`` and give its path: one row for each figure of each role's program, or site, in a trial.
 
     The figures are those of `weighbridge.analysis.program_use`.
     """
-    analysis = analyse(store)
+    analysis = analysis or analyse(store)
     trials = {trial.id: trial for trial in analysis.trials}
     rows: list[dict[str, object]] = []
     for sample in store.samples(*UNITS, *OF_SITES):

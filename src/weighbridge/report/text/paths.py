@@ -65,7 +65,8 @@ def interfaces(path: NetworkPath) -> str:
         by_place.setdefault(each.place, []).append(each.name if each.kind == "other" else each.kind)
     hosts = [place for place in by_place if place.startswith("host ")]
     named = {place: "host" if len(hosts) == 1 else place.removeprefix("host ") for place in hosts}
-    return "; ".join(f"{named.get(place, place)}: {', '.join(kinds)}" for place, kinds in by_place.items())
+    told = "; ".join(f"{named.get(place, place)}: {', '.join(kinds)}" for place, kinds in by_place.items())
+    return f"{told} (not told apart from others' traffic)" if path.uncertain else told
 
 
 def figure_heads(table: PathTable) -> list[str]:
