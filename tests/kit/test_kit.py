@@ -116,6 +116,20 @@ def test_what_is_left_out_is_named_with_its_reason():
     assert "its client is on the host elsewhere" in first
 
 
+def test_workloads_that_print_text_are_named_as_not_summarised():
+    said = "Not summarised, because they print text: `rr`, `cpu`: see `results/ENVIRONMENT/WORKLOAD/*.out`."
+    files = files_of(mine())
+    assert said in text_of(files, "README.md")
+    assert {path.split("/")[2] for path in files if path.endswith("headline.jq")} == {
+        "tcp-duration-1s",
+        "tcp-duration-2s",
+    }
+    only_json = mine(
+        **{"  rr:  {kind: netperf, test: TCP_RR, duration: 1s}\n": "", "cpu: {kind: sysbench-cpu": "t: {kind: iperf3"}
+    )
+    assert "Not summarised" not in text_of(files_of(only_json), "README.md")
+
+
 def test_workloads_that_time_the_opening_of_sites_are_left_out():
     files = files_of(mine(**{"rr:  {kind: netperf, test: TCP_RR, duration: 1s}": "up:  {kind: boot}"}))
     assert "- **up**: its trials open fresh sites" in text_of(files, "README.md")

@@ -43,3 +43,9 @@ def test_rounds_without_a_value_are_in_no_figure(tmp_path: Path):
     assert (rounds, deviation, cv) == ("1 of 3", "-", "-") and float(mean) > 1
     said = summary(tmp_path / "two", {"001.out": good, "002.out": good, "003.out": b"{}"})
     assert said[1].split("\t")[3:] == ["2 of 3", mean, "0", "0 %"]
+
+
+def test_workloads_that_print_text_are_named(tmp_path: Path):
+    said = summary(tmp_path, {"001.out": (DATA / "iperf3-tcp.json").read_bytes()}, "cpu", "sys")
+    assert len(said) == 3
+    assert said[-1] == "not summarised: cpu, sys: see results/ENVIRONMENT/WORKLOAD/*.out"

@@ -169,10 +169,12 @@ def _readme(found: Contents, recipe: Recipe, settings: Sequence[Setting], parame
         {"label": cell.cell.label, "folder": cell.folder, "port": _port(cell), "command": _measured(cell)}
         for cell in found.environments[0].cells
     ]
+    cells = [cell for each in found.environments for cell in each.cells]
+    text_only = dict.fromkeys(f"`{cell.folder}`" for cell in cells if not cell.workload.jq(cell.options))
     return render(
         "README.md.j2", study=found.study, recipe=recipe, settings=settings, parameters=parameters, first=list(first),
         environments=environments, workloads=workloads, left_out=found.left_out, differs=list(_differs(found)),
-        rounds=settings[1].value, options=any(cell.published for each in found.environments for cell in each.cells),
+        rounds=settings[1].value, options=any(cell.published for cell in cells), unsummarised=list(text_only),
         natively=any("native" in _places(each).values() for each in found.environments),
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The mean of each workload's first metric over the rounds, its standard deviation and coefficient of variation.
-# Only of programs that print JSON; jq reads it. A round whose output has no such value is in none of the figures.
+# Only of programs that print JSON, which jq reads; the last line names the others. A round whose output has no such value is in none of the figures.
 set -eu
 cd "$(dirname "$0")"
 command -v jq >/dev/null || {
@@ -29,3 +29,7 @@ for program in environments/*/*/headline.jq; do
             print of, cell, metric, n + 0 " of " rounds + 0, mean, deviation, cv
         }'
 done
+others=$(for folder in environments/*/*/; do
+    [ ! -d "$folder" ] || [ -e "${folder}headline.jq" ] || basename "$folder"
+done | sort -u | paste -s -d , - | sed 's/,/, /g')
+[ -z "$others" ] || echo "not summarised: $others: see results/ENVIRONMENT/WORKLOAD/*.out"
