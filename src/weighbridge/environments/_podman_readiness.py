@@ -8,7 +8,7 @@ from typing import Any
 
 from weighbridge.engines.podman import runtime
 from weighbridge.linux.process import output
-from weighbridge.linux.subordinate_ids import has_ranges, user
+from weighbridge.linux.subordinate_ids import has_ranges, range_command, user
 from weighbridge.model.plugin import Readiness
 
 _HELPERS = (Path("/usr/lib/podman"), Path("/usr/libexec/podman"), Path("/usr/local/libexec/podman"))
@@ -49,9 +49,7 @@ def _rootless(root: bool, network: str) -> Readiness | None:
             False, "this kernel does not let users make user namespaces", "allow them, or rootless: false"
         )
     if not root and not has_ranges():
-        name, _ = user()
-        remedy = f"usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
-        return Readiness(False, f"{name} has no subordinate ids in /etc/subuid and /etc/subgid", remedy)
+        return Readiness(False, f"{user()[0]} has no subordinate ids in /etc/subuid and /etc/subgid", range_command())
     if network in ("slirp4netns", "pasta"):
         if not _TUN.exists():
             return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", "modprobe tun")
