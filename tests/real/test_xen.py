@@ -116,5 +116,5 @@ def test_a_study_in_domains(machine: Machine, tmp_path: Path, small_userland: Us
     assert len(found) == 2 and {row["outcome"] for row in found} == {"ok"}, found
     report = (out / "report.html").read_text()
     assert "native (inside Xen's first domain inside QEMU, TCG: emulated)" in html.unescape(report)
-    assert "Xen PV inside QEMU, TCG: emulated" in report and "costs in CPU time" in report
+    assert "Xen PV inside QEMU, TCG: emulated" in report
     machine.must_be_unchanged()
