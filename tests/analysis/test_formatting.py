@@ -70,8 +70,21 @@ def test_very_large_costs_are_multiples(percent, expected):
     assert spaced(percent_interval(Interval(*percent))) == expected
 
 
+@pytest.mark.parametrize(
+    ("percent", "text"), [(98.96, "99 %"), (99.46, "99.4 %"), (99.99, "99.9 %"), (100.0, "100 %")]
+)
+def test_what_is_short_of_all_is_not_rounded_to_all(percent: float, text: str):
+    assert spaced(percent_short(percent)) == spaced(percent_short(-percent)) == text
+
+
 def test_a_range_up_to_a_multiple():
     assert spaced(percent_range([12.3, 25027.0])) == "12 % to 251 times"
+    assert [spaced(percent_short(each)) for each in (98.96, 99.46, 99.99, 100.0)] == [
+        "99 %",
+        "99.4 %",
+        "99.9 %",
+        "100 %",
+    ]
     assert spaced(percent_range([25027.0, 25027.0])) == "251 times" == spaced(percent_short(25027.0))
     assert spaced(percent_range([3.1, 12.4])) == "3.1 to 12.4 %"
 

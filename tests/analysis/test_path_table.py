@@ -3,6 +3,9 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from rich.console import Console
+
 from weighbridge.analysis.path_table import path_tables
 from weighbridge.analysis.paths import Paths
 from weighbridge.model.path import Interface, NetworkPath
@@ -30,21 +33,21 @@ def report(metric: str, unit: str, level: str, values: dict[str, float]) -> Any:
     )
 
 
-def analysis(*clients: str) -> Any:
-    """Two environments for the clients of each host; ``port`` is measured with those of the first alone."""
+def analysis(*clients: str, other: str = "port") -> Any:
+    """Two environments for the clients of each host; the ``other`` is measured with those of the first alone."""
     reports = {}
     for number, client in enumerate(clients):
         level = f'{{"client": "{client}"}}'
-        values = {"native": 1.0 + number} | ({"port": 2.0} if not number else {})
+        values = {"native": 1.0 + number} | ({other: 2.0} if not number else {})
         reports[f"tcp (client={client})"] = (
             report("throughput", "Mbit/s", level, values), report("cpu_all_per_gbit", "s/Gbit", level, values),
             report("softirq_share", "%", level, values),
         )  # fmt: skip
     reports["cpu"] = (SimpleNamespace(workload="cpu", level="{}", metric="events", comparisons=()),)
-    known = {(name, client): path for client in clients for name, path in (("native", LOOPBACK), ("port", PORT))}
+    known = {(name, client): path for client in clients for name, path in (("native", LOOPBACK), (other, PORT))}
     return SimpleNamespace(
         labels=tuple(reports), of=lambda label: reports[label], paths=Paths(known, frozenset({"tcp"})),
-        baseline="native", environments=("native", "port", "native-again"), aa_arm="native-again",
+        baseline="native", environments=("native", other, "native-again"), aa_arm="native-again",
     )  # fmt: skip
 
 
@@ -70,3 +73,35 @@ def test_the_page_has_the_mechanism_beside_the_figures():
     native, port = section["rows"]
     assert len(section["heads"]) == len(native) == len(port)
     assert port[1:6] == ["host: veth", "1500 / 1448", "DNAT", "1", "3 (OUTPUT)"]
+
+
+def terminal(given: Any, width: int) -> str:
+    console = Console(width=width, color_system=None)
+    with console.capture() as said:
+        console.print(*path_parts(given), sep="\n")
+    return said.get()
+
+
+@pytest.mark.parametrize(
+    "name", ["port", "docker-published-userland", "podman-rootless-slirp4netns-published", "x" * 60]
+)
+def test_no_head_and_no_name_is_cut_in_a_terminal(name: str):
+    said = terminal(analysis("here", other=name), 80)
+    assert all(len(line) <= 80 for line in said.splitlines())
+    for word in ("environment", "interfaces", "translation", "routers", "rules", "matched", "DNAT", name):
+        assert word in said.split(), said
+    wide = terminal(analysis("here", other=name), 200)
+    assert wide.count("translation") == 1 and wide.count("environment") == 2 and "rules matched" in wide
+
+
+def test_columns_in_which_nothing_is_are_left_out_of_the_terminal():
+    given = analysis("here")
+    plain = PORT.model_copy(update={"translation": "none", "routers": 0, "rules": 0, "hooks": ()})
+    local = LOOPBACK.model_copy(update={"routers": 0})
+    given.paths = Paths({("native", "here"): local, ("port", "here"): plain}, frozenset({"tcp"}))
+    said = terminal(given, 80)
+    assert "MTU / MSS" in said and "routers" not in said
+    given.paths = Paths({("native", "here"): LOOPBACK, ("port", "here"): plain}, frozenset({"tcp"}))
+    said = terminal(given, 80)
+    assert "routers" in said, "not known of all"
+    assert "translation" not in said and "matched" not in said

@@ -277,7 +277,7 @@ def users_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, programs: 
 @pytest.mark.parametrize(
     ("programs", "ids", "says"),
     [
-        ({"mmdebstrap", "newuidmap"}, "other:100000:65536\n", "usermod --add-subuids 100000-165535"),
+        ({"mmdebstrap", "newuidmap"}, "other:100000:65536\n", "usermod --add-subuids 165536-231071"),
         ({"mmdebstrap"}, "4321:100000:65536\n", "apt-get install uidmap"),
         ({"newuidmap"}, "4321:100000:65536\n", "apt-get install mmdebstrap"),
         ({"mmdebstrap", "newuidmap"}, "other:1:2\n4321:100000:65536\n", None),

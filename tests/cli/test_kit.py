@@ -35,5 +35,7 @@ def test_only_an_empty_folder_is_written_to(weighbridge, tmp_path):  # noqa: F81
 
 def test_studies_of_which_there_is_no_kit(weighbridge, tmp_path):  # noqa: F811
     one_sentence(weighbridge("kit", "first-lok"), 3, "first-look")
-    one_sentence(weighbridge("kit", "calibrate-link", "--out", tmp_path / "kit"), 3, "Docker Compose can make none")
+    one_sentence(
+        weighbridge("kit", "calibrate-link", "--out", tmp_path / "kit"), 3, "no container environment that Docker"
+    )
     assert not (tmp_path / "kit").exists()

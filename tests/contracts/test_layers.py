@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from weighbridge.facts.site import layers_of_site
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.model.isolation import Layer, SiteLayers
@@ -47,6 +48,16 @@ def test_a_site_is_in_its_hosts_layers_and_may_add_its_own() -> None:
     site.layers = (*site.layers, Layer("Xen PVH"))
     held.holds_as_layers(site.layers)
     assert host.layers == (QEMU,)
+
+
+def test_a_site_beside_the_kernel_of_its_host_is_not_in_all_that_this_is_in() -> None:
+    host = LocalHost("0123456789ab")
+    host.layers = (QEMU, Layer("Xen's first domain"))
+    native, domain = Anywhere(host), Anywhere(host)
+    domain.layers = (QEMU, Layer("Xen PVH"))
+    assert layers_of_site(native) == SiteLayers("local", host.layers)
+    assert layers_of_site(domain) == SiteLayers("local", (QEMU,), (Layer("Xen PVH"),))
+    assert native.guest_meters() == {} != domain.guest_meters()
 
 
 def test_only_a_kernel_of_its_own_has_a_view_of_its_own() -> None:

@@ -99,6 +99,22 @@ def test_only_root_has_rootful_containers(monkeypatch: pytest.MonkeyPatch):
     assert "rootless: true" in ready.remedy
 
 
+def test_podman_leaves_no_folders_behind_when_it_is_asked(monkeypatch: pytest.MonkeyPatch):
+    asked: list[Path] = []
+
+    def answer(argv: tuple[str, ...]) -> str:
+        told = dict(word.split("=", 1) for word in argv if "=" in word)
+        asked.extend(Path(told[name]) for name in ("HOME", "XDG_RUNTIME_DIR"))
+        for folder in asked:
+            assert folder.stat().st_mode & 0o777 == 0o700
+            (folder / "containers").mkdir(exist_ok=True)
+        return "podman version 4.3.1"
+
+    monkeypatch.setattr(_podman_readiness, "output", answer)
+    assert _podman_readiness.version() == (4, 3, 1)
+    assert asked and not any(folder.exists() for folder in asked)
+
+
 @pytest.mark.parametrize(
     ("text", "number"), [("podman version 4.3.1", (4, 3, 1)), ("podman version 5.0.0-dev", (5, 0, 0)), ("", ())]
 )

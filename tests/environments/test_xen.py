@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from weighbridge.environments import _xen_console as console
 from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, memory_of_xen, reason_of, use_of
-from weighbridge.environments.xen import PLUGIN, XenOptions, _require_memory
+from weighbridge.environments.xen import _JOIN, PLUGIN, XenOptions, _require_memory
 from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel
 from weighbridge.guests.console import last_words
@@ -63,6 +63,14 @@ def test_limits_and_data_are_told_too():
     assert len(words[words.index("--") + 1 :]) <= 32
     assert {*DRIVERS} <= {*kernel.DRIVERS}
     assert "vif" not in replace(DOMAIN, interface=None).config()
+
+
+def test_where_a_cable_has_no_offloads_the_script_that_joins_it_hears_so():
+    plain = replace(DOMAIN, interface=replace(DOMAIN.interface, offloads=False))
+    assert plain.creator == ("env", "WEIGHBRIDGE_OFFLOADS=tso off gso off gro off")
+    assert plain.config() == DOMAIN.config()
+    assert DOMAIN.creator == () == replace(DOMAIN, interface=None).creator
+    assert "ethtool -K" in _JOIN.read_text() and "$WEIGHBRIDGE_OFFLOADS" in _JOIN.read_text()
 
 
 @pytest.mark.parametrize("path", ['/a"b', "/a'b", "/a\nb", "/a\\b"])

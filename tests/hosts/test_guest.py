@@ -7,12 +7,15 @@ import pytest
 from pydantic import ValidationError
 
 from weighbridge.guests import system
+from weighbridge.guests.accelerator import LAYERS
 from weighbridge.guests.machine import Disk, Machine
 from weighbridge.guests.network import Tap
+from weighbridge.hosts._xen import layers_of
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.switch import BRIDGE, NOWHERE, port_of
 from weighbridge.linux import process
+from weighbridge.linux.xen_domains import WITHIN_FIRST
 from weighbridge.model.host import THIS_MACHINE
 from weighbridge.runner.run import readiness_of
 from weighbridge.study.loader import check
@@ -102,6 +105,11 @@ def test_a_guest_in_it_would_need_files_of_this_machine():
     text = STUDY.replace("{kind: docker, network: ipvlan}", "{kind: qemu}")
     with pytest.raises(Exception, match="local or testbed hosts"):
         check(parse(text, "guests.yaml"))
+
+
+def test_programs_of_a_first_domain_are_in_it():
+    assert layers_of(machine()) == (LAYERS[machine().accelerator],)
+    assert layers_of(machine(hypervisor=Path("/cache/xen"))) == (LAYERS[machine().accelerator], WITHIN_FIRST)
 
 
 def test_xen_is_below_the_system_that_has_it_alone():

@@ -111,9 +111,24 @@ def test_what_is_left_out_is_named_with_its_reason():
     readme = text_of(files_of(mine()), "README.md")
     for name in ("idle", "space", "native-again"):
         assert f"- **{name}**: " in readme
+    assert "only Weighbridge" not in readme
     assert "idle" not in text_of(files_of(mine()), "run.sh")
     first = text_of(files_of(load("first-look")), "README.md")
     assert "its client is on the host elsewhere" in first
+
+
+def test_workloads_that_print_text_are_named_as_not_summarised():
+    said = "Not summarised, because they print text: `rr`, `cpu`: see `results/ENVIRONMENT/WORKLOAD/*.out`."
+    files = files_of(mine())
+    assert said in text_of(files, "README.md")
+    assert {path.split("/")[2] for path in files if path.endswith("headline.jq")} == {
+        "tcp-duration-1s",
+        "tcp-duration-2s",
+    }
+    only_json = mine(
+        **{"  rr:  {kind: netperf, test: TCP_RR, duration: 1s}\n": "", "cpu: {kind: sysbench-cpu": "t: {kind: iperf3"}
+    )
+    assert "Not summarised" not in text_of(files_of(only_json), "README.md")
 
 
 def test_workloads_that_time_the_opening_of_sites_are_left_out():
@@ -122,10 +137,19 @@ def test_workloads_that_time_the_opening_of_sites_are_left_out():
     assert not [path for path in files if "/up/" in path]
 
 
+@pytest.mark.parametrize(
+    ("kind", "tool"), [("podman", "for example by podman run"), ("lxc", "with the tools of lxc")]
+)
+def test_what_the_kit_does_not_bring_up_is_brought_up_by_hand(kind: str, tool: str):
+    readme = text_of(files_of(mine(**{"space:     {kind: netns}": f"space: {{kind: {kind}}}"})), "README.md")
+    assert f"- **space**: the kit makes Compose files for Docker alone: bring it up by hand, {tool}" in readme
+
+
 def test_settings_are_the_studys():
     settings = text_of(files_of(mine()), ".env")
     assert "ROUNDS=7\n" in settings
     assert "SERVER_CPUS=0\n" in settings and "CLIENT_CPUS=1\n" in settings
+    assert "workload; empty: none\nLEVEL_PAUSE=" in settings and "published" not in settings
     assert "PARENT=eth0\n" in text_of(files_of(load("docker-networks")), ".env")
     assert "CLIENT_CPUS=0\n" in text_of(files_of(load("docker-networks")), ".env")  # its host's
 
@@ -145,6 +169,7 @@ def test_published_pauses_and_parameters_are_in_it():
     assert " 120  # nginx" in text_of(files, "environments/native/run.sh")
     assert " 60  # redis" in text_of(files, "environments/native/run.sh")
     assert "ROUNDS=1\n" in text_of(files, ".env")
+    assert "workload; empty: as published\nLEVEL_PAUSE=" in text_of(files, ".env")
     assert "nginx.pause_between_levels,120,s" in text_of(files, "parameters.csv")
     assert "what the source states and they lack" not in text_of(files, "README.md")
     assert parameters_of("docker-vs-virtualbox")[0].parameter == "tool"
@@ -183,7 +208,7 @@ def test_a_userland_that_is_no_image_has_no_dockerfile():
 
 
 def test_a_study_without_containers_has_no_kit():
-    with pytest.raises(StudyError, match=r"none of the environments of calibrate-cpu \(full, "):
+    with pytest.raises(StudyError, match=r"no container environment .* is in calibrate-cpu: it has full, "):
         kit(load("calibrate-cpu"))
 
 

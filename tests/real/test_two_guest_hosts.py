@@ -18,10 +18,16 @@ from .machine import Machine
 from .weighing import Going, facts, going, run_id, trials, weighbridge
 
 NATIVE = "  native: {kind: native}\n"
-NETWORKS = """  ipvlan: {kind: docker, network: ipvlan}
-  overlay: {kind: docker, network: overlay}
-  encrypted: {kind: docker, network: overlay, encrypted: true}
-"""
+NETWORKS = {
+    "ipvlan": "  ipvlan: {kind: docker, network: ipvlan}\n",
+    "overlay": "  overlay: {kind: docker, network: overlay}\n",
+    "encrypted": "  encrypted: {kind: docker, network: overlay, encrypted: true}\n",
+}
+QUIET = "WEIGHBRIDGE_TEST_GUEST_OVERLAYS"
+OVERLAYS = pytest.mark.skipif(
+    QUIET not in os.environ,
+    reason=f"not seen to pass yet: an emulated engine needs minutes for an overlay network (set {QUIET} to try)",
+)
 STUDY = """study: two-guest-hosts
 question: What do ipvlan and an encrypted overlay network cost between two hosts?
 hosts:
@@ -57,14 +63,16 @@ def _guests(run: str) -> list[int]:
     return sorted(found)
 
 
-@pytest.mark.skip(reason="not seen to pass yet: on a shared machine engines missed deadlines of their own")
-def test_docker_s_networks_between_them(machine: Machine, study: Path, tmp_path: Path):
-    study.write_text(STUDY + NATIVE + NETWORKS)
+@pytest.mark.parametrize(
+    "networks", [("ipvlan",), pytest.param(tuple(NETWORKS), marks=OVERLAYS)], ids=["ipvlan", "and overlays"]
+)
+def test_docker_s_networks_between_them(machine: Machine, study: Path, tmp_path: Path, networks: tuple[str, ...]):
+    study.write_text(STUDY + NATIVE + "".join(NETWORKS[name] for name in networks))
     out = tmp_path / "run"
     with going("run", study, "--yes", "--out", out, files=tmp_path) as run:
         code = run.process.wait(1200)
     assert code == 0, run.told()
-    assert {row["environment"] for row in trials(out)} == {"native", "ipvlan", "overlay", "encrypted"}
+    assert {row["environment"] for row in trials(out)} == {"native", *networks}
     assert {row["status"] for row in trials(out)} == {"ok"}, trials(out)
     known = facts(out)
     kernels = {value for (scope, key), value in known.items() if key == "kernel" and scope.startswith("host ")}
@@ -74,11 +82,11 @@ def test_docker_s_networks_between_them(machine: Machine, study: Path, tmp_path:
     report = json.loads(said.stdout)
     for compared in report["comparisons"]:
         assert compared["baseline"] == "native", compared
-        assert compared["environment"] in NETWORKS
+        assert compared["environment"] in networks
     for each in report["environments"]:
         assert each["emulated"] and each["layers"] == [{"name": "QEMU, TCG", "emulated": True}], each
     page = (out / "report.html").read_text()
-    assert "encrypted (QEMU, TCG: emulated)" in page and "native (QEMU, TCG: emulated)" in page
+    assert all(f"{name} (QEMU, TCG: emulated)" in page for name in ("native", *networks))
 
 
 def _started(run: Going, out: Path, number: int) -> list[int]:

@@ -72,6 +72,7 @@ def user(home: Path) -> Path:
 
 
 def test_doctor_says_what_needs_root(machine: Machine, user: Path):
+    before = {path.name for path in Path("/tmp").iterdir()}
     done = as_user(user, "doctor", "--json")
     assert done.code == 0, done
     told = json.loads(done.stdout)
@@ -80,6 +81,8 @@ def test_doctor_says_what_needs_root(machine: Machine, user: Path):
     assert not rows["root"]["ready"] and "limits may not be honoured" in rows["root"]["detail"]
     assert not rows["docker"]["ready"] and "root" in rows["docker"]["remedy"]
     assert as_user(user, "doctor").code == 0
+    left = {path.name for path in Path("/tmp").iterdir()} - before
+    assert not left & {f"containers-user-{USER}", f"podman-run-{USER}"}, "podman was asked"
 
 
 def test_native_through_a_user_namespace(machine: Machine, user: Path, tmp_path: Path):

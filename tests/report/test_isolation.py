@@ -10,14 +10,14 @@ import pytest
 from rich.console import Console
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested
 from weighbridge.analysis.gate import judge
 from weighbridge.analysis.isolation import Isolation, isolations
 from weighbridge.analysis.limit import parse_limit
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
-from weighbridge.model.measurement import Outcome
+from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.stored_layers import layers_json
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import limits_json, report_json
@@ -25,6 +25,7 @@ from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
 from weighbridge.report.text.environments import displayed, environment_name
 from weighbridge.report.text.limits import finding_sentence
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.store.run import RunStore
 
 from .made_up_runs import LATENCY, REQUESTS, TCP, Workload
@@ -192,6 +193,25 @@ def test_environments_on_one_guest_are_compared_inside_of_it(run):
     assert "measured on host lab, which is itself inside QEMU, TCG: costs are those inside of that machine" in text
 
 
+def test_environments_on_two_guests_are_told_apart(run):
+    first = Layer("Xen's first domain")
+    at = {name: SiteLayers("lab", (TCG, first)) for name in ("native", "native-again", "bridge")}
+    at["zxen"] = SiteLayers("lab-ports", (TCG,), (XEN,))
+    facts = {SCOPE: {f"{name}/server": layers_json(site) for name, site in at.items()}}
+    found = analyse(run(costs={"zxen": 1.4, "bridge": 1.1}, facts=facts))
+    rows = {row.environment: [each for each in row.remarks if isinstance(each, Nested)]
+            for row in found.metrics[0].comparisons}  # fmt: skip
+    assert rows["bridge"] == [Nested((), "lab", ("QEMU, TCG", first.name))]
+    assert {*rows["zxen"]} == {
+        Nested(("zxen",), "lab-ports", ("QEMU, TCG",)), Nested(("native",), "lab", ("QEMU, TCG", first.name)),
+    }  # fmt: skip
+    text = terminal(found)
+    assert "against native (inside Xen's first domain inside QEMU, TCG: emulated)" in text
+    assert (
+        "zxen (Xen PVH inside QEMU, TCG: emulated): measured on host lab-ports, which is itself inside QEMU" in text
+    )
+
+
 def test_a_client_on_a_guest_host_is_a_part_of_every_environment():
     facts = [
         (SCOPE, "outside/client", layers_json(ON_GUEST), 0.0),
@@ -225,3 +245,15 @@ def test_a_narrow_terminal_keeps_every_letter(run):
     text = terminal(analyse(rich_run(run)), width=60, whole=True)
     assert max(map(len, text.splitlines())) <= 60
     assert "emulated" in text
+
+
+def test_cpu_time_that_an_emulated_host_counts_is_told(run):
+    workload = Workload("tcp", [*TCP.metrics, (Metric("cpu_all_per_gbit", "s/Gbit", "lower"), 0.9, 0.02)])
+    told = {
+        each: [remark for row in report.comparisons for remark in row.remarks if isinstance(remark, GuestTicks)]
+        for report in analyse(run(costs={"zxen": 1.4, "zqemu": 3.0}, workloads=[workload], facts=FACTS)).metrics
+        for each in [report.metric]
+    }
+    assert told.pop("cpu_all_per_gbit") == [GuestTicks("zxen", "lab")]  # zqemu's is of a process of this machine
+    assert not any(told.values())
+    assert "host lab counted" in remark_text(GuestTicks("zxen", "lab"))

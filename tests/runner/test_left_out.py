@@ -22,7 +22,7 @@ INSTALL = Readiness(False, "podman is not installed", "apt-get install podman")
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
 
 
 def readiness(world: World):

@@ -8,7 +8,6 @@ import pytest
 
 from weighbridge.analysis.plan import plan_of
 from weighbridge.errors import Interrupted, RunDirectoryError
-from weighbridge.runner import sites as sites_module
 from weighbridge.runner.precision import Precision
 from weighbridge.runner.session import Session
 from weighbridge.store.extensions import extend, extensions
@@ -21,7 +20,7 @@ SOLO = "cpu: {kind: fake-solo}"
 
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
 
 
 def noisy(world: World, **noise: float) -> None:

@@ -14,7 +14,6 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.runner import run as running
-from weighbridge.runner import sites as sites_module
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 
@@ -27,7 +26,7 @@ SERVER = "prometheus: {url: 'http://127.0.0.1:9090', queries: {load: {query: nod
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
 
 
 def body(parameters) -> bytes:

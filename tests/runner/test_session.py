@@ -30,7 +30,7 @@ ARMS = ["native", "one", "two", "native-again"]
 @pytest.fixture(autouse=True)
 def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr(sites_module, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
 
 
 def go(path: Path, made: Study, told: Told | None = None, act=None) -> Told:

@@ -1,6 +1,7 @@
 """One trial: every way in which it can end is an outcome with a message, and nothing of it goes on running."""
 
 import errno
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 from weighbridge.errors import EnvironmentLost, Interrupted
+from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters import host
-from weighbridge.meters.machines import Idle
+from weighbridge.meters.machines import Idle, read_here
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
@@ -23,11 +25,12 @@ from weighbridge.model.site import Link
 from weighbridge.model.trial import Series, Trial, TrialRecord
 from weighbridge.runner import metering, trial_programs
 from weighbridge.runner import trial as trials
-from weighbridge.runner.stage import Machine, Stage
+from weighbridge.runner.stage import Machine, Stage, below, machines_of
 from weighbridge.runner.trial import run_trial
 
-from .world import ROLES, SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, Program, World, usual
+from .world import ROLES, SPEED, Act, FakeHost, FakeSite, FakeSolo, FakeWorkload, Load, Program, World, usual
 
+TICKS = os.sysconf("SC_CLK_TCK")
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
 TRIAL = Trial(1, 0, "net", (), "one")
@@ -258,6 +261,55 @@ def test_flags_of_another_machine_name_it(world: World):
     record = run_trial(TRIAL, FakeWorkload(), Load(), Stage(sites, Endpoint("", "", 5201), machines))
     assert any((flag.code, flag.where) == (FlagCode.STEAL, "host b") for flag in record.flags)
     assert ("host b", "load1", 9.5) in record.samples
+
+
+class Hypervisor(Cgroup):
+    """The control group of one that used a second of CPU time at each look."""
+
+    def __init__(self) -> None:
+        self.used_s = count(0)
+
+    def meters(self) -> dict[str, float]:
+        return {"cpu_s": float(next(self.used_s))}
+
+
+@pytest.mark.parametrize(("busy_s", "other"), [(1, False), (2, True)])
+def test_what_befalls_this_machine_befalls_a_trial_on_its_guests(world: World, busy_s: int, other: bool):
+    world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]
+    ticks = count(0)
+
+    def here(path: str) -> bytes:
+        if path != "/proc/stat":
+            raise FileNotFoundError(path)
+        at = next(ticks) * TICKS
+        return b"cpu  %d 0 0 0 0 0 0 %d 0 0\n" % (at * busy_s, at)
+
+    for site in world.sites:
+        guest = FakeHost(world)
+        guest.machine, guest.name, guest.hypervisor = f"host {site.role}", site.role, Hypervisor()
+        site.host = guest
+    sites = {site.role: site for site in world.sites}
+    two = below(sites, here)["host"]
+    assert two.roles == () and set(two.hypervisors) == {"hypervisor of host server", "hypervisor of host client"}
+    assert machines_of(sites, here).keys() == {"host server", "host client"}
+    one = {"host": replace(two, cpus=1, hypervisors={"hypervisor of host a": Hypervisor()})}
+    stage = Stage(sites, Endpoint("", "", 5201), machines_of(sites, here), below=one)
+    record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
+    flags = {(flag.code, flag.where) for flag in record.flags}
+    assert (FlagCode.STEAL, "") in flags  # it is told only to this machine, and not to an emulator's guest
+    assert ((FlagCode.OTHER_WORK, "") in flags) == other  # what the hypervisor used is the guests'
+    assert {("host", "steal_s", 1.0), ("hypervisor of host a", "cpu_s", 1.0)} <= {*record.samples}
+
+
+def test_this_machine_is_told_once_where_a_site_is_on_it_beside_a_guest(world: World):
+    sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
+    guest = FakeHost(world)
+    guest.machine, guest.name, guest.hypervisor = "host lab", "lab", Hypervisor()
+    sites["server"].host = guest
+    assert below(sites, read_here) == {}
+    machines = machines_of(sites, read_here)
+    assert machines["host"].roles == ("client",) and list(machines["host"].hypervisors) == ["hypervisor of host lab"]
+    assert machines["host lab"].roles == ("server",) and not machines["host lab"].hypervisors
 
 
 def test_a_stage_that_is_lost_is_no_trial(world: World):

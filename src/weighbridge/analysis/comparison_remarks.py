@@ -12,7 +12,7 @@ from weighbridge.analysis.condition_remarks import (
 from weighbridge.analysis.confounders import bare
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.durability import other_durability
-from weighbridge.analysis.isolation import of_comparison
+from weighbridge.analysis.isolation import guest_ticks, of_comparison
 from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.analysis.remarks import (
     AAArm,
@@ -31,7 +31,7 @@ from weighbridge.analysis.remarks import (
     TargetMissed,
     WithinNoise,
 )
-from weighbridge.analysis.resources import SITES_CPU, by_difference
+from weighbridge.analysis.resources import CPU_TIME, SITES_CPU, by_difference
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.interrupts import InterruptTime
@@ -55,6 +55,8 @@ def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tu
     if unlike := other_durability(context.durability, report.label, row.environment, context.baseline):
         found.append(unlike)
     found += _about_interrupts(report, context.interrupts)
+    if report.metric.startswith(CPU_TIME):
+        found += guest_ticks(context.isolation, row.environment, context.baseline)
     found += _about_readings(report, here, context.readings)
     for environment in (context.baseline, row.environment):
         found += context.about_arm(report, environment)

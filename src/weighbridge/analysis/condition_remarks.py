@@ -114,13 +114,21 @@ class EmulatedCost(AboutEnvironment):
 class Nested(Remark):
     """These environments were measured on a host that is a guest itself, in ``layers``, the outermost first.
 
-    ``environments`` is empty beside a comparison: both were.
+    ``environments`` is empty beside a comparison whose sides both were on it.
     """
 
     code = RemarkCode.NESTED
     environments: tuple[str, ...]
     host: str
     layers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuestTicks(AboutEnvironment):
+    """CPU time of an environment is by the ticks of ``host``, a guest on an emulator, which tells it of no steal."""
+
+    code = RemarkCode.GUEST_TICKS
+    host: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested, Unverified
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested, Unverified
 from weighbridge.analysis.confounders import Fact
 from weighbridge.analysis.remarks import Remark
 from weighbridge.errors import RunDirectoryError
@@ -79,13 +79,30 @@ def _guests(isolation: Isolation) -> list[Nested]:
 
 
 def of_comparison(isolation: Mapping[str, Isolation], *environments: str) -> list[Remark]:
-    """Give which side of a comparison was measured under emulation, and on which host that is a guest both were."""
+    """Give which side of a comparison was measured under emulation, and on which hosts that are guests both were.
+
+    Where that is one host for both, it is told once; where only one side was on such a host, the report's top tells.
+    """
     sides = [isolation.get(name, NO_HYPERVISOR) for name in environments]
     found: list[Remark] = [
         EmulatedCost(name, emulators(side)) for name, side in zip(environments, sides, strict=True) if side.emulated
     ]
     common = [each for each in _guests(sides[0]) if all(each in _guests(side) for side in sides)]
-    return [*found, *common]
+    if common or not all(_guests(side) for side in sides):
+        return [*found, *common]
+    of_each = zip(environments, sides, strict=True)
+    return [*found, *(replace(each, environments=(name,)) for name, side in of_each for each in _guests(side))]
+
+
+def guest_ticks(isolation: Mapping[str, Isolation], *environments: str) -> list[GuestTicks]:
+    """Give whose CPU time an emulated host counts; that of an emulator's process on a real machine is real."""
+    found = [
+        GuestTicks(name, site.host)
+        for name in environments
+        for site in isolation.get(name, NO_HYPERVISOR).sites
+        if any(layer.emulated for layer in site.of_host)
+    ]
+    return [*dict.fromkeys(found)]
 
 
 def emulators(isolation: Isolation) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ class RemarkCode(StrEnum):
     CONFOUNDER = "confounder"
     EMULATED = "emulated"
     NESTED = "nested"
+    GUEST_TICKS = "guest-ticks"
     UNVERIFIED = "unverified"
 
 

@@ -3,6 +3,9 @@
 SITES_CPU = ("cpu_client_per_", "cpu_server_per_")
 """How the names of metrics begin that tell the CPU time of a site alone."""
 
+CPU_TIME = ("cpu_all_per_", "cpu_usage", "cpu_solo_", *SITES_CPU)
+"""How the names of all metrics begin that tell CPU time."""
+
 PREFIXES = (
     "cpu_all_per_", "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
     "cpu_usage", "memory_usage", "context_switches_per_", "tcp_retransmits_per_", "softirq_share",

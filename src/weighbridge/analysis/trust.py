@@ -5,13 +5,14 @@ hidden: behind a limit there is no noise to see. The largest one is named beside
 
 **Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
 session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
-after Holm across the metrics: at most one false alarm in a hundred sessions, however many metrics there are.
+after Holm across the metrics: at most one false alarm in a hundred sessions, however many metrics there are. Of fewer
+blocks than any verdict needs (`FEW_BLOCKS`) nothing is said of it.
 """
 
 from collections.abc import Sequence
 from statistics import median
 
-from weighbridge.analysis.results import MetricReport, Trust, TrustReason
+from weighbridge.analysis.results import FEW_BLOCKS, MetricReport, Trust, TrustReason
 from weighbridge.statistics import Cost, holm
 from weighbridge.statistics.verdicts import excludes_no_cost
 
@@ -28,7 +29,7 @@ def session_trust(
     middle = median(floor for floor, _ in floors) if floors else None
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
-    usable = [each for each in at_99 if each[1].blocks >= 2]
+    usable = [each for each in at_99 if each[1].blocks >= FEW_BLOCKS]
     after_holm = holm([p for _, _, p in usable])
     shifted = tuple(
         report

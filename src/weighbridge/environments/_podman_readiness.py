@@ -4,11 +4,12 @@ import os
 import re
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from weighbridge.engines.podman import runtime
 from weighbridge.linux.process import output
-from weighbridge.linux.subordinate_ids import has_ranges, user
+from weighbridge.linux.subordinate_ids import has_ranges, range_command, user
 from weighbridge.model.plugin import Readiness
 
 _HELPERS = (Path("/usr/lib/podman"), Path("/usr/libexec/podman"), Path("/usr/local/libexec/podman"))
@@ -17,8 +18,14 @@ _TUN = Path("/dev/net/tun")
 
 
 def version() -> tuple[int, ...]:
-    """Of podman, as numbers; empty where it does not tell."""
-    return _numbers_in(output(("podman", "--version")) or "")
+    """Of podman, as numbers; empty where it does not tell.
+
+    Whatever it is asked, podman first makes folders in the user's runtime folder, or in /tmp where there is none, and
+    it refuses to work without a home. It gets folders that are gone afterwards.
+    """
+    with TemporaryDirectory(prefix="weighbridge-") as folder:
+        words = ("env", f"HOME={folder}", f"XDG_RUNTIME_DIR={folder}", "podman", "--version")
+        return _numbers_in(output(words) or "")
 
 
 def readiness(options: Any | None) -> Readiness:
@@ -39,8 +46,10 @@ def readiness(options: Any | None) -> Readiness:
     if missing:
         names, packages = " and ".join(missing), " ".join(dict.fromkeys(missing.values()))
         return Readiness(False, f"podman lacks {names}", f"apt-get install {packages}")
+    if rootless and (refusal := _rootless(root, network)) is not None:
+        return refusal
     told = ".".join(str(number) for number in version())
-    return (_rootless(root, network) if rootless else None) or Readiness(True, f"podman {told}, {runtime()}")
+    return Readiness(True, f"podman {told}, {runtime()}")
 
 
 def _rootless(root: bool, network: str) -> Readiness | None:
@@ -49,9 +58,7 @@ def _rootless(root: bool, network: str) -> Readiness | None:
             False, "this kernel does not let users make user namespaces", "allow them, or rootless: false"
         )
     if not root and not has_ranges():
-        name, _ = user()
-        remedy = f"usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
-        return Readiness(False, f"{name} has no subordinate ids in /etc/subuid and /etc/subgid", remedy)
+        return Readiness(False, f"{user()[0]} has no subordinate ids in /etc/subuid and /etc/subgid", range_command())
     if network in ("slirp4netns", "pasta"):
         if not _TUN.exists():
             return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", "modprobe tun")

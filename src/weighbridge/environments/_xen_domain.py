@@ -8,6 +8,7 @@ from typing import Literal
 from weighbridge.errors import Unavailable
 from weighbridge.guests.console import reason
 from weighbridge.hosts.bridge import Bridge
+from weighbridge.linux.links import NO_OFFLOADS
 
 DomainType = Literal["pv", "pvh", "hvm"]
 WORDS: Mapping[DomainType, str] = {"pv": "PV", "pvh": "PVH", "hvm": "HVM"}
@@ -27,6 +28,8 @@ class Interface:
     port: str
     bridge: Bridge
     own: str
+    offloads: bool = True
+    """Whether either end takes packets that are larger than a frame."""
 
     @property
     def hardware(self) -> str:
@@ -56,6 +59,12 @@ class Domain:
     emulated: bool = False
     """Whether Xen itself is on an emulated CPU, which has not all that it shows."""
     open_files: int = 1024
+
+    @property
+    def creator(self) -> tuple[str, ...]:
+        """What stands before the program that has the domain made: ``script`` inherits it from there (ethtool(8))."""
+        plain = self.interface is not None and not self.interface.offloads
+        return ("env", f"WEIGHBRIDGE_OFFLOADS={' '.join(NO_OFFLOADS)}") if plain else ()
 
     def config(self) -> str:
         """The text of its configuration (xl.cfg(5)). Raises Unavailable where a path cannot be told in it."""

@@ -22,6 +22,10 @@ case "$XENBUS_TYPE $1" in
 "vif online")
 	set -- $(xenstore-read "$XENBUS_PATH/vifname" "$XENBUS_PATH/bridge")
 	ip link set dev "$vif" name "$1" address fe:ff:ff:ff:ff:ff mtu "$(cat "/sys/class/net/$2/mtu")"
+	if [ -n "$WEIGHBRIDGE_OFFLOADS" ]; then # of our end, and as the domain's driver finds them when it comes up
+		ethtool -K "$1" $WEIGHBRIDGE_OFFLOADS
+		xenstore-write "$XENBUS_PATH/feature-gso-tcpv4" 0 "$XENBUS_PATH/feature-gso-tcpv6" 0
+	fi
 	ip link set dev "$1" master "$2" up
 	xenstore-write "$XENBUS_PATH/hotplug-status" connected
 	;;

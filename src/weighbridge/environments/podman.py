@@ -15,6 +15,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.cgroups import TOP
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
+from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import DATA, Group, Site, SiteRequest
@@ -69,6 +70,10 @@ class PodmanEnvironment(Environment):
             "podman rootless": PodmanOptions(rootless=True),
             "podman rootless, pasta": PodmanOptions(rootless=True, network="pasta"),
         }
+
+    def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
+        """By podman's own command line, not by the kit."""
+        return ByHand("the kit makes Compose files for Docker alone: bring it up by hand, for example by podman run")
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

@@ -29,7 +29,7 @@ from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.process import environment_of, most_open_files
-from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, name_of
+from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
 from weighbridge.model.mount import MountRequest
@@ -75,6 +75,7 @@ class XenSite(GuestSite):
         layer = Layer(f"Xen {WORDS[domain.type]}")
         has_data = len(domain.disks) > 1
         super().__init__(request, launcher, None, (own, own), layer, notes, has_data=has_data)
+        self.layers = (*(each for each in request.host.layers if each != WITHIN_FIRST), layer)
         self._domain = domain
 
     def freeze(self) -> None:
@@ -217,6 +218,8 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "not honoured: costs in CPU time": "its host's kernel counts nothing of a domain, so that there is "
         "no figure of the site, of all who worked or of the whole machine",
     }
+    if domain.interface is not None and not domain.interface.offloads:
+        notes["offloads"] = "off; what arrives the domain's own kernel may merge (GRO)"
     if request.limits.memory is None:
         notes["not honoured: no limit of memory"] = f"a machine has a size: {domain.memory >> 20} MiB"
     return domain, notes
@@ -242,7 +245,8 @@ def _interface(options: Any, request: SiteRequest) -> Interface | None:
     if options.network == "none":
         return None
     bridge = bridge_for(request, attached=bool(options.attach))
-    return Interface(bridge.next_port(), bridge, bridge.next_address())
+    offloads = request.host.secluded is None or not options.attach or request.host.secluded.offloads
+    return Interface(bridge.next_port(), bridge, bridge.next_address(), offloads)
 
 
 def _data(request: SiteRequest, stack: ExitStack) -> Iterator[str]:
@@ -262,7 +266,8 @@ def _data(request: SiteRequest, stack: ExitStack) -> Iterator[str]:
 def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
     host, run = request.host, request.run
     text, begun = Path(console.__file__).read_text(), time.monotonic()
-    process, stream = host.talk(Command((host.python, "-I", "-S", "-c", text, domain.name, domain.config())))
+    argv = (*domain.creator, host.python, "-I", "-S", "-c", text, domain.name, domain.config())
+    process, stream = host.talk(Command(argv))
 
     def why() -> str:
         ended = process.wait(_TOGETHER_S)

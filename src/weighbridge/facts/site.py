@@ -1,6 +1,7 @@
 """What holds in every kind of site: its packages, and limits that programs meet."""
 
 import hashlib
+import itertools
 
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
@@ -24,9 +25,10 @@ def about_site(site: Site) -> dict[str, str]:
 
 
 def layers_of_site(site: Site) -> SiteLayers:
-    """In which hypervisors it is: its host's, and its own inside of them."""
-    outer = site.host.layers
-    return SiteLayers(site.host.name, outer, site.layers[len(outer) :])
+    """In which hypervisors it is: those that its host is in too, and its own inside of them."""
+    pairs = zip(site.host.layers, site.layers, strict=False)
+    common = tuple(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return SiteLayers(site.host.name, site.layers[: len(common)], site.layers[len(common) :])
 
 
 def _digest(site: Site, path: str) -> str:

@@ -38,6 +38,7 @@ class AgentHost:
     python = "python3"
     cpuset: str | None = None
     layers: Layers = ()
+    hypervisor: Group | None = None
 
     def __init__(
         self, name: str, run: RunContext, hello: Mapping[str, Any], channel: Channel, place: tuple[str, str]

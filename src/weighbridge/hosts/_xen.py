@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 
 from weighbridge.errors import Unavailable
+from weighbridge.guests.accelerator import LAYERS
 from weighbridge.guests.machine import Machine
+from weighbridge.linux.xen_domains import WITHIN_FIRST
 from weighbridge.model.command import Command
+from weighbridge.model.isolation import Layers
 from weighbridge.model.site import Host
 
 _SET_UP = """set -e
@@ -29,3 +32,8 @@ def hypervisor_facts(machine: Machine) -> Mapping[str, str]:
     if machine.hypervisor is None:
         return {}
     return {"hypervisor": f"xen, with {machine.first_domain_memory >> 20} MiB for this domain"}
+
+
+def layers_of(machine: Machine) -> Layers:
+    """In what the programs of a guest host are: its accelerator's guest, and what is below its kernel there."""
+    return (LAYERS[machine.accelerator], *(() if machine.hypervisor is None else (WITHIN_FIRST,)))

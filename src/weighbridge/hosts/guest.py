@@ -13,7 +13,7 @@ from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import disk, ramdisk, system, vcpus
-from weighbridge.guests.accelerator import LAYERS, chosen
+from weighbridge.guests.accelerator import chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Disk, Machine
 from weighbridge.guests.network import Tap
@@ -28,7 +28,7 @@ from weighbridge.hosts._hold import JOIN
 from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts._remote import RemoteSocket
 from weighbridge.hosts._slots import Slots, make_slots
-from weighbridge.hosts._xen import hypervisor_facts
+from weighbridge.hosts._xen import hypervisor_facts, layers_of
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -66,10 +66,11 @@ class GuestHost(AgentHost):
 
     def __init__(
         self, name: str, options: GuestOptions, run: RunContext, hello: Mapping[str, Any], channel: Channel,
-        address: str, switch: Switch, process: Process, machine: Machine,
+        address: str, switch: Switch, process: Process, machine: Machine, group: Cgroup,
     ) -> None:  # fmt: skip
         super().__init__(name, run, hello, channel, (address, "eth0"))
-        self.layers = (LAYERS[machine.accelerator],)
+        self.layers = layers_of(machine)
+        self.hypervisor = group
         self.options = options
         self.switch = switch
         self.limited = False
@@ -229,7 +230,7 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
         switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")
         channel, hello = start_agent(name, near, READY_S, lambda _: f"does not come up: {why()}", why)
         stack.callback(channel.close)
-        host = GuestHost(name, options, run, hello, channel, address, switch, process, made)
+        host = GuestHost(name, options, run, hello, channel, address, switch, process, made, group)
         stack.callback(host.switch_off)
         _set_up(host)
         if options.pin:

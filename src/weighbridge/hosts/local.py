@@ -26,6 +26,7 @@ class LocalHost:
     interface = ""
     cpuset: str | None = None
     layers: Layers = ()
+    hypervisor: Group | None = None
 
     def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name

@@ -77,9 +77,9 @@ class TestbedHost:
     this_machine = False
     python = sys.executable
     subnet, gateway = SUBNET, NOWHERE
-    root = True
-    interface = "eth0"
+    root, interface = True, "eth0"
     layers: Layers = ()
+    hypervisor: Group | None = None
 
     def __init__(
         self, name: str, options: TestbedOptions, run: RunContext, switch: Switch, holder: Process, group: Cgroup

@@ -88,7 +88,7 @@ class Contents:
 def contents(study: Study) -> Contents:
     """Sort a study into what is run by hand and what is not.
 
-    Raises StudyError where Docker Compose can make none of its environments.
+    Raises StudyError where it has no container environment that Docker Compose can make.
     """
     here, elsewhere = _cells_here(study)
     opening = [cell for cell in here if registry.workloads()[cell.kind].openings(cell.options) is not None]
@@ -111,7 +111,9 @@ def contents(study: Study) -> Contents:
             environments.append(_named(made, folders))
     if not any(environment.by_hand.services for environment in environments):
         names = ", ".join(study.file.environments)
-        raise StudyError(f"Docker Compose can make none of the environments of {study.file.study} ({names})")
+        raise StudyError(
+            f"no container environment that Docker Compose can make is in {study.file.study}: it has {names}"
+        )
     return Contents(study, tuple(environments), tuple(left_out))
 
 

@@ -16,6 +16,9 @@ from weighbridge.model.parameter import Parameter
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
 
+_LEVEL_PAUSE = ".pause_between_levels"
+"""How a source's parameter for the pause after a workload ends, after the workload's name."""
+
 
 @dataclass(frozen=True, slots=True)
 class KitFile:
@@ -97,12 +100,17 @@ def _settings(found: Contents, parameters: Sequence[Parameter]) -> list[Setting]
             pause or "1",
             "seconds between two rounds" + (", as published" if pause else ""),
         ),
-        Setting("LEVEL_PAUSE", "", "seconds after the last round of a workload; empty: as published"),
+        Setting("LEVEL_PAUSE", "", f"seconds after the last round of a workload; empty: {_level_pause(parameters)}"),
         Setting(CELL, found.environments[0].cells[0].folder, "the workload, where Docker Compose is called by hand"),
         *(Setting(name, cpus[role], f"CPUs of the {role}; empty: all") for role, name in CPUS.items()),
     ]
     own = (each for environment in found.environments for each in settings_in(_told(environment)))
     return [*made, *dict.fromkeys(own)]
+
+
+def _level_pause(parameters: Sequence[Parameter]) -> str:
+    """What an empty pause between workloads stands for."""
+    return "as published" if any(each.parameter.endswith(_LEVEL_PAUSE) for each in parameters) else "none"
 
 
 def _cpus(study: Study) -> dict[str, str]:
@@ -131,7 +139,7 @@ def _environment_script(environment: KitEnvironment, parameters: Sequence[Parame
     cells = []
     for cell in environment.cells:
         ports, signal = listens(cell)
-        pause = _seconds(parameters, f"{cell.cell.workload}.pause_between_levels") or "0"
+        pause = _seconds(parameters, f"{cell.cell.workload}{_LEVEL_PAUSE}") or "0"
         cells.append(
             {"folder": cell.folder, "roles": " ".join(cell.roles), "ports": ports, "signal": signal, "pause": pause,
              "label": cell.cell.label}
@@ -169,10 +177,12 @@ def _readme(found: Contents, recipe: Recipe, settings: Sequence[Setting], parame
         {"label": cell.cell.label, "folder": cell.folder, "port": _port(cell), "command": _measured(cell)}
         for cell in found.environments[0].cells
     ]
+    cells = [cell for each in found.environments for cell in each.cells]
+    text_only = dict.fromkeys(f"`{cell.folder}`" for cell in cells if not cell.workload.jq(cell.options))
     return render(
         "README.md.j2", study=found.study, recipe=recipe, settings=settings, parameters=parameters, first=list(first),
         environments=environments, workloads=workloads, left_out=found.left_out, differs=list(_differs(found)),
-        rounds=settings[1].value, options=any(cell.published for each in found.environments for cell in each.cells),
+        rounds=settings[1].value, options=any(cell.published for cell in cells), unsummarised=list(text_only),
         natively=any("native" in _places(each).values() for each in found.environments),
     )  # fmt: skip
 

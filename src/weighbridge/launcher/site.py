@@ -50,7 +50,7 @@ class LaunchedSite(ABC):
 
     def guest_meters(self) -> Mapping[str, float]:
         """As ``Site.guest_meters``: its kernel is its own where its environment added a hypervisor."""
-        if len(self.layers) == len(self.host.layers):
+        if self.layers == self.host.layers:
             return {}
         found = counters.guest_cpu(self.read("/proc/stat").decode(errors="replace"))
         if self.layers[-1].emulated:  # an emulator tells of no steal: the zero says nothing

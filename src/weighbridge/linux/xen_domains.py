@@ -5,10 +5,13 @@ from pathlib import Path
 
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
+from weighbridge.model.isolation import Layer
 
 CAPABILITIES = "/proc/xen/capabilities"
 FIRST_DOMAIN = b"control_d"
 """What that file of the first domain holds."""
+WITHIN_FIRST = Layer("Xen's first domain")
+"""What the programs of such a host are in, natively too; its other domains are not."""
 _NAME = re.compile(r"^(weighbridge-([0-9a-f]{12})-\d+) ", re.MULTILINE)
 _ANSWER_S = 30.0
 

@@ -27,7 +27,7 @@ OUTSIDE = "outside"
 
 @dataclass(frozen=True, slots=True)
 class SiteLayers:
-    """In which hypervisors a site is, and which of them its host is in."""
+    """In which hypervisors a site is, and which of them its host is in, too."""
 
     host: str
     """The name of the host."""

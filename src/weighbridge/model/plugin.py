@@ -117,7 +117,9 @@ class Environment(Plugin):
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """How it is made by hand, without Weighbridge, for ``weighbridge kit``."""
-        return ByHand("only Weighbridge brings it up")
+        return ByHand(
+            f"the kit makes Compose files for Docker alone: bring it up by hand, with the tools of {self.kind}"
+        )
 
     @abstractmethod
     def open(self, options: Any, request: SiteRequest) -> AbstractContextManager[Site]:

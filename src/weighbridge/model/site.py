@@ -27,15 +27,13 @@ DATA = "/srv"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list.
-
-    ``cpus`` is kept within every ``cpu_period_us`` microseconds: a quota of CPU time per period.
-    """
+    """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list."""
 
     cpus: float | None = None
     memory: int | None = None
     cpuset: str | None = None
     cpu_period_us: int = 100_000
+    """Within each so many microseconds ``cpus`` is kept: it is a quota of CPU time per period."""
 
     @property
     def cpu_quota_us(self) -> int | None:
@@ -141,6 +139,8 @@ class Host(Protocol):
     """The CPUs that belong to it, where it does not have all of its machine's."""
     layers: Layers
     """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
+    hypervisor: Group | None
+    """The control group on this machine of the outermost of them: it is a guest here, and uses this machine."""
 
     @property
     def secluded(self) -> "SecludedHost | None":
@@ -234,8 +234,7 @@ class SiteRequest:
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
     beside: str = ""
-    """The name of an open site that was asked for in the same way: what was made for that one alone and can be
-    shared, such as a network, this one joins. Empty: it gets its own."""
+    """An open site that was asked for in the same way: what can be shared, such as a network, it shares with that."""
 
 
 class Site(Protocol):
@@ -253,7 +252,7 @@ class Site(Protocol):
     open_files: int
     """How many a process of it may have."""
     layers: Layers
-    """Its host's first, and then the hypervisor that is the environment's own, where it has one."""
+    """Those of its host that it is in first, and then the hypervisor that is the environment's own, if it has one."""
     counted: bool
     """Whether its host's kernel counts its CPU time and memory; not those of a domain beside that kernel."""
 

@@ -78,8 +78,9 @@ def flag_use(
 ) -> tuple[Flag, ...]:
     """What a reader has to know of how machines and sites were used; ``used``: in the whole trial, by place."""
     found: list[Flag] = []
-    for name, machine in stage.machines.items():
-        flags = host.host_flags(used[name], [used[role] for role in machine.roles], wall_s, machine.cpus)
+    for name, machine in stage.watched.items():
+        ours = [used[place] for place in (*machine.roles, *machine.hypervisors)]
+        flags = host.host_flags(used[name], ours, wall_s, machine.cpus)
         left_out = {FlagCode.OTHER_WORK} if state.opens else set()
         if not all(stage.sites[role].counted for role in machine.roles):  # what was taken may be what they used
             left_out = {FlagCode.OTHER_WORK, FlagCode.STEAL}

@@ -12,7 +12,6 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
 from weighbridge.facts.site import about_site, layers_of_site
-from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
@@ -21,7 +20,7 @@ from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import HERE, Host, RunContext, Site, SiteRequest
+from weighbridge.model.site import Host, RunContext, Site, SiteRequest
 from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userland
@@ -31,7 +30,7 @@ from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
-from weighbridge.runner.stage import Machine, Stage, links_of
+from weighbridge.runner.stage import Stage, below, links_of, machines_of
 from weighbridge.runner.storage import site_storage
 
 REACHED_S = 15.0
@@ -194,9 +193,9 @@ class Sites:
         cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
-            sites, self._endpoint(arm, cell, sites), _machines(sites, self.here), hosts, meters, prepared,
+            sites, self._endpoint(arm, cell, sites), machines_of(sites, self.here), hosts, meters, prepared,
             cpus, inside, links_of(sites), open_site=partial(self._requests.open_beside, keys[measured]),
-            polled=self.polled,
+            polled=self.polled, below=below(sites, self.here),
         )  # fmt: skip
 
     def _cpus(self, role: Role, site: Site) -> int:
@@ -285,14 +284,3 @@ class Sites:
             (f"{place}/{role}" + (f"@{client}" if several else ""), role, site)
             for (place, role, client), site in self._open.items()
         ]
-
-
-def _machines(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
-    """The machines that sites are on."""
-    found: dict[str, Machine] = {}
-    for role, site in sites.items():
-        name = site.host.machine
-        cpus = len(cpus_online() if name == HERE else site.host.cpus_online())
-        others = found[name].roles if name in found else ()
-        found[name] = Machine(cpus, (*others, role), reader_of(site.host, here))
-    return found

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Idle, Read, read_here
 from weighbridge.meters.meter import Meter
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Link, Site
+from weighbridge.model.site import HERE, Group, Link, Site
 from weighbridge.model.study import Role
 
 
@@ -18,6 +19,8 @@ class Machine:
     cpus: int
     roles: tuple[Role, ...]
     read: Read = read_here
+    hypervisors: Mapping[str, Group] = field(default_factory=dict)
+    """The control groups on it of the hypervisors that hosts of the sites are in, by the place of their readings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Stage:
     """The roles that are in the environment."""
     links: tuple[Link, ...] = ()
     """The cables with a rate, of the sites and of their hosts."""
+    below: Mapping[str, Machine] = field(default_factory=dict)
+    """This machine, where no site is on it but their hosts are guests on it: what befalls it befalls the trial."""
     idle: Mapping[str, Idle] = field(default_factory=dict)
     """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
 
@@ -51,6 +56,11 @@ class Stage:
         """Whether the machines' counters have all that the sites do: else no figure of a whole machine is one."""
         return all(site.counted for site in self.sites.values())
 
+    @property
+    def watched(self) -> Mapping[str, Machine]:
+        """The machines whose state flags the trial."""
+        return {**self.machines, **self.below}
+
     def shares(self, machine: Machine) -> bool:
         """Whether the roles on a machine share CPUs."""
         return sum(self.cpus.get(role, 0) for role in machine.roles) > machine.cpus
@@ -61,3 +71,29 @@ def links_of(sites: Mapping[Role, Site]) -> tuple[Link, ...]:
     hosts = {site.host.name: site.host for site in sites.values()}
     of_hosts = [link for host in hosts.values() if (link := host.link()) is not None]
     return (*of_hosts, *(link for site in sites.values() for link in site.links))
+
+
+def machines_of(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
+    """The machines that sites are on; ``here`` reads the files of this one."""
+    found: dict[str, Machine] = {}
+    hypervisors = _hypervisors(sites)
+    for role, site in sites.items():
+        name, mine = site.host.machine, site.host.machine == HERE
+        cpus = len(cpus_online() if mine else site.host.cpus_online())
+        others = found[name].roles if name in found else ()
+        read = here if mine else site.host.read
+        found[name] = Machine(cpus, (*others, role), read, hypervisors if mine else {})
+    return found
+
+
+def below(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
+    """This machine, where it is none of those but has guests that sites are in."""
+    hypervisors = _hypervisors(sites)
+    if not hypervisors or any(site.host.machine == HERE for site in sites.values()):
+        return {}
+    return {HERE: Machine(len(cpus_online()), (), here, hypervisors)}
+
+
+def _hypervisors(sites: Mapping[Role, Site]) -> dict[str, Group]:
+    hosts = (site.host for site in sites.values())
+    return {f"hypervisor of host {host.name}": host.hypervisor for host in hosts if host.hypervisor is not None}

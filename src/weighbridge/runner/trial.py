@@ -152,9 +152,11 @@ def _kills(stage: Stage, before: Readings) -> float:
 
 
 def _meters(stage: Stage) -> Readings:
-    """Counters of each machine and of each site."""
-    machines = [(name, host.read(file=machine.read)) for name, machine in stage.machines.items()]
-    return [*machines, *((role, site.meters()) for role, site in stage.sites.items())]
+    """Counters of each machine, of the hypervisors on it that are ours, and of each site."""
+    machines = [(name, host.read(file=machine.read)) for name, machine in stage.watched.items()]
+    groups = [each for machine in stage.watched.values() for each in machine.hypervisors.items()]
+    hypervisors = [(place, group.meters()) for place, group in groups]
+    return [*machines, *hypervisors, *((role, site.meters()) for role, site in stage.sites.items())]
 
 
 def _guest_meters(stage: Stage, *, quietly: bool = False) -> dict[str, Mapping[str, float]]:

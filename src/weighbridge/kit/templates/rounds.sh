@@ -136,7 +136,7 @@ measure() {
     run_role "$measured" "$measured" >"$1.out" 2>"$1.err"
 }
 
-run_cell() { # run_cell FOLDER ROLES PORTS SIGNAL PAUSE: all rounds of a workload, then the pause that was published
+run_cell() { # run_cell FOLDER ROLES PORTS SIGNAL PAUSE: all rounds of a workload, then the pause after it
     cell=$1 roles=$2 ports=$3 signal=$4 after=$5
     folder=environments/$environment/$cell results=results/$environment/$cell round=0
     mkdir -p "$results"

@@ -79,10 +79,16 @@ def quantities(values: Sequence[float], unit: str, between: str = ", ") -> str:
 
 
 def percent_short(percent: float) -> str:
-    """Give a percentage in large figures, without its sign: ``42 %``, from 10 on without decimals; ``251 times``."""
+    """Give a percentage in large figures, without its sign: ``42 %``, from 10 on without decimals; ``251 times``.
+
+    ``99.5 %`` has one: a rate that is 100 % lower would be none.
+    """
     if in_times(percent):
         return f"{_times(abs(percent))}{SPACE}times"
-    return f"{_fixed(abs(percent), 0 if abs(percent) >= 9.95 else 1)}{SPACE}%"
+    size = abs(percent)
+    if 99 <= size < 100:
+        return f"{math.floor(10 * size) / 10:.1f}{SPACE}%"
+    return f"{_fixed(size, 0 if size >= 9.95 else 1)}{SPACE}%"
 
 
 def _places(spread: float, size: float) -> int:

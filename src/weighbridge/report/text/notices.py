@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Nested, Unverified
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested, Unverified
 
 
 def emulated_text(remark: Emulated) -> str:
@@ -26,11 +26,21 @@ def nested_text(remark: Nested) -> str:
     return f"{who} on {where}: costs are those inside of that machine"
 
 
+def guest_ticks_text(remark: GuestTicks) -> str:
+    """Return who counted a CPU time."""
+    return (
+        f"{remark.environment}: its CPU time is what the kernel of host {remark.host} counted, which its emulator "
+        "tells of no steal: time in which this machine did not let it run may be in it"
+    )
+
+
 def unverified_text(remark: Unverified) -> str:
     """Return what was never seen to work on real hardware."""
     who = remark.environment or f"host {remark.host}"
     return f"{who}: unverified on real hardware: {remark.what}"
 
 
-NOTICES: tuple[Callable[[Any], str], ...] = (emulated_text, emulated_cost_text, nested_text, unverified_text)
+NOTICES: tuple[Callable[[Any], str], ...] = (
+    emulated_text, emulated_cost_text, nested_text, guest_ticks_text, unverified_text,
+)  # fmt: skip
 """What `weighbridge.report.text.remarks` has of this module."""

@@ -47,5 +47,6 @@ CODES = {
     ),
     Code.UNVERIFIED: "an environment or a host of a kind that was never seen to work on real hardware",
     Code.NESTED: "measured on a host that is itself a guest: the cost is one inside of that machine",
+    Code.GUEST_TICKS: "CPU time as an emulated host counts it, which may hold time in which it was not let run",
 }
 """Every code with its meaning. Remarks themselves are worded in `weighbridge.report.text.remarks`."""

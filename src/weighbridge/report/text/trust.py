@@ -1,6 +1,6 @@
 """Whether a session can be trusted, and how precise it is, in words."""
 
-from weighbridge.analysis.results import Analysis, Trust, TrustReason
+from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Trust, TrustReason
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.formatting import floor_text, margin, share, unsigned
 from weighbridge.report.text.metric_names import metric_title
@@ -49,7 +49,7 @@ def _reason(trust: Trust, shown: int = 3) -> str:
     more = f" and {len(titles) - shown} more" if len(titles) > shown else ""
     return {
         TrustReason.NO_AA_ARM: "this study has no A/A arm, so its noise floor is not known",
-        TrustReason.FEW_BLOCKS: "the A/A arm has fewer than two blocks, so the noise floor is not known yet",
+        TrustReason.FEW_BLOCKS: f"the A/A arm has fewer than {FEW_BLOCKS} blocks",
         TrustReason.SHIFTED: f"the A/A arm shows a cost where there is none: {', '.join(titles[:shown])}{more}",
         TrustReason.HOLDS: "A/A arm holds",
     }[trust.reason]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from weighbridge.errors import UserlandError
 from weighbridge.linux.process import which as _which
-from weighbridge.linux.subordinate_ids import has_ranges, user
+from weighbridge.linux.subordinate_ids import has_ranges, range_command
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
@@ -117,10 +117,7 @@ _NO_RANGE = "this user has no subordinate user and group ids to build a userland
 
 def _range_remedy() -> str:
     uidmap = "apt-get install uidmap; " if _which("newuidmap") is None else ""
-    return (
-        f"as root: {uidmap}usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user()[0]}; "
-        "or use a userland that root has built, with WEIGHBRIDGE_CACHE"
-    )
+    return f"as root: {uidmap}{range_command()}; or use a userland that root has built, with WEIGHBRIDGE_CACHE"
 
 
 def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
