@@ -25,7 +25,8 @@ def register(app: typer.Typer) -> None:
             table = Table(section, "", "", box=None, pad_edge=False, show_header=True)
             for row in found[section]:
                 state = "ready" if row["ready"] else "not ready"
-                told = (row["detail"], row["remedy"], row["unverified"] and f"{UNVERIFIED}: {row['unverified']}")
+                detail = ": ".join(text for text in (row["caveat"], row["detail"]) if text)
+                told = (detail, row["remedy"], row["unverified"] and f"{UNVERIFIED}: {row['unverified']}")
                 table.add_row(row["name"], state, "; ".join(text for text in told if text))
             out().print(table)
             out().print()
@@ -59,7 +60,7 @@ def examine() -> dict[str, Any]:
     return {
         section: [
             {"name": name, "ready": state.ready, "detail": state.detail, "remedy": state.remedy,
-             "unverified": unverified.get((section, name), "")}
+             "caveat": state.caveat, "unverified": unverified.get((section, name), "")}
             for name, state in states.items()
         ]
         for section, states in sections.items()

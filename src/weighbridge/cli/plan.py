@@ -1,6 +1,6 @@
 """`weighbridge plan`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,6 +12,7 @@ from weighbridge.model.level import level_label
 
 if TYPE_CHECKING:
     from weighbridge.cli.plan_document import PlanDocument, PlannedHosts, PlannedTrial
+    from weighbridge.model.plugin import Readiness
     from weighbridge.model.study import Study
 
 
@@ -61,7 +62,7 @@ def describe(study: "Study") -> "PlanDocument":
     spec = userland_of(study)
     problem = userland_problem(spec, study.file.userland)
     lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
-    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()]
+    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
     return {
         "version": VERSION,
@@ -71,7 +72,7 @@ def describe(study: "Study") -> "PlanDocument":
         "environments": [
             {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "optional": arm.optional,
              "ready": ready[arm.name].ready, "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy,
-             "unverified": unverified.get(arm.name, "")}
+             "caveat": ready[arm.name].caveat, "unverified": unverified.get(arm.name, "")}
             for arm in whole.arms
         ],
         "hosts": hosts_of(study),
@@ -140,6 +141,12 @@ def set_up_line(study: "Study") -> str:
     )
 
 
+def _caveats(ready: "Mapping[str, Readiness]") -> list[str]:
+    """Why what is ready is less than one would take it for, each reason once."""
+    why = {(state.caveat, state.detail): None for state in ready.values() if state.caveat and state.detail}
+    return [f"{caveat}: {detail}" for caveat, detail in why]
+
+
 def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
@@ -154,7 +161,7 @@ def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) 
         note = f" ({arm['aa_of']} a second time: shows the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         left = "left out" if arm["optional"] else "no"
-        good = f"yes, {UNVERIFIED}" if arm["unverified"] else "yes"
+        good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
         state = good if arm["ready"] else f"{left}: {arm['why']}; {arm['remedy']}"
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
     out().print(table)

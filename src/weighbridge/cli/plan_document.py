@@ -18,6 +18,7 @@ class PlannedEnvironment(TypedDict):
     ready: bool
     why: str
     remedy: str
+    caveat: str
     unverified: str
 
 

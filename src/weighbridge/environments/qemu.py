@@ -1,5 +1,6 @@
 """QEMU: the userland as the disk of a guest, under KVM or emulated."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -8,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.guests import disk, kernel, ramdisk, vcpus
-from weighbridge.guests.accelerator import DEVICE, LAYERS, Wanted, chosen
+from weighbridge.guests import accelerator, disk, kernel, ramdisk, vcpus
+from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.group import hypervisor_group
 from weighbridge.guests.machine import PROGRAM, CacheMode, Disk, DiskBus, Machine, Nic
@@ -85,12 +86,19 @@ class Qemu(Environment):
         return found
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether a guest can be made and joined to a bridge; whether KVM works only a guest can show."""
-        if options is not None and options.accelerator == "kvm" and not Path(DEVICE).exists():
-            return Readiness(False, f"there is no {DEVICE}", "use a machine with hardware virtualisation")
+        """Whether a guest can be made and joined to its network; whether KVM works only a guest can show."""
+        accelerated = accelerator.readiness("auto" if options is None else options.accelerator, accelerator.no_kvm())
+        if not accelerated.ready:
+            return accelerated
         if options is not None and options.nic == "vhost" and not Path(_VHOST).exists():
             return Readiness(False, f"there is no {_VHOST}", "modprobe vhost_net")
-        return Readiness(True, "emulated where no guest comes up under KVM")
+        if os.geteuid() == 0:
+            return accelerated
+        if options is not None and options.network == "bridge":
+            return Readiness(False, "only root may make bridges and taps", "run as root, or set network: user")
+        for_root = ("network: bridge takes root",) if options is None else ()
+        told = (accelerated.detail, *for_root, "only root may make its disk where that is not in the cache yet")
+        return replace(accelerated, detail="; ".join(text for text in told if text))
 
     def variants(self) -> Mapping[str, Any]:
         """What needs a device of this machine's kernel."""

@@ -1,7 +1,10 @@
 """Which accelerator guests have on a host: KVM only where a guest came up under it."""
 
+import errno
+import os
 from collections.abc import Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Literal
 
 from weighbridge.errors import Unavailable
@@ -10,6 +13,7 @@ from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Accelerator, Machine
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.isolation import Layer
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Host, RunContext
 
 Wanted = Literal["kvm", "tcg", "auto"]
@@ -19,6 +23,53 @@ PROVED = b"weighbridge: the guest runs"
 """What the first process of a guest prints that is only to show that it can."""
 _TRIED_S = 10.0
 _MEMORY = 256 * 2**20
+_ELSEWHERE = "use a machine with hardware virtualisation (nested virtualisation, where it is a virtual one)"
+_NOT_EVEN_ROOT = "let this container have the device"
+_EXTENSIONS = frozenset({"vmx", "svm"})
+
+
+def readiness(wanted: Wanted, impossible: Readiness | None) -> Readiness:
+    """What is known of an accelerator on this machine before a guest is started; ``impossible`` is of `no_kvm`.
+
+    Not ready is only KVM that was asked for and that is impossible.
+    """
+    if wanted == "tcg":
+        return Readiness(True, caveat="emulated")
+    if impossible is None:
+        otherwise = "left out or refused" if wanted == "kvm" else "emulated"
+        return Readiness(True, caveat=f"{otherwise} if no guest comes up under KVM at the run")
+    return impossible if wanted == "kvm" else Readiness(True, f"no KVM, as {impossible.detail}", caveat="emulated")
+
+
+def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -> Readiness | None:
+    """Why no guest can come up under KVM on this machine; None where only starting one can tell.
+
+    A device that opens is not enough: there is a KVM without the CPU's help (PVM), for kernels that are made for it,
+    and Debian's is none. The modules that use the CPU's help load only where its flags say vmx or svm; x86 alone has
+    such flags.
+    """
+    try:
+        os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return Readiness(False, f"there is no {device}", _ELSEWHERE)
+    except PermissionError:
+        root = os.geteuid() == 0
+        return Readiness(False, f"this user may not open {device}", _NOT_EVEN_ROOT if root else "run as root")
+    except OSError as error:
+        if error.errno in (errno.ENODEV, errno.ENXIO):
+            return Readiness(False, f"nothing is behind {device}", _ELSEWHERE)
+        return None
+    flags = [line.split() for line in _text(cpuinfo).splitlines() if line.split(":")[0].strip() == "flags"]
+    if flags and not any(_EXTENSIONS.intersection(words) for words in flags):
+        return Readiness(False, "the CPU has neither vmx nor svm", _ELSEWHERE)
+    return None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def chosen(wanted: Wanted, host: Host, run: RunContext) -> tuple[Accelerator, str]:

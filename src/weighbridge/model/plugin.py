@@ -20,11 +20,16 @@ from weighbridge.model.userland import UserlandSpec
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether something can be used here, and if not, why and the one command that makes it ready."""
+    """Whether something can be used here, and if not, why and the one command that makes it ready.
+
+    ``caveat``: in a few words, how what is ready is less than one would take it for ("emulated"), which ``detail``
+    explains.
+    """
 
     ready: bool
     detail: str = ""
     remedy: str = ""
+    caveat: str = ""
 
 
 @dataclass(frozen=True, slots=True)

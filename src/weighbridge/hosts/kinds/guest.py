@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from weighbridge.guests import disk, kernel
+from weighbridge.guests import accelerator, disk, kernel
 from weighbridge.guests.accelerator import Wanted
 from weighbridge.guests.machine import PROGRAM
 from weighbridge.guests.system import Name
@@ -73,10 +73,10 @@ class Guest(HostKind):
     }  # fmt: skip
 
     def readiness(self) -> Readiness:
-        """Whether this user may make taps."""
+        """Whether this user may make taps, and whether its guests are emulated."""
         if os.geteuid() != 0:
             return Readiness(False, "only root may make guest hosts", "run as root")
-        return Readiness(True, "emulated where no guest comes up under KVM")
+        return accelerator.readiness("auto", accelerator.no_kvm())
 
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]

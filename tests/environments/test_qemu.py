@@ -1,0 +1,80 @@
+"""What `plan` says of guests before a run."""
+
+import contextlib
+import sys
+
+import pytest
+
+from weighbridge.cli.app import main
+from weighbridge.environments import qemu
+from weighbridge.guests import accelerator
+from weighbridge.model.plugin import Readiness
+
+NO_KVM = Readiness(False, "the CPU has neither vmx nor svm", "use another machine")
+
+
+@pytest.fixture
+def as_user(monkeypatch: pytest.MonkeyPatch):
+    """Become root or not; without KVM."""
+    monkeypatch.setattr(accelerator, "no_kvm", lambda: NO_KVM)
+    return lambda user: monkeypatch.setattr(qemu.os, "geteuid", lambda: user)
+
+
+def state(**options: object) -> Readiness:
+    return qemu.PLUGIN.readiness(qemu.QemuOptions(**options))
+
+
+def test_root_has_every_network(as_user):
+    as_user(0)
+    assert all(state(network=network).ready for network in ("bridge", "user", "none"))
+    assert state() == Readiness(True, "no KVM, as the CPU has neither vmx nor svm", caveat="emulated")
+
+
+def test_a_bridge_takes_root(as_user):
+    as_user(65534)
+    assert state() == Readiness(False, "only root may make bridges and taps", "run as root, or set network: user")
+    for network in ("user", "none"):
+        found = state(network=network)
+        assert found.ready and found.caveat == "emulated" and "network: bridge" not in found.detail
+        assert found.detail.endswith("only root may make its disk where that is not in the cache yet")
+    assert "network: bridge takes root" in qemu.PLUGIN.readiness().detail
+
+
+@pytest.mark.parametrize("user", [0, 65534])
+def test_kvm_that_is_impossible_is_not_ready(as_user, user: int):
+    as_user(user)
+    assert state(accelerator="kvm", network="user") == NO_KVM
+
+
+STUDY = """
+study: guests
+question: What does it cost?
+hosts: {here: {kind: local}}
+placement: {server: here, client: here}
+inside: [server]
+baseline: tcg
+environments:
+  tcg: {kind: qemu, accelerator: tcg}
+  guest: {kind: qemu}
+  fast: {kind: qemu, accelerator: kvm, optional: true}
+workloads: {tcp: {kind: iperf3}}
+repetitions: {blocks: 3}
+"""
+
+
+def test_the_plan_tells_what_will_be_emulated_and_what_left_out(as_user, monkeypatch, tmp_path, capsys):
+    as_user(0)
+    monkeypatch.setattr("weighbridge.runner.readiness.missing_programs", lambda plugin: None)
+    monkeypatch.setattr("weighbridge.runner.readiness._without_a_launcher", lambda plugin: None)
+    monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_: None)
+    monkeypatch.setenv("COLUMNS", "200")
+    file = tmp_path / "guests.yaml"
+    file.write_text(STUDY)
+    monkeypatch.setattr(sys, "argv", ["weighbridge", "plan", str(file)])
+    with contextlib.suppress(SystemExit):
+        main()
+    told = capsys.readouterr().out
+    rows = {line.split()[0]: line for line in told.splitlines() if line.strip()}
+    assert rows["guest"].split("qemu")[1].strip() == "yes, emulated"
+    assert "left out: the CPU has neither vmx nor svm; use another machine" in rows["fast"]
+    assert told.count("note: emulated: no KVM, as the CPU has neither vmx nor svm") == 1
