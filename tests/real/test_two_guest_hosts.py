@@ -72,7 +72,7 @@ def test_docker_s_networks_between_them(machine: Machine, study: Path, tmp_path:
         code = run.process.wait(1200)
     assert code == 0, run.told()
     assert {row["environment"] for row in trials(out)} == {"native", *networks}
-    assert {row["status"] for row in trials(out)} == {"ok"}, trials(out)
+    assert {row["outcome"] for row in trials(out)} == {"ok"}, trials(out)
     known = facts(out)
     kernels = {value for (scope, key), value in known.items() if key == "kernel" and scope.startswith("host ")}
     assert kernels and os.uname().release not in kernels
