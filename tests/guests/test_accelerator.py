@@ -68,7 +68,7 @@ def test_a_device_that_does_not_open(
 
     monkeypatch.setattr(accelerator.os, "open", refused)
     monkeypatch.setattr(accelerator.os, "geteuid", lambda: user)
-    found = no_kvm(device)
+    found = no_kvm(device, cpuinfo(device.parent, INTEL))
     assert found is not None and not found.ready
     assert found.detail == f"{detail} {device}" and found.remedy.startswith(remedy)
 

@@ -48,6 +48,9 @@ def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -
     and Debian's is none. The modules that use the CPU's help load only where its flags say vmx or svm; x86 alone has
     such flags.
     """
+    flags = [line.split() for line in _text(cpuinfo).splitlines() if line.split(":")[0].strip() == "flags"]
+    if device.exists() and flags and not any(_EXTENSIONS.intersection(words) for words in flags):
+        return Readiness(False, "the CPU has neither vmx nor svm", _ELSEWHERE)
     try:
         os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
@@ -59,9 +62,6 @@ def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -
         if error.errno in (errno.ENODEV, errno.ENXIO):
             return Readiness(False, f"nothing is behind {device}", _ELSEWHERE)
         return None
-    flags = [line.split() for line in _text(cpuinfo).splitlines() if line.split(":")[0].strip() == "flags"]
-    if flags and not any(_EXTENSIONS.intersection(words) for words in flags):
-        return Readiness(False, "the CPU has neither vmx nor svm", _ELSEWHERE)
     return None
 
 
