@@ -28,6 +28,8 @@ HOST_FOLDERS = {
 }
 """The host's folders that an engine writes to whatever it is told, by the names of their private contents."""
 _MADE = "made-folders"
+_RUNNING = "engine"
+"""Folder of a run's state with the engine's sockets. Those of a killed one would keep another from starting."""
 
 # In a mount namespace of its own, so that no mount of the engine outlives its processes. The host's folders get
 # private contents: dockerd would leave its key, its run-time data, containerd's sockets and files of overlay networks
@@ -52,7 +54,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             group = Cgroup(f"{run.id}/engine").create()
             argv = secluded(
                 group, data,
-                "dockerd", "--data-root", str(data / "data"), "--exec-root", str(run.state / "engine"),
+                "dockerd", "--data-root", str(data / "data"), "--exec-root", str(run.state / _RUNNING),
                 "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
                 "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
                 "--shutdown-timeout", "5", "--log-level", "warn", *settings.arguments,
@@ -100,6 +102,7 @@ def discard_private(run_id: str, state: Path, cache: Path) -> None:
             group.remove()
     links.remove_all(run_id)
     restore(state.parent, Adds.DOCKER, lambda: _remove_folders(state.parent))
+    shutil.rmtree(state / _RUNNING, ignore_errors=True)
     shutil.rmtree(cache / "engines" / run_id, ignore_errors=True)
     with contextlib.suppress(OSError):
         (cache / "engines").rmdir()
