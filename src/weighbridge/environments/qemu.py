@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from weighbridge.environments._machine_network import network_problems
 from weighbridge.guests import accelerator, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
@@ -69,14 +70,7 @@ class Qemu(Environment):
         found = []
         if not all(host.here and not host.own_kernel for host in needs.hosts.values()):
             found.append("its disk is made on this machine: put its roles on local or testbed hosts")
-        if needs.network and options.network == "none":
-            found.append("network: none cannot carry a workload that needs a network")
-        if options.attach and options.network != "bridge":
-            found.append(f"'attach' needs network: bridge, not {options.network}")
-        if needs.network and options.network == "bridge" and needs.apart and not options.attach:
-            found.append("its bridge cannot be reached from another host: attach: interface, or network: user")
-        if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
-            found.append("attach: interface would join a network that other hosts are not on: use testbed hosts")
+        found += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: user")
         if needs.network and options.network == "user" and "client" in needs.inside:
             found.append("network: user takes connections from outside only: put the client outside of it")
         if needs.server_calls_client and options.network == "user":

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from weighbridge.engines.virtualbox import FOLDERS
 from weighbridge.environments import _virtualbox_commands as commands
+from weighbridge.environments._machine_network import network_problems
 from weighbridge.environments._virtualbox_commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
 from weighbridge.environments._virtualbox_network import attachment
 from weighbridge.environments._virtualbox_site import VirtualBox, facts_of, first_words, launcher_in, machine_of
@@ -69,14 +70,7 @@ class Virtualbox(Environment):
         found, both = [], "client" in needs.inside
         if not all(host.here for host in needs.hosts.values()):
             found.append("its disk is made on this machine: put its roles on local, testbed or guest hosts")
-        if needs.network and options.network == "none":
-            found.append("network: none cannot carry a workload that needs a network")
-        if options.attach and options.network != "bridge":
-            found.append(f"'attach' needs network: bridge, not {options.network}")
-        if needs.network and needs.apart and options.network == "bridge" and not options.attach:
-            found.append("its bridge cannot be reached from another host: attach: interface, or network: nat")
-        if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
-            found.append("attach: interface would join a network that other hosts are not on: use testbed hosts")
+        found += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: nat")
         if needs.network and needs.apart and options.network in ("internal", "host-only"):
             found.append(f"network: {options.network} cannot be reached from another host")
         if needs.network and options.network == "internal" and not both:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.environments import _xen_console as console
+from weighbridge.environments._machine_network import network_problems
 from weighbridge.environments._xen_domain import (
     WORDS,
     Domain,
@@ -125,15 +126,7 @@ class Xen(Environment):
             found.append(
                 "a host of it is Xen's first domain: put its roles on guest hosts ('hypervisor: xen') or local"
             )
-        if needs.network and options.network == "none":
-            found.append("network: none cannot carry a workload that needs a network")
-        if options.attach and options.network != "bridge":
-            found.append(f"'attach' needs network: bridge, not {options.network}")
-        if needs.network and options.network == "bridge" and needs.apart and not options.attach:
-            found.append("its bridge cannot be reached from another host: attach: interface")
-        if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
-            found.append("attach: interface would join a network that other hosts are not on: use guest hosts")
-        return found
+        return [*found, *network_problems(options, needs, hosts="guest hosts")]
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready in Xen's first domain, where also the machine of an HVM domain can be emulated."""

@@ -1,0 +1,22 @@
+"""What the bridge of virtual machines does not reach, whichever their hypervisor is."""
+
+from typing import Any
+
+from weighbridge.model.plugin import Needs
+
+
+def network_problems(options: Any, needs: Needs, *, hosts: str, otherwise: str = "") -> list[str]:
+    """Why a machine with these options (``network``, ``attach``) does not reach what a study needs.
+
+    ``hosts``: those on which its bridge is attached to a network; ``otherwise``: what else reaches another host.
+    """
+    found = []
+    if needs.network and options.network == "none":
+        found.append("network: none cannot carry a workload that needs a network")
+    if options.attach and options.network != "bridge":
+        found.append(f"'attach' needs network: bridge, not {options.network}")
+    if needs.network and options.network == "bridge" and needs.apart and not options.attach:
+        found.append(f"its bridge cannot be reached from another host: attach: interface{otherwise}")
+    if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
+        found.append(f"attach: interface would join a network that other hosts are not on: use {hosts}")
+    return found
