@@ -14,6 +14,17 @@ _STDOUT = 1
 _PIECE = 2**16
 
 
+def started(container: Any) -> "Attached":
+    """Start a container, attached to it: detached again where it cannot be started."""
+    attached = Attached(container.client, container.id)
+    try:
+        container.start()
+    except BaseException:
+        attached.end()
+        raise
+    return attached
+
+
 class Attached:
     """Both ways. Implements ``Stream``. ``errors`` is what has come of standard error."""
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from weighbridge.engines.attached import Attached, started
 from weighbridge.engines.client import engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import Unavailable
@@ -28,8 +29,8 @@ class Attachment:
     own: Any = None
     """The SDK's object of the network, where it is one that the run made."""
     ports: dict[str, tuple[str, int]] = field(default_factory=dict)
-    start: Callable[[Any], None] = lambda container: container.start()
-    """Starts a container that is attached to it."""
+    start: Callable[[Any], Attached] = started
+    """Starts a container that is to be on it."""
 
 
 @contextmanager

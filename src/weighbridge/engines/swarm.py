@@ -4,10 +4,11 @@ import contextlib
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any
 
+from weighbridge.engines.attached import Attached, started
 from weighbridge.engines.client import LABEL, engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.engines.networks import mtu_of
@@ -18,9 +19,7 @@ from weighbridge.model.site import RunContext
 _ETHERNET = 1500
 _MADE_BRIDGE = f"{LABEL}.made-bridge"
 """The label of a swarm for which the engine made that bridge: it goes with the swarm."""
-_LATE = "context deadline exceeded"
-"""What an engine says that has not attached a container to an overlay network in 20 s, which no setting changes."""
-_HELD_S, _LOOK_S, _ATTEMPTS = 600.0, 0.5, 4
+_HELD_S, _LOOK_S = 600.0, 0.5
 _IN_VAIN = frozenset({"rejected", "failed"})
 """How a task of a service has ended that the engine will start anew, which on a busy machine may help."""
 _TASKS = 3
@@ -104,33 +103,32 @@ class Swarm:
             self._networks[environment] = network
         return str(self._networks[environment].name)
 
-    def start(self, engine: Engine, network: str, container: Any) -> None:
-        """Start a container of a member that is on an overlay network.
+    def start(self, engine: Engine, network: str, container: Any) -> Attached:
+        """Start a container of a member that is to be on an overlay network. Unavailable where its address is taken.
 
-        For the first one the engine makes the network on its host, for which an emulated CPU may need more than the
-        time in which a container must be attached. A service's container has no such time: one holds the network.
+        For its first one a host's engine makes the network there, for which an emulated CPU needs more than the 20 s
+        in which a container must be attached (no setting changes them). The container of a service has no such limit:
+        one holds the network meanwhile. To try again would be wrong: the swarm may then give an address twice.
         """
-        from docker.errors import APIError
-
-        with ExitStack() as stack:
-            for attempt in range(_ATTEMPTS):
-                try:
-                    container.start()
-                    return
-                except APIError as error:
-                    late = _LATE in str(error.explanation)
-                    # of others an engine asks a registry for the image of a service, also where it has it
-                    if not late or attempt == _ATTEMPTS - 1 or not engine.private:
-                        raise
-                if not attempt:
-                    self._run.say(f"making the overlay network on host {engine.host.name}, which takes it long")
-                    stack.enter_context(self._held(engine, network, container))
+        slow = any(layer.emulated for layer in engine.host.layers) and not _addresses(engine, network)
+        with self._held(engine, network, container) if slow else nullcontext():
+            attached = started(container)
+        container.reload()
+        address = container.attrs["NetworkSettings"]["Networks"][network]["IPAddress"]
+        for other in self._members.values():
+            if other is not engine and address in _addresses(other, network):
+                attached.end()
+                raise Unavailable(
+                    f"the swarm gave containers on {engine.host.name} and {other.host.name} one address"
+                )
+        return attached
 
     @contextmanager
     def _held(self, engine: Engine, network: str, container: Any) -> Iterator[None]:
         """Inside, a container of a service is on the network on a member's host."""
         from docker.types import EndpointSpec, ServiceMode
 
+        self._run.say(f"making the overlay network on host {engine.host.name}")
         service = self._manager.client.services.create(
             engine.client.images.get(container.attrs["Image"]).tags[0],
             command=list(_HOLD),
@@ -217,6 +215,16 @@ class _Member:
             if self._made_bridge:
                 _remove_bridge(self._engine.client)
             self._is(None)
+
+
+def _addresses(engine: Engine, network: str) -> set[str]:
+    """Those of a host's containers on a network: none before the first one of them, for which it is made there."""
+    from docker.errors import NotFound
+
+    with contextlib.suppress(NotFound):
+        there = engine.client.networks.get(network).attrs.get("Containers") or {}
+        return {each["IPv4Address"].partition("/")[0] for each in there.values()}
+    return set()
 
 
 def _runs(tasks: Iterable[Mapping[str, Any]]) -> bool:

@@ -112,8 +112,7 @@ class Docker(Environment):
             attachment = _attach(stack, options, request, made)
             with engine_errors(f"opening {request.name}"):
                 container = _container(stack, made, options, request, attachment)
-                attached = Attached(made.client, container.id)
-                _start(made, container, options, attachment)
+                attached = _start(made, container, options, attachment)
                 addresses = _addresses(container, options, request, made, attachment)
             notes = partial(_notes, options, request, made)
             why, variables = why_lost(made, container, attached), environment_of(request.run.id)
@@ -230,12 +229,13 @@ def _container(
     return container
 
 
-def _start(made: Engine, container: Any, options: DockerOptions, attachment: Attachment) -> None:
-    attachment.start(container)
+def _start(made: Engine, container: Any, options: DockerOptions, attachment: Attachment) -> Attached:
+    attached = attachment.start(container)
     container.reload()
     must_be_there(made, container)
     if made.host.secluded is not None and options.network not in ("none", "host"):
         made.host.secluded.keep_offloads(int(container.attrs["State"]["Pid"]))
+    return attached
 
 
 def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
