@@ -22,7 +22,7 @@ def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
     inherited = type(workload).roles is Workload.roles
     must(workload, inherited, "roles()", "be left as it is: it follows from transports()")
     if load := workload.load(options):
-        must(workload, "server" in roles, "load()", "be None where there is no server", load)
+        must(workload, "server" in roles, "load()", "be '' where there is no server", load)
         _has_bounds(workload, load)
     wrong = [package for package in workload.packages if not PACKAGE.fullmatch(package)]
     must(workload, not wrong, "packages", "name Debian packages", wrong)
