@@ -96,11 +96,12 @@ def study() -> Study:
 
 def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
     every = held.every_plugin()
-    for name in ("environment unshare", "environment emulator", "host nice", "storage tmpfs", "workload script"):
+    kinds = ("unshare", "uts", "emulator")
+    for name in (*(f"environment {kind}" for kind in kinds), "host nice", "storage tmpfs", "workload script"):
         held.describes_itself(every[name])
         held.names_its_programs(every[name])
         held.has_strict_options(every[name], {})
-    for kind in ("unshare", "emulator"):
+    for kind in kinds:
         held.holds_as_environment(registry.environments()[kind])
     held.holds_as_storage(registry.storage()["tmpfs"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
