@@ -52,14 +52,10 @@ def keys_of(schema: dict) -> set[str]:
 
 def test_every_key_of_the_schema_is_in_the_page_about_studies():
     known = in_code(STUDY)
-    assert keys_of(json_schema()) - known == set()
-    assert {
-        *registry.workloads(),
-        *registry.environments(),
-        *registry.hosts(),
-        *registry.storage(),
-        *bundled(),
-    } - known == set()
+    missing = keys_of(json_schema()) - known
+    assert not missing, f"docs/study.md must name these keys in code: {sorted(missing)}"
+    kinds = {*registry.workloads(), *registry.environments(), *registry.hosts(), *registry.storage(), *bundled()}
+    assert kinds <= known, f"docs/study.md must name these kinds and studies in code: {sorted(kinds - known)}"
 
 
 def test_every_option_is_told_where_its_kind_is():
@@ -67,8 +63,11 @@ def test_every_option_is_told_where_its_kind_is():
     plugins = {**registry.environments(), **registry.workloads(), **registry.storage(), **hosts}
     for kind, options in {kind: plugin.options for kind, plugin in plugins.items()}.items():
         own = re.search(rf"^(?:- `{kind}`.*?(?=^- |^\n|^#)|### `{kind}`.*?(?=^##))", STUDY, re.DOTALL | re.MULTILINE)
-        assert own, kind
-        assert set(options.model_fields) - {"kind"} - in_code(own[0]) == set(), kind
+        assert own, (
+            f"docs/study.md must have an entry '- `{kind}` - ' (workload, storage) or a section '### `{kind}`'"
+        )
+        missing = {*options.model_fields} - {"kind"} - in_code(own[0])
+        assert not missing, f"docs/study.md must name these options of {kind} in code, at its entry: {missing}"
 
 
 def test_the_studies_in_the_page_about_studies_load_and_are_between_two_hosts():
@@ -165,7 +164,9 @@ def test_the_reference_says_what_is_unverified_on_real_hardware():
         rows = {name: plugin.unverified(options) for name, options in plugin.variants().items()}
         expected += [f"- `{name}`: {what}." for name, what in rows.items() if what and what != plugin.unverified()]
     section = (ROOT / "docs/reference.md").read_text().split("## Unverified on real hardware\n")[1].split("\n## ")[0]
-    assert re.findall(r"^- .*$", section, re.MULTILINE) == (expected or ["- None."])
+    listed = re.findall(r"^- .*$", section, re.MULTILINE)
+    wanted = "docs/reference.md, 'Unverified on real hardware', must list what the plug-ins' unverified() says"
+    assert listed == (expected or ["- None."]), wanted
 
 
 def test_the_reference_lists_every_exit_code():

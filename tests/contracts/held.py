@@ -1,9 +1,8 @@
-"""What is asked of every plug-in, whoever wrote it: each check takes one and asserts."""
+"""What is asked of every plug-in, whoever wrote it: a check takes one and says what was expected of which member."""
 
 import json
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, get_args
@@ -11,20 +10,17 @@ from typing import Any, get_args
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import ByHandRequest
-from weighbridge.model.command import Completed, Transport
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
-from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.mount import MountRequest, Way
 from weighbridge.model.options import STORED, Options
-from weighbridge.model.plugin import Durability, Endpoint, Environment, Needs, Plugin, Readiness, Workload
+from weighbridge.model.plugin import Durability, Endpoint, Environment, Needs, Plugin, Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions
 from weighbridge.model.stored_layers import layers_json, layers_of
-from weighbridge.model.study import Role
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
 from weighbridge.study.loader import option_models
@@ -45,194 +41,193 @@ def every_plugin() -> dict[str, Plugin]:
     return {f"{section} {kind}": plugin for section, known in sections.items() for kind, plugin in known.items()}
 
 
+def must(plugin: Plugin, holds: bool, member: str, expected: str, found: object = "") -> None:
+    """Fail with the plug-in, its member and what is expected of it, and with what was found where that helps."""
+    where = f"{type(plugin).__name__} (kind {plugin.kind!r}, {type(plugin).__module__})"
+    assert holds, f"{where}: {member} must {expected}" + (f", not {found!r}" if found != "" else "")
+
+
 def describes_itself(plugin: Plugin) -> None:
-    assert re.fullmatch(r"[a-z][a-z0-9-]*", plugin.kind)
-    assert 10 <= len(plugin.summary) <= 120
-    assert "\n" not in plugin.summary and not plugin.summary.endswith(".")
-    assert type(plugin).__doc__ and plugin.options.__doc__
-    assert "\n" not in plugin.unverified() and not plugin.unverified().endswith(".")
+    kind, summary, unverified = plugin.kind, plugin.summary, plugin.unverified()
+    plain = bool(re.fullmatch(r"[a-z][a-z0-9-]*", kind))
+    must(plugin, plain, "kind", "be lower-case letters, digits and dashes", kind)
+    must(plugin, 10 <= len(summary) <= 120, "summary", "have 10 to 120 characters", summary)
+    must(plugin, _is_part_of_a_sentence(summary), "summary", "be one line without a full stop at its end", summary)
+    must(plugin, bool(type(plugin).__doc__), "its class", "have a docstring")
+    must(plugin, bool(plugin.options.__doc__), "options", f"have a docstring ({plugin.options.__name__})")
+    part = _is_part_of_a_sentence(unverified)
+    must(plugin, part, "unverified()", "be one line without a full stop at its end, or ''", unverified)
+
+
+def _is_part_of_a_sentence(text: str) -> bool:
+    return "\n" not in text and not text.endswith(".")
 
 
 def names_its_programs(plugin: Plugin) -> None:
     for program, package in plugin.programs.items():
-        assert "/" not in program
-        assert PACKAGE.fullmatch(package)
+        must(plugin, "/" not in program, "programs", "name programs as PATH finds them, without a folder", program)
+        must(plugin, bool(PACKAGE.fullmatch(package)), "programs", "name a Debian package for each", package)
 
 
 def has_strict_options(plugin: Plugin, given: Mapping[str, Any]) -> None:
     """``given``: the options without which none can be made."""
-    assert issubclass(plugin.options, Options)
+    must(plugin, issubclass(plugin.options, Options), "options", "derive from weighbridge.model.options.Options")
     options = plugin.options.model_validate(given)
     stored = json.loads(options.model_dump_json())
     context = {**option_models(), STORED: True}
-    assert plugin.options.model_validate(stored, context=context) == options  # as a run that is continued reads them
+    read = plugin.options.model_validate(stored, context=context)  # as a run that is continued reads them
+    must(plugin, read == options, "options", f"be equal when read back from their JSON ({options!r})", read)
     try:
         plugin.options.model_validate({**given, "no such key": 1})
     except ValueError as error:
-        assert "xtra" in str(error)
+        must(plugin, "xtra" in str(error), "options", "refuse an unknown key as such", str(error))
     else:
-        raise AssertionError("an unknown key was taken")
+        must(plugin, False, "options", "refuse an unknown key")
     schema = plugin.options.model_json_schema()
     json.dumps(schema)
-    assert schema["additionalProperties"] is False
+    must(plugin, schema["additionalProperties"] is False, "options", "allow no unknown key in their JSON Schema")
 
 
 def _is_of_its_kind(plugin: Plugin) -> None:
     """A study's ``kind`` chooses the model: it must take no other."""
-    assert get_args(plugin.options.model_fields["kind"].annotation) == (plugin.kind,)
+    taken = get_args(plugin.options.model_fields["kind"].annotation)
+    must(plugin, taken == (plugin.kind,), "options", f"have 'kind: Literal[{plugin.kind!r}]'", taken)
 
 
-def answers(ready: Readiness) -> None:
-    assert isinstance(ready, Readiness)
-    assert ready.ready or (ready.detail and ready.remedy)
-    assert "\n" not in ready.detail + ready.remedy
+def answers(plugin: Plugin, ready: Readiness) -> None:
+    must(plugin, isinstance(ready, Readiness), "readiness()", "give a Readiness", ready)
+    told = ready.ready or bool(ready.detail and ready.remedy)
+    must(plugin, told, "readiness()", "say what is missing (detail) and what helps (remedy) where not ready", ready)
+    must(plugin, "\n" not in ready.detail + ready.remedy, "readiness()", "say each on one line", ready)
 
 
 def holds_as_environment(environment: Environment) -> None:
     _fits_storage(environment)
     options = environment.options()
-    assert environment.options.model_validate_json(options.model_dump_json()) == options
+    read = environment.options.model_validate_json(options.model_dump_json())
+    must(environment, read == options, "options", f"be equal when read back from their JSON ({options!r})", read)
     before = options.model_copy(deep=True)
-    assert environment.problems(options, needs=Needs(network=False)) == [], "its defaults have problems"
-    assert not [problem for problem in environment.problems(options, needs=Needs(network=True)) if "\n" in problem]
-    assert options == before, "asking has changed something"
+    alone = environment.problems(options, needs=Needs(network=False))
+    must(environment, alone == [], "problems()", "be empty for its defaults where no network is needed", alone)
+    joined = environment.problems(options, needs=Needs(network=True))
+    must(environment, not _lines(*joined), "problems()", "be sentences of one line", joined)
+    must(environment, options == before, "problems()", "change none of the options that it is given", options)
     _is_told_how_to_be_made_by_hand(environment, options)
     ready = environment.readiness()
-    answers(ready)
-    assert ready == environment.readiness()
+    answers(environment, ready)
+    must(environment, ready == environment.readiness(), "readiness()", "answer the same when asked twice", ready)
     nothing: Any = None
-    assert isinstance(environment.open(options, nothing), AbstractContextManager), "it needs a request to be asked"
+    opened = environment.open(options, nothing)
+    must(
+        environment, isinstance(opened, AbstractContextManager), "open()",
+        "be a context manager, which looks at its request once it is entered", opened,
+    )  # fmt: skip
+
+
+def _lines(*sentences: str) -> list[str]:
+    return [sentence for sentence in sentences if "\n" in sentence]
 
 
 def _is_told_how_to_be_made_by_hand(environment: Environment, options: Any) -> None:
     request = ByHandRequest(1, (("tcp", 5201),), frozenset({"server", "client"}))
-    by_hand = environment.by_hand(options, request)
-    assert by_hand == environment.by_hand(options, request)
-    assert not [sentence for sentence in (by_hand.cannot, *by_hand.first, *by_hand.differs) if "\n" in sentence]
-    assert {*by_hand.services} in (set(), {"server", "client"})
-    assert by_hand.listen and by_hand.address and by_hand.client
+    made = environment.by_hand(options, request)
+    must(environment, made == environment.by_hand(options, request), "by_hand()", "give the same when asked twice")
+    said = _lines(made.cannot, *made.first, *made.differs)
+    must(environment, not said, "by_hand()", "say each sentence on one line", said)
+    both = {*made.services} in (set(), {"server", "client"})
+    must(environment, both, "by_hand()", "have a service for each role that is inside, or none", made.services)
+    reached = bool(made.listen and made.address and made.client)
+    must(environment, reached, "by_hand()", "say the addresses 'listen', 'address' and 'client'", made)
 
 
 def _fits_storage(environment: Environment) -> None:
-    assert environment.mounts <= {*get_args(Way)}
-    assert issubclass(environment.options, EnvironmentOptions) == bool(environment.mounts)
+    mounts = environment.mounts
+    must(environment, mounts <= {*get_args(Way)}, "mounts", f"be among {', '.join(get_args(Way))}", mounts)
+    derived = issubclass(environment.options, EnvironmentOptions)
+    must(
+        environment,
+        derived == bool(mounts),
+        "options",
+        "derive from EnvironmentOptions if it has 'mounts', and only then",
+    )
     if environment.storage:
-        assert registry.storage()[environment.storage].way in environment.mounts
-
-
-def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
-    """Under these options; what depends on an option is held under others too."""
-    options = workload.options.model_validate(given)
-    transports, roles = workload.transports(options), workload.roles(options)
-    assert type(workload).roles is Workload.roles, "roles follow from transports"
-    if load := workload.load(options):
-        assert "server" in roles
-        _has_bounds(workload.options.model_json_schema()["properties"][load])
-    assert all(PACKAGE.fullmatch(package) for package in workload.packages)
-    _gives_commands(workload, options, roles, transports)
-    for role in roles:
-        assert all(path.startswith(("/tmp/", "/run/")) for path in workload.files(role, options, AT))
-    if (openings := workload.openings(options)) is not None:
-        assert roles == ("solo",), "a fresh site publishes no port"
-        assert openings.sites >= 1 and openings.settle_s >= 0
-    metrics = workload.metrics(options)
-    assert metrics and len({metric.name for metric in metrics}) == len(metrics)
-    for metric in metrics:
-        assert re.fullmatch(r"[a-z][a-z0-9_]*", metric.name) and metric.unit
-        assert metric.better in ("higher", "lower")
-    asked = workload.asked_rate(options)
-    assert asked is None or asked.metric in metrics
-    assert workload.generator_threads(options) >= 1
-    try:
-        workload.parse(options, {role: Completed(("x",), 0, b"", b"", 1.0) for role in roles})
-    except TrialFailure:
-        return
-    raise AssertionError("something was measured where nothing was printed")
-
-
-def _has_bounds(load: Mapping[str, Any]) -> None:
-    """Levels that make no sense are told before anything runs, by editors too."""
-    (number,) = [each for each in load.get("anyOf", [load]) if each["type"] != "null"]
-    assert number["type"] == "integer" and number["minimum"] >= 1
-    assert 1000 <= number["maximum"] <= 10**6
-
-
-def _gives_commands(workload: Workload, options: Any, roles: Sequence[Role], transports: Sequence[Transport]) -> None:
-    """Argument lists under deadlines: only a server listens, and it outlasts its clients."""
-    by_role = {role: workload.command(role, options, AT) for role in roles}
-    warm_up = workload.warm_up(options, AT)
-    for command in (*by_role.values(), *((warm_up,) if warm_up else ())):
-        assert type(command.argv) is tuple and all(type(argument) is str for argument in command.argv)
-        assert "/" not in command.argv[0], "programs are found through PATH"
-        assert math.isfinite(command.deadline_s)
-    assert 0 < workload.expected_s(options) < by_role[roles[-1]].deadline_s
-    for role, command in by_role.items():
-        assert bool(command.listens) == (role == "server")
-        assert all(transport in transports and port == AT.port for transport, port in command.listens)
-    if "server" in by_role:
-        clients = by_role["client"].deadline_s + (warm_up.deadline_s if warm_up else 0.0)
-        assert by_role["server"].deadline_s > clients
+        way = registry.storage()[environment.storage].way
+        must(environment, way in mounts, "storage", f"get in by one of its 'mounts' ({', '.join(mounts)})", way)
 
 
 def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -> None:
-    assert issubclass(storage.options, StorageOptions)
+    must(storage, issubclass(storage.options, StorageOptions), "options", "derive from StorageOptions")
     _is_of_its_kind(storage)
     options = storage.options.model_validate(given)
-    assert storage.way in get_args(Way)
-    assert storage.durability(options) in get_args(Durability)
-    assert any(storage.way in environment.mounts for environment in registry.environments().values())
+    durability, ways = storage.durability(options), get_args(Way)
+    must(storage, storage.way in ways, "way", f"be one of {', '.join(ways)}", storage.way)
+    must(storage, durability in get_args(Durability), "durability()", f"be of {get_args(Durability)}", durability)
+    used = any(storage.way in environment.mounts for environment in registry.environments().values())
+    must(storage, used, "way", "be among the 'mounts' of an environment", storage.way)
     every = registry.storage()
-    assert not {*storage.aliases} & {
-        *every,
-        *(a for other in every.values() if other is not storage for a in other.aliases),
-    }
-    answers(storage.readiness())
-    answers(storage.readiness(options))
+    others = {*every, *(name for other in every.values() if other is not storage for name in other.aliases)}
+    must(storage, not {*storage.aliases} & others, "aliases", "be of no other storage", {*storage.aliases} & others)
+    answers(storage, storage.readiness())
+    answers(storage, storage.readiness(options))
     with ExitStack() as stack:
         run = RunContext("0123456789ab", folder, folder, stack)
         with registry.hosts()["local"].open("a", None, run, ()) as host:
             opened = storage.open(options, MountRequest(run, host, "site"))
-            assert isinstance(opened, AbstractContextManager)
-    assert not list(folder.iterdir()), "it has done something before it was entered"
+            must(storage, isinstance(opened, AbstractContextManager), "open()", "be a context manager", opened)
+    _has_made_nothing(storage, folder, "open()", "do nothing before it is entered")
+
+
+def _has_made_nothing(plugin: Plugin, folder: Path, member: str, expected: str) -> None:
+    made = [path.name for path in folder.iterdir()]
+    must(plugin, not made, member, f"{expected}: it made {made}")
 
 
 def holds_as_source(source: UserlandSource, given: Mapping[str, Any], cache: Path) -> None:
-    assert issubclass(source.options, SourceOptions)
+    must(source, issubclass(source.options, SourceOptions), "options", "derive from SourceOptions")
     _is_of_its_kind(source)
     options, spec = source.options.model_validate(given), UserlandSpec.of(["iperf3"])
     recipe = source.recipe(options, spec)
-    assert bool(recipe.cannot) != bool(recipe.base), "a recipe, or why there is none"
+    either = bool(recipe.cannot) != bool(recipe.base)
+    must(source, either, "recipe()", "have a 'base', or say why not in 'cannot'", recipe)
     lacking = source.cannot_build(options, spec, cache)
-    assert lacking is None or all(lacking)
+    told = lacking is None or all(lacking)
+    must(source, told, "cannot_build()", "be None, or what is missing and what helps", lacking)
     try:
         key = source.key(options, spec)
     except Unavailable as why:
-        assert "\n" not in str(why)
+        must(source, "\n" not in str(why), "key()", "say on one line why there is none", str(why))
     else:
-        assert re.fullmatch(r"[0-9a-f]{16}", key)
-        assert key == source.key(options, spec)
-    assert not list(cache.iterdir()), "asking has built something"
+        must(source, bool(re.fullmatch(r"[0-9a-f]{16}", key)), "key()", "be 16 hexadecimal digits", key)
+        must(source, key == source.key(options, spec), "key()", "be the same when asked twice", key)
+    _has_made_nothing(source, cache, "key(), cannot_build() and recipe()", "build nothing")
 
 
-def holds_as_layers(layers: Layers) -> None:
+def holds_as_layers(owner: str, layers: Layers) -> None:
     """Those of an open host or site: what is shown beside each of its figures, and kept with the run."""
-    assert type(layers) is tuple and all(type(layer) is Layer for layer in layers)
+    typed = type(layers) is tuple and all(type(layer) is Layer for layer in layers)
+    assert typed, f"{owner}: layers must be a tuple of weighbridge.model.isolation.Layer, not {layers!r}"
     for layer in layers:
-        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9 ,.+-]{1,39}", layer.name), "shown in tables and legends"
-        assert type(layer.emulated) is bool
-    assert layers_of(layers_json(SiteLayers("a", layers))).layers == layers
+        named = re.fullmatch(r"[A-Za-z][A-Za-z0-9 ,.+-]{1,39}", layer.name)
+        assert named, f"{owner}: a layer's name, shown in tables and legends, must be 2 to 40 plain letters: {layer}"
+        assert type(layer.emulated) is bool, f"{owner}: a layer's 'emulated' must be True or False: {layer}"
+    read = layers_of(layers_json(SiteLayers("a", layers))).layers
+    assert read == layers, f"{owner}: layers must be equal when read back from the run: {read!r}, not {layers!r}"
 
 
 def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> None:
-    assert issubclass(plugin.options, HostOptions)
+    must(plugin, issubclass(plugin.options, HostOptions), "options", "derive from HostOptions")
     _is_of_its_kind(plugin)
     options = plugin.options.model_validate({"kind": plugin.kind, **given})
-    assert isinstance(options.traits, HostTraits)
-    assert options.traits.here or not options.traits.this_machine
-    assert options.traits.reaches(options.traits), "two hosts of one kind reach one another"
-    assert options.description and "\n" not in options.description
-    answers(plugin.readiness())
+    traits = options.traits
+    must(plugin, isinstance(traits, HostTraits), "options.traits", "be HostTraits", traits)
+    here = traits.here or not traits.this_machine
+    must(plugin, here, "options.traits", "be 'here' where it is 'this_machine'", traits)
+    must(plugin, traits.reaches(traits), "options.traits", "let two hosts of its kind reach one another", traits)
+    described = bool(options.description) and "\n" not in options.description
+    must(plugin, described, "options.description", "be one line", options.description)
+    answers(plugin, plugin.readiness())
     with ExitStack() as stack:
         run = RunContext("0123456789ab", folder, folder, stack)
-        assert isinstance(plugin.open("a", options, run, (options,)), AbstractContextManager)
-    assert not list(folder.iterdir()), "it has done something before it was entered"
+        opened = plugin.open("a", options, run, (options,))
+        must(plugin, isinstance(opened, AbstractContextManager), "open()", "be a context manager", opened)
+    _has_made_nothing(plugin, folder, "open()", "do nothing before it is entered")

@@ -14,7 +14,7 @@ from weighbridge.model.plugin import Environment, Needs, Plugin, Workload
 from weighbridge.model.storage import Storage, weaker
 from weighbridge.model.userland_source import UserlandSource
 
-from . import held
+from . import held, held_workload
 
 NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host guest": {"kind": "guest"},
@@ -57,7 +57,7 @@ def test_our_environments_have_a_network_unless_told_otherwise(kind: str) -> Non
 
 @pytest.mark.parametrize("workload", registry.workloads().values(), ids=registry.workloads())
 def test_a_workload(workload: Workload) -> None:
-    held.holds_as_workload(workload, NEEDED.get(f"workload {workload.kind}", {}))
+    held_workload.holds_as_workload(workload, NEEDED.get(f"workload {workload.kind}", {}))
 
 
 @pytest.mark.parametrize("storage", registry.storage().values(), ids=registry.storage())

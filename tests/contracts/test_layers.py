@@ -40,13 +40,13 @@ class Anywhere(LaunchedSite):
 
 def test_a_site_is_in_its_hosts_layers_and_may_add_its_own() -> None:
     host = LocalHost("0123456789ab")
-    held.holds_as_layers(host.layers)
+    held.holds_as_layers(f"host {host.name}", host.layers)
     assert host.layers == Anywhere(host).layers == ()
     host.layers = (QEMU,)
     site = Anywhere(host)
     assert site.layers == (QEMU,)
     site.layers = (*site.layers, Layer("Xen PVH"))
-    held.holds_as_layers(site.layers)
+    held.holds_as_layers(f"site {site.name}", site.layers)
     assert host.layers == (QEMU,)
 
 

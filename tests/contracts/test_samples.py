@@ -35,7 +35,7 @@ from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
 from weighbridge.study.source import parse
 
-from . import held
+from . import held, held_workload
 
 SAMPLES = Path(__file__).parent / "samples"
 PACKAGES = {
@@ -96,17 +96,18 @@ def study() -> Study:
 
 def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
     every = held.every_plugin()
-    for name in ("environment unshare", "environment emulator", "host nice", "storage tmpfs", "workload script"):
+    kinds = ("unshare", "uts", "emulator")
+    for name in (*(f"environment {kind}" for kind in kinds), "host nice", "storage tmpfs", "workload script"):
         held.describes_itself(every[name])
         held.names_its_programs(every[name])
         held.has_strict_options(every[name], {})
-    for kind in ("unshare", "emulator"):
+    for kind in kinds:
         held.holds_as_environment(registry.environments()[kind])
     held.holds_as_storage(registry.storage()["tmpfs"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
     held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
     for options in ({}, {"server": "own-server --listen HOST:PORT"}):
-        held.holds_as_workload(registry.workloads()["script"], options)
+        held_workload.holds_as_workload(registry.workloads()["script"], options)
 
 
 def test_a_study_and_its_schema_know_them() -> None:
@@ -197,9 +198,9 @@ def test_each_role_gets_its_files_before_anything_starts() -> None:
         if cell.kind == "script":
             workload = registry.workloads()["script"]
             sites = {role: FakeSite(world, role, "one", role) for role in workload.roles(cell.options)}
-            stage = Stage(sites, held.AT, {})
+            stage = Stage(sites, held_workload.AT, {})
             record = run_trial(Trial(1, 0, cell.workload, cell.level, "one"), workload, cell.options, stage)
             assert (record.outcome, record.measurements[0].value) == (Outcome.OK, 7.0)
     assert {site for site, _ in world.files} == {"solo", "client"}
     assert [argv[0] for _, argv, _ in world.started] == ["perl", "own-server", "perl", "own-server", "perl"]
-    assert world.started[-2][1] == ("own-server", "--listen", f"{held.AT.listen}:{held.AT.port}")
+    assert world.started[-2][1] == ("own-server", "--listen", f"{held_workload.AT.listen}:{held_workload.AT.port}")

@@ -337,11 +337,11 @@ def test_no_docker_and_docker_host_that_is_nothing(machine: Machine, tmp_path: P
     assert not run.exists()
 
 
-def test_engine_of_another_machine_is_refused(machine: Machine, userland: Userland, tmp_path: Path):
+def test_engine_of_another_machine_is_refused(machine: Machine, small_userland: Userland, tmp_path: Path):
     """Its process numbers mean others here. A process namespace stands for the other machine."""
     elsewhere = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
     study = write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(REDIS,), blocks=1)
-    with own_engine(userland, tmp_path, *elsewhere) as engine:
+    with own_engine(small_userland, tmp_path, *elsewhere) as engine:
         address = {"DOCKER_HOST": f"unix://{socket_of(engine)}"}
         done = weighbridge("run", study, "--out", tmp_path / "out", "--yes", env=address)
         done.must_fail(4, "the Docker engine that answers is on another machine")

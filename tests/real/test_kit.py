@@ -63,13 +63,13 @@ def test_docker_compose_takes_every_file_of_the_bundled_studies(name: str, compo
         assert (completed.returncode, completed.stdout, completed.stderr) == (0, "", ""), file
 
 
-Machine = Callable[..., Completed]
-"""Runs a script of a folder on a machine: the folder, the script, its arguments, variables by name."""
+RunScript = Callable[..., Completed]
+"""Runs a script of a folder on such a machine: the folder, the script, its arguments, variables by name."""
 
 
 @pytest.fixture(scope="module")
-def machine(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A machine that has the programs and an engine with them as an image, but no registry: a testbed host."""
+def run_script(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunScript]:
+    """On a machine that has the programs and an engine with them as an image, but no registry: a testbed host."""
     programs = tmp_path_factory.mktemp("programs")
     for name in PROGRAMS:
         (programs / name).write_text(f'#!/bin/sh\nexec chroot {userland.root} {name} "$@"\n')
@@ -93,7 +93,7 @@ def machine(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.mark.parametrize("inside", ["[server, client]", "[server]"])
-def test_the_scripts_of_a_kit_run(inside: str, machine: Machine, tmp_path: Path):
+def test_the_scripts_of_a_kit_run(inside: str, run_script: RunScript, tmp_path: Path):
     folder = tmp_path / "kit"
     text = STUDY.format(inside=inside)
     names = ["bridge", "host", "native", "published"]
@@ -102,9 +102,11 @@ def test_the_scripts_of_a_kit_run(inside: str, machine: Machine, tmp_path: Path)
     else:
         text = "\n".join(line for line in text.splitlines() if "macvlan" not in line)
     write(kit(check(parse(text, "by-hand.yaml"))), folder)
-    completed = machine(folder, "run.sh", "native", "bridge")
+    completed = run_script(folder, "run.sh", "native", "bridge")
     assert completed.returncode == 0, completed.text + completed.stderr.decode()
-    completed = machine(folder, "run.sh", *(name for name in names if name not in ("native", "bridge")), ROUNDS="1")
+    completed = run_script(
+        folder, "run.sh", *(name for name in names if name not in ("native", "bridge")), ROUNDS="1"
+    )
     assert completed.returncode == 0, completed.text + completed.stderr.decode()
     assert "iperf3\t" in (folder / "results/versions.txt").read_text()
     for environment in names:
@@ -113,7 +115,7 @@ def test_the_scripts_of_a_kit_run(inside: str, machine: Machine, tmp_path: Path)
             assert json.loads(file.read_bytes())["end"]["sum_received"]["bits_per_second"] > 1e6, file
             assert "SET" in (folder / f"results/{environment}/redis/{number:03}.out").read_text()
             assert "events per second" in (folder / f"results/{environment}/cpu/{number:03}.out").read_text()
-    summary = machine(folder, "summary.sh")
+    summary = run_script(folder, "summary.sh")
     lines = summary.text.splitlines()
     assert lines[-1].startswith("not summarised: cpu, redis: see results/")
     rows = [line.split("\t") for line in lines[1:-1]]
@@ -139,9 +141,9 @@ repetitions: {blocks: 1}
 """
 
 
-def test_servers_find_their_files_and_their_data(machine: Machine, tmp_path: Path):
+def test_servers_find_their_files_and_their_data(run_script: RunScript, tmp_path: Path):
     write(kit(check(parse(DATA, "data.yaml"))), tmp_path / "kit")
-    completed = machine(tmp_path / "kit", "run.sh", "bridge")
+    completed = run_script(tmp_path / "kit", "run.sh", "bridge")
     assert completed.returncode == 0, completed.text + completed.stderr.decode()
     results = tmp_path / "kit/results/bridge"
     assert "queries performed" in (results / "mysql-threads-2/001.out").read_text()
@@ -150,20 +152,20 @@ def test_servers_find_their_files_and_their_data(machine: Machine, tmp_path: Pat
     assert "requests" in (results / "nginx/001.out").read_text()
 
 
-def test_an_overlay_network_is_made_in_a_swarm(machine: Machine, tmp_path: Path):
+def test_an_overlay_network_is_made_in_a_swarm(run_script: RunScript, tmp_path: Path):
     """On a busy machine the swarm's manager may be late for the first containers: a round that fails is told."""
     text = DATA.replace("bridge", "overlay").replace("  mysql", "  # mysql")
     write(kit(check(parse(text, "overlay.yaml"))), tmp_path / "kit")
-    said = machine(tmp_path / "kit", "run.sh", ROUNDS="2").text
+    said = run_script(tmp_path / "kit", "run.sh", ROUNDS="2").text
     assert re.search("overlay: nginx: round . of 2$", said, re.MULTILINE), said
 
 
-def test_a_round_that_fails_is_told_and_the_others_go_on(machine: Machine, tmp_path: Path):
+def test_a_round_that_fails_is_told_and_the_others_go_on(run_script: RunScript, tmp_path: Path):
     write(kit(check(parse(STUDY.format(inside="[server, client]"), "by-hand.yaml"))), tmp_path / "kit")
     folder = tmp_path / "kit"
     (folder / "environments/bridge/tcp/server.sh").write_text("#!/bin/sh\nexec sleep 60\n")
     (folder / "listening.sh").write_text((folder / "listening.sh").read_text().replace("-lt 200", "-lt 2"))
-    completed = machine(folder, "run.sh", "bridge", ROUNDS="1")
+    completed = run_script(folder, "run.sh", "bridge", ROUNDS="1")
     said = completed.stderr.decode()
     assert completed.returncode == 1
     assert "bridge: tcp: round 1 of 1 failed" in said

@@ -11,6 +11,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.facts import _probing
+from weighbridge.facts import connection as path_of_connection
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import probe
 from weighbridge.hosts.local import LocalHost
@@ -300,6 +301,7 @@ def test_the_real_programs_send_what_was_probed_and_a_byte_more_is_fragmented(
 
 def test_the_path_of_a_connection(namespace: Make, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_probing, "READY_S", 1.0)
+    monkeypatch.setattr(path_of_connection, "SECONDS", 4)  # that is what a path without a way back takes
     client, server = namespace(), namespace()
     link(client, "eth0", server, "eth0", 1400)
     client.ip("address", "add", f"{CLIENT}/15", "dev", "eth0")

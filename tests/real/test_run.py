@@ -39,7 +39,7 @@ def small(kind: str) -> str:
 
 
 CALL_BACK = kinds_in_every_environment(calls_back=True)
-FEW = ("iperf3", "redis-benchmark", "datagram-test", "sysbench-cpu")
+FEW = ("iperf3", "redis-benchmark", "sysbench-cpu")
 
 
 @pytest.mark.parametrize(

@@ -24,15 +24,15 @@ PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture
-def home(userland: Userland) -> Iterator[Path]:
+def home(small_userland: Userland) -> Iterator[Path]:
     """A home that belongs to the user, with the userland in its cache. Pytest's own folders are root's alone."""
     folder = Path("/tmp") / f"weighbridge-test-home-{os.getpid()}"
     userlands = folder / ".cache/weighbridge/userlands"
     userlands.mkdir(parents=True)
     target = userlands / "all"
     # links where it can be: the same file system, and nobody writes into a userland
-    how = "-al" if folder.stat().st_dev == userland.root.stat().st_dev else "-a"
-    subprocess.run(["cp", how, userland.root.parent, target], check=True)
+    how = "-al" if folder.stat().st_dev == small_userland.root.stat().st_dev else "-a"
+    subprocess.run(["cp", how, small_userland.root.parent, target], check=True)
     workloads = registry.workloads()
     for kinds in (("iperf3", "sysbench-cpu"), ("sysbench-cpu",), ("redis-benchmark",)):
         key = key_of(UserlandSpec.union(workloads[kind].userland() for kind in kinds))
@@ -118,12 +118,12 @@ def test_docker_needs_root_or_an_engine(machine: Machine, user: Path, tmp_path: 
     assert not (user / "run").exists()
 
 
-def test_docker_through_an_engine_that_lets_the_user_in(user: Path, userland: Userland, tmp_path: Path):
+def test_docker_through_an_engine_that_lets_the_user_in(user: Path, small_userland: Userland, tmp_path: Path):
     """As one in the group `docker`: signals to what runs as root in a container go through the engine."""
     study, run = user / "study.yaml", user / "run"
     shutil.copy(write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(REDIS,), blocks=1), study)
     (user / "engine").mkdir()
-    with own_engine(userland, user / "engine") as engine:
+    with own_engine(small_userland, user / "engine") as engine:
         before = {container.name for container in engine.containers.list(all=True)}
         os.chown(socket_of(engine), USER, USER)
         done = as_user(user, "run", study, "--out", run, "--yes", env={"DOCKER_HOST": f"unix://{socket_of(engine)}"})

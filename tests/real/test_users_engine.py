@@ -17,8 +17,8 @@ from .weighing import DOCKER, NATIVE, PROGRAM, REDIS, trials, weighbridge, write
 
 
 @pytest.fixture(scope="module")
-def own(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[docker.DockerClient]:
-    with own_engine(userland, tmp_path_factory.mktemp("own")) as engine:
+def own(small_userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[docker.DockerClient]:
+    with own_engine(small_userland, tmp_path_factory.mktemp("own")) as engine:
         yield engine
 
 

@@ -4,6 +4,13 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
+from weighbridge.environments._network_problems import (
+    LOOPBACK_IS_HERE,
+    NO_NETWORK,
+    ONE_WAY,
+    joins_elsewhere,
+    needs_bridge,
+)
 from weighbridge.model.plugin import Needs
 
 ON_PARENT = ("macvlan", "ipvlan")
@@ -38,11 +45,11 @@ def _attachable(needs: Needs) -> bool:
 def _contradictions(options: Any) -> Iterator[str]:
     network = options.network
     if options.publish and network != "bridge":
-        yield f"'publish' needs network: bridge, not {network}"
+        yield needs_bridge("publish", network)
     if options.publish and options.attach:
         yield "'publish' has no use with attach: interface: its containers can be reached as they are"
     if options.attach and network != "bridge":
-        yield f"'attach' needs network: bridge, not {network}"
+        yield needs_bridge("attach", network)
     if options.encrypted and network != "overlay":
         yield f"'encrypted' needs network: overlay, not {network}"
     if options.ipvlan_mode != "l2" and network != "ipvlan":
@@ -87,7 +94,7 @@ def _is_in(address: str, subnet: IPv4Network) -> bool:
 def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     network, both = options.network, {"server", "client"} <= needs.inside
     if network == "none":
-        yield "network: none cannot carry a workload that needs a network"
+        yield NO_NETWORK
     if network == "overlay" and not both:
         yield "network: overlay reaches containers only: put both roles inside: [server, client]"
     if network in ON_PARENT and not needs.apart and not both:
@@ -97,10 +104,10 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
     if needs.apart and not _attachable(needs) and (options.attach or network in ON_PARENT):
         what = "attach: interface" if options.attach else f"network: {network}"
-        yield f"{what} would join a network that other hosts are not on: put both roles on testbed hosts"
+        yield joins_elsewhere(what)
     if needs.apart and options.publish_on == "loopback":
-        yield "'publish_on: loopback' cannot be reached from another host"
+        yield LOOPBACK_IS_HERE
     if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":
         yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add: use l2"
     if needs.server_calls_client and options.publish:
-        yield "a published port carries connections to the server only; a workload needs both ways"
+        yield ONE_WAY

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from weighbridge.environments._network_problems import LOOPBACK_IS_HERE, NO_NETWORK, ONE_WAY
 from weighbridge.model.plugin import Needs
 
 IN_USER_SPACE = ("slirp4netns", "pasta")
@@ -29,7 +30,7 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
 def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     network, both = options.joined, {"server", "client"} <= needs.inside
     if network == "none":
-        yield "network: none cannot carry a workload that needs a network"
+        yield NO_NETWORK
     if network in IN_USER_SPACE and "server" in needs.inside and not options.publish:
         yield f"network: {network} is reached by published ports only: publish: true"
     if network in IN_USER_SPACE and both and not needs.apart:
@@ -39,6 +40,6 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if needs.apart and network == "pasta":
         yield "network: pasta is measured with its client on the same host: none from another one reached it here"
     if needs.apart and options.publish_on == "loopback":
-        yield "'publish_on: loopback' cannot be reached from another host"
+        yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):
-        yield "a published port carries connections to the server only; a workload needs both ways"
+        yield ONE_WAY

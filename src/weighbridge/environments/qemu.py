@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.environments._machine_network import network_problems
-from weighbridge.guests import accelerator, disk, kernel, ramdisk, vcpus
+from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.group import hypervisor_group
@@ -23,15 +23,12 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.mount import MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import Group, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
 READY_S = 90.0
 """How long a guest may take to come up: 4 s when emulated on an idle machine, several times as long on a busy one."""
-_DATA_BYTES = 16 * 2**30
-"""Of the data disk, a sparse file."""
 _TOGETHER_S = 0.2
 _VHOST = "/dev/vhost-net"
 
@@ -200,12 +197,8 @@ def _addresses(options: Any, request: SiteRequest, machine: Machine) -> tuple[st
 
 def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk]:
     """A disk of the guest's own for its data, in a folder of the host's disk."""
-    if request.storage is None:
-        return
-    mount = stack.enter_context(request.storage.open(MountRequest(request.run, request.host, request.name)))
-    image = Path(mount.source) / "data.ext4"
-    disk.make_disk(image, _DATA_BYTES)
-    yield Disk(image, options.disk, options.cache)
+    if data := data_disk.of_site(request, stack):
+        yield Disk(Path(data), options.disk, options.cache)
 
 
 @contextmanager

@@ -16,23 +16,19 @@ from weighbridge.environments._virtualbox_commands import DISK_DRIVERS, NICS, Di
 from weighbridge.environments._virtualbox_network import attachment
 from weighbridge.environments._virtualbox_site import VirtualBox, facts_of, first_words, launcher_in, machine_of
 from weighbridge.errors import Unavailable
-from weighbridge.guests import disk, kernel, medium
+from weighbridge.guests import data_disk, disk, kernel, medium
 from weighbridge.guests.group import hypervisor_group
 from weighbridge.guests.resources import cpus_of, memory_of, reserved
 from weighbridge.guests.site import GuestSite
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
-from weighbridge.model.mount import MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
 LAYER = Layer("VirtualBox")
-_DATA_BYTES = 16 * 2**30
-"""Of the data disk, a sparse file."""
 _DRIVERS = ("crc32c_generic", "ext4", *DISK_DRIVERS, "tcp_diag", "udp_diag")
-_MAKE_S = 300.0
 _DEVICE = Path("/dev/vboxdrv")
 _BROUGHT = "apt-get install virtualbox virtualbox-dkms linux-headers-amd64"
 
@@ -142,15 +138,8 @@ def _disks(request: SiteRequest, folder: Path, stack: ExitStack) -> Iterator[Dis
     """The userland, and where the site has data a disk of its own for them, in a folder of the host's disk."""
     image = disk.ensure(request.userland, request.run.cache, request.run.say)
     yield _described(request, folder / "root.vmdk", request.host.disk(image), image.stat().st_size, kept=True)
-    if request.storage is None:
-        return
-    mount = stack.enter_context(request.storage.open(MountRequest(request.run, request.host, request.name)))
-    data = str(Path(mount.source) / "data.ext4")
-    made = Command(("mkfs.ext4", "-q", "-F", "-m", "0", *disk.DATA, data, f"{_DATA_BYTES >> 10}k"), _MAKE_S)
-    done = request.host.run(made)
-    if done.returncode != 0:
-        raise Unavailable(f"host {request.host.name}: the data disk cannot be made: {done.last_words}")
-    yield _described(request, folder / "data.vmdk", data, _DATA_BYTES, kept=False)
+    if data := data_disk.of_site(request, stack):
+        yield _described(request, folder / "data.vmdk", data, data_disk.SIZE, kept=False)
 
 
 def _described(request: SiteRequest, file: Path, place: str, size: int, *, kept: bool) -> Disk:

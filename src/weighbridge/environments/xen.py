@@ -24,7 +24,7 @@ from weighbridge.environments._xen_domain import (
     use_of,
 )
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import disk, kernel, ramdisk
+from weighbridge.guests import data_disk, disk, kernel, ramdisk
 from weighbridge.guests.resources import cpus_of, memory_of
 from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
@@ -33,7 +33,6 @@ from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
-from weighbridge.model.mount import MountRequest
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.site import Host, Limits, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
@@ -41,8 +40,6 @@ from weighbridge.model.storage import EnvironmentOptions
 READY_S, EMULATED_READY_S = 120.0, 600.0
 """How long a domain may take to come up; where Xen itself is emulated on a busy machine it takes some minutes."""
 _DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
-_DATA = "16G"
-"""Size of the data disk, a sparse file."""
 _ANSWER_S, _END_S, _TOGETHER_S = 60.0, 60.0, 5.0
 _JOIN = Path(__file__).with_name("_xen_join.sh")
 _FIXED = (
@@ -182,7 +179,8 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
     run, host = request.run, request.host
     info = info_of(_xl(host, "info"))
     made = kernel.ensure(run.cache, run.say)
-    image = disk.ensure(request.userland, run.cache, run.say)
+    root = host.disk(disk.ensure(request.userland, run.cache, run.say))
+    data = data_disk.of_site(request, stack)
     cpus = cpus_of(request.limits, host)
     domain = Domain(
         name=name_of(run.id, next(run.share("numbers of domains", lambda: nullcontext(itertools.count(1))))),
@@ -191,7 +189,7 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         ramdisk=host.program(ramdisk.ensure(made, run.cache, run.say)),
         vcpus=cpus,
         memory=memory_of(request.limits),
-        disks=(host.disk(image), *_data(request, stack)),
+        disks=(root, data) if data else (root,),
         script=host.program(_JOIN),
         interface=_interface(options, request),
         cpus=request.limits.cpuset,
@@ -240,19 +238,6 @@ def _interface(options: Any, request: SiteRequest) -> Interface | None:
     bridge = bridge_for(request, attached=bool(options.attach))
     offloads = request.host.secluded is None or not options.attach or request.host.secluded.offloads
     return Interface(bridge.next_port(), bridge, bridge.next_address(), offloads)
-
-
-def _data(request: SiteRequest, stack: ExitStack) -> Iterator[str]:
-    """A disk of the domain's own for its data, in a folder of the host's disk."""
-    if request.storage is None:
-        return
-    mount = stack.enter_context(request.storage.open(MountRequest(request.run, request.host, request.name)))
-    image = str(Path(mount.source) / "data.ext4")
-    for argv in (("truncate", "--size", _DATA, image), ("mkfs.ext4", "-q", "-F", "-m", "0", *disk.DATA, image)):
-        done = request.host.run(Command(argv, 300))
-        if done.returncode != 0:
-            raise Unavailable(f"host {request.host.name}: the data disk cannot be made: {done.last_words}")
-    yield image
 
 
 @contextmanager

@@ -17,8 +17,6 @@ _SPARE, _LEAST = 1.15, 64 * 2**20
 """What the file system itself needs beyond the files' sizes."""
 _FEATURES = "^has_journal,^metadata_csum,^resize_inode"
 """It is never written to: nothing is gained by a journal."""
-DATA = ("-N", "65536", "-E", "lazy_itable_init=0,lazy_journal_init=0")
-"""A disk for data is whole from the start: else its kernel would go on making it while it is measured."""
 
 
 def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
@@ -34,12 +32,11 @@ def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
     return build_once.ensure_file(file, "the disk of guests", say, make)
 
 
-def make_disk(file: Path, size: int, content: Path | None = None) -> None:
+def make_disk(file: Path, size: int, content: Path) -> None:
     """A file system in a sparse file of that size (bytes), with what a folder holds. UserlandError, DiskFull."""
     with file.open("wb") as made:
         made.truncate(size)
-    how = ("-d", str(content), "-O", _FEATURES) if content else DATA
-    must("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *how, str(file))
+    must("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", "-d", str(content), "-O", _FEATURES, str(file))
 
 
 def copy_into(slot: Path, image: Path) -> None:

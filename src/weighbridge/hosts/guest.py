@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import disk, ramdisk, system, vcpus
+from weighbridge.guests import data_disk, disk, ramdisk, system, vcpus
 from weighbridge.guests.accelerator import chosen
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Disk, Machine
@@ -247,7 +247,7 @@ def _machine(name: str, options: GuestOptions, run: RunContext, address: str, st
     folder.mkdir(parents=True, exist_ok=True)
     stack.callback(remove_engine_folder, folder)
     data = folder / "data.ext4"
-    disk.make_disk(data, _DATA_BYTES)
+    data_disk.make(local, str(data), _DATA_BYTES)
     slots = make_slots(folder, _DATA_BYTES)
     words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
     return Machine(

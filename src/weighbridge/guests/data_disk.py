@@ -1,0 +1,38 @@
+"""The disk that a guest writes its data to: an empty, sparse file system, made by mkfs on the guest's host."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from weighbridge.errors import DiskFull, Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.mount import MountRequest
+from weighbridge.model.site import Host, SiteRequest
+
+SIZE = 16 * 2**30
+"""Bytes of the disk of a site."""
+_WHOLE = ("-N", "65536", "-E", "lazy_itable_init=0,lazy_journal_init=0")
+"""It is whole from the start: else the guest's kernel would go on making it while it is measured."""
+_MAKE_S = 300.0
+
+
+def of_site(request: SiteRequest, stack: ExitStack) -> str | None:
+    """The path, on the site's host, of a new disk for its data; None where it has none. ``stack`` removes it.
+
+    Raises Unavailable, DiskFull.
+    """
+    if request.storage is None:
+        return None
+    mount = stack.enter_context(request.storage.open(MountRequest(request.run, request.host, request.name)))
+    file = str(Path(mount.source) / "data.ext4")
+    make(request.host, file)
+    return file
+
+
+def make(host: Host, file: str, size: int = SIZE) -> None:
+    """An empty file system of that size (bytes) in a new file on the host. Raises Unavailable, DiskFull."""
+    argv = ("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *_WHOLE, file, f"{size >> 10}k")
+    done = host.run(Command(argv, _MAKE_S))
+    if b"No space left" in done.stderr:
+        raise DiskFull(f"host {host.name} has no room for a data disk: {done.last_words}")
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name}: the data disk cannot be made: {done.last_words}")
