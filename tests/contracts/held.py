@@ -100,6 +100,9 @@ def holds_as_environment(environment: Environment) -> None:
     ready = environment.readiness()
     answers(ready)
     assert ready == environment.readiness()
+    if (lacking := environment.unmet(options, needs=Needs())) is not None:
+        answers(lacking)
+        assert not lacking.ready
     nothing: Any = None
     assert isinstance(environment.open(options, nothing), AbstractContextManager), "it needs a request to be asked"
 
@@ -232,6 +235,7 @@ def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> N
     assert options.traits.reaches(options.traits), "two hosts of one kind reach one another"
     assert options.description and "\n" not in options.description
     answers(plugin.readiness())
+    answers(plugin.readiness(options))
     with ExitStack() as stack:
         run = RunContext("0123456789ab", folder, folder, stack)
         assert isinstance(plugin.open("a", options, run, (options,)), AbstractContextManager)

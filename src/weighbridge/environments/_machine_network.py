@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from weighbridge.environments._attached import attach_problems
 from weighbridge.model.plugin import Needs
 
 
@@ -13,10 +14,6 @@ def network_problems(options: Any, needs: Needs, *, hosts: str, otherwise: str =
     found = []
     if needs.network and options.network == "none":
         found.append("network: none cannot carry a workload that needs a network")
-    if options.attach and options.network != "bridge":
-        found.append(f"'attach' needs network: bridge, not {options.network}")
     if needs.network and options.network == "bridge" and needs.apart and not options.attach:
         found.append(f"its bridge cannot be reached from another host: attach: interface{otherwise}")
-    if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
-        found.append(f"attach: interface would join a network that other hosts are not on: use {hosts}")
-    return found
+    return [*found, *attach_problems(options, needs, hosts)]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from weighbridge.environments._attached import attach_problems
 from weighbridge.environments._isolation import isolation
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, bridge_for
@@ -230,13 +231,10 @@ def _first_process(host: Host, group: Group, name: str) -> int:
 
 
 def _problems(options: SystemContainerOptions, needs: Needs) -> Iterator[str]:
-    if options.attach and options.network != "bridge":
-        yield f"'attach' needs network: bridge, not {options.network}"
+    yield from attach_problems(options, needs)
     if not needs.network:
         return
     if options.network == "none":
         yield "network: none cannot carry a workload that needs a network"
     if needs.apart and options.network == "bridge" and not options.attach:
         yield "its bridge cannot be reached from another host: attach: interface, or put both roles on one host"
-    if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
-        yield "attach: interface would join a network that other hosts are not on: put both roles on testbed hosts"

@@ -203,13 +203,18 @@ class Cell(BaseModel):
 
 
 class Study(BaseModel):
-    """A checked study. ``text`` is the file as it was read; it is frozen into the run."""
+    """A checked study. ``text`` is the file as it was read; it is frozen into the run.
+
+    ``lines``: where environments and hosts stand in the file (``FILE:LINE``), by section and name; of what a run has
+    kept they are not known.
+    """
 
     model_config = ConfigDict(frozen=True)
     text: str
     file: StudyFile
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
+    lines: dict[tuple[str, str], str] = Field(default_factory=dict, repr=False)
 
     @property
     def baseline(self) -> Arm:

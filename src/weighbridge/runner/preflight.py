@@ -46,18 +46,21 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 
 def warnings(study: Study) -> list[str]:
-    """What a study asks for that has no effect on this machine, and the CPUs without which it cannot be run here."""
-    asked, here = study.file.resources.cpus, cpus_online()
-    found = []
-    if asked is not None and asked > len(here):
-        told = f"resources: cpus: {asked:g} is more than the CPUs of this machine ({len(here)}): no limit in effect"
-        found.append(told)
-    for what, cpus in _pinned(study):
-        if lacking := sorted({*cpus_in(cpus)} - {*here}):
-            found.append(
-                f"{what}: CPU {lacking[0]} is not on this machine (it has {here}): weighbridge run will refuse"
-            )
-    return found
+    """What a study asks for that has no effect on this machine."""
+    asked, here = study.file.resources.cpus, len(cpus_online())
+    if asked is None or asked <= here:
+        return []
+    return [f"resources: cpus: {asked:g} is more than the CPUs of this machine ({here}): no limit in effect"]
+
+
+def missing_cpus(study: Study) -> list[str]:
+    """The CPUs that a study names and that this machine lacks: without them it cannot be run here."""
+    here = cpus_online()
+    return [
+        f"{what}: CPU {lacking[0]} is not on this machine: name some of {', '.join(map(str, here))}"
+        for what, cpus in _pinned(study)
+        if (lacking := sorted({*cpus_in(cpus)} - {*here}))
+    ]
 
 
 def _pinned(study: Study) -> Iterator[tuple[str, str]]:
