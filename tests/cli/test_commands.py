@@ -209,7 +209,7 @@ def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
 @pytest.mark.parametrize("check", [["--check"], []])
 def test_clean_as_json(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, left, code, check):
     for name in ("find", "clean"):
-        monkeypatch.setattr(cleaning, name, lambda: Found(tuple(left), {}, ()))
+        monkeypatch.setattr(cleaning, name, lambda _: Found(tuple(left), {}, ()))
     said = weighbridge("clean", "--json", *check)
     assert said.code == code
     assert len(json.loads(said.out)) == len(left)
@@ -222,11 +222,39 @@ def test_clean_names_what_it_spares(weighbridge: Weighbridge, monkeypatch: pytes
     ignored = Foreign(Path("/tmp/weighbridge-7/0123456789ab/lock"), Fault.KIND)
     found = Found((), {"0123456789ab": Path("/tmp/weighbridge-8/0123456789ab")}, (ignored,))
     for name in ("find", "clean"):
-        monkeypatch.setattr(cleaning, name, lambda: found)
+        monkeypatch.setattr(cleaning, name, lambda _: found)
     said = weighbridge("clean", *check)
     assert said.code == 0 and said.out != "nothing is left\n"
     assert "0123456789ab is alive" in said.err and "/tmp/weighbridge-8/" in said.err
     assert str(ignored.path) in said.err
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_clean_of_one_run_says_what_it_removed(weighbridge: Weighbridge, monkeypatch, run: Path, by_id: bool):
+    asked: list[str | None] = []
+    gone = Leftover("0123456789ab", "process", "17 redis-server")
+
+    def clean(only: str | None) -> Found:
+        asked.append(only)
+        return Found((), {}, (), (gone,))
+
+    monkeypatch.setattr(cleaning, "clean", clean)
+    said = weighbridge("clean", "--run", "0123456789ab" if by_id else run)
+    assert (said.code, said.err, asked) == (0, "", ["0123456789ab"])
+    assert said.out == "removed: process 17 redis-server\nnothing is left of run 0123456789ab\n"
+
+
+def test_clean_of_one_run_that_lives_or_is_none(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
+    living = Found((), {"0123456789ab": Path("/run/weighbridge/0123456789ab")}, ())
+    monkeypatch.setattr(cleaning, "clean", lambda _: living)
+    one_sentence(weighbridge("clean", "--run", "0123456789ab"), 1, "0123456789ab is alive", "end it first")
+    for wrong in ("0123456789a", "../../etc", ""):
+        said = weighbridge("clean", "--run", wrong)
+        assert said.code == 6 and "run" in said.err, wrong
+    left = Found((Leftover("0123456789ab", "container", "x"),), {}, ())
+    monkeypatch.setattr(cleaning, "find", lambda _: left)
+    said = weighbridge("clean", "--run", "0123456789ab", "--check")
+    assert said.code == 1 and "1 thing left: weighbridge clean --run 0123456789ab removes what is left" in said.err
 
 
 # -- text ------------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ def _missing() -> str:
 
 
 SIDE_BY_SIDE = {
-    "test_guest_host", "test_guests", "test_gvisor", "test_podman", "test_sites", "test_ssh", "test_userland",
-    "test_virtualbox", "test_xen",
+    "test_clean_one_run", "test_guest_host", "test_guests", "test_gvisor", "test_podman", "test_sites", "test_ssh",
+    "test_userland", "test_virtualbox", "test_xen",
 }  # fmt: skip
 """Modules whose tests measure nothing and mind nobody else's sites, so that two of these modules run at a time.
 
