@@ -87,7 +87,7 @@ class Docker(Environment):
         wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         for feature in [*wanted, *(["encrypted"] if options.encrypted else [])]:
             if why := lacking(feature):
-                return Readiness(False, why, "use a kernel that has it, or leave this environment out")
+                return Readiness(False, why, "use a kernel that has the feature, or leave this environment out")
         return ready
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
