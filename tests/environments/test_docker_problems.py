@@ -6,6 +6,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.model.plugin import Needs, Readiness
+from weighbridge.model.study import Resources
 
 from .kinds import traits
 
@@ -29,6 +30,10 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "attach on host": (HERE, {"network": "host", "attach": "interface"}, "'attach' needs network: bridge, not host"),
     "attach here": (HERE, {"attach": "interface"}, "which other programs need on a local host: put both roles on te"),
     "attach by ssh": (SSH, {"attach": "interface"}, "which other programs need on a ssh host: put both roles on tes"),
+    "a sandbox that ends at once": (
+        Needs(network=True, resources=Resources.model_validate({"memory": "16MiB"})), {"runtime": "runsc"},
+        "gVisor needs at least 24 MiB of memory, but the limit is 16 MiB: raise it (resources: memory)",
+    ),
     "no such parent there": (
         BETWEEN, {"network": "macvlan", "parent": "enp3s0"}, "a testbed host has no network interface 'enp3s0', onl",
     ),

@@ -25,6 +25,7 @@ TCP = "workloads: {tcp: {kind: iperf3}}\n"
         ("hosts: {a: {kind: testbed, cpus: '0-3'}}", ["hosts: a: cpus: CPU 2"]),
         ("hosts: {a: {kind: ssh, destination: a}}\nresources: {pin: {server: '7'}}", []),  # it may have that one
         ("resources: {cpus: 3}", ["resources: cpus: 3"]),
+        ("resources: {memory: 900000GiB}", ["resources: memory: 921600000 MiB is more than this machine has ("]),
     ],
 )
 def test_cpus_that_are_not_here_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch, more: str, about: list[str]):

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
+from weighbridge.engines import gvisor
 from weighbridge.environments._attached import attach_problems
+from weighbridge.linux.memory_room import mib
 from weighbridge.model.plugin import Needs
 
 ON_PARENT = ("macvlan", "ipvlan")
@@ -16,6 +18,10 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     yield from _contradictions(options)
     yield from attach_problems(options, needs)
     yield from _no_such_parent(options, needs)
+    memory = needs.resources.memory
+    if options.runtime == "runsc" and memory is not None and memory < gvisor.LEAST_MEMORY:
+        least, limit = mib(gvisor.LEAST_MEMORY), mib(memory)
+        yield f"gVisor needs at least {least} of memory, but the limit is {limit}: raise it (resources: memory)"
     yield from _addresses(options)
     if needs.network:
         yield from _out_of_reach(options, needs)

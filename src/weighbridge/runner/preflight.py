@@ -7,7 +7,9 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroup_files
+from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
+from weighbridge.linux.memory_room import MEMINFO, mib
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
 from weighbridge.model.source_options import SourceOptions
@@ -47,10 +49,13 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 def warnings(study: Study) -> list[str]:
     """What a study asks for that has no effect on this machine."""
-    asked, here = study.file.resources.cpus, len(cpus_online())
-    if asked is None or asked <= here:
-        return []
-    return [f"resources: cpus: {asked:g} is more than the CPUs of this machine ({here}): no limit in effect"]
+    asked, here, found = study.file.resources, len(cpus_online()), []
+    if asked.cpus is not None and asked.cpus > here:
+        found.append(f"resources: cpus: {asked.cpus:g} is more than the CPUs of this machine ({here})")
+    there = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
+    if asked.memory is not None and asked.memory > there:
+        found.append(f"resources: memory: {mib(asked.memory)} is more than this machine has ({mib(there)})")
+    return [f"{text}: no limit in effect" for text in found]
 
 
 def missing_cpus(study: Study) -> list[str]:
