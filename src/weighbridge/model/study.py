@@ -216,6 +216,14 @@ class Study(BaseModel):
     cells: tuple[Cell, ...]
     lines: dict[tuple[str, str], str] = Field(default_factory=dict, repr=False)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the two are the same study, wherever they were read from: ``lines`` are for messages alone."""
+        if not isinstance(other, Study):
+            return NotImplemented
+        return (self.text, self.file, self.arms, self.cells) == (other.text, other.file, other.arms, other.cells)
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def baseline(self) -> Arm:
         """The arm that the others are compared with."""
