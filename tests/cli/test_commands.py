@@ -18,12 +18,14 @@ from documents import fits
 from weighbridge import errors
 from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app, main
+from weighbridge.cli.doctor import rows_of
 from weighbridge.cli.schema import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.linux import process
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.stored_study import study_json
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import clean as cleaning
@@ -208,7 +210,7 @@ def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
 @pytest.mark.parametrize("check", [["--check"], []])
 def test_clean_as_json(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, left, code, check):
     for name in ("find", "clean"):
-        monkeypatch.setattr(cleaning, name, lambda: Found(tuple(left), {}, ()))
+        monkeypatch.setattr(cleaning, name, lambda _: Found(tuple(left), {}, ()))
     said = weighbridge("clean", "--json", *check)
     assert said.code == code
     assert len(json.loads(said.out)) == len(left)
@@ -221,11 +223,39 @@ def test_clean_names_what_it_spares(weighbridge: Weighbridge, monkeypatch: pytes
     ignored = Foreign(Path("/tmp/weighbridge-7/0123456789ab/lock"), Fault.KIND)
     found = Found((), {"0123456789ab": Path("/tmp/weighbridge-8/0123456789ab")}, (ignored,))
     for name in ("find", "clean"):
-        monkeypatch.setattr(cleaning, name, lambda: found)
+        monkeypatch.setattr(cleaning, name, lambda _: found)
     said = weighbridge("clean", *check)
     assert said.code == 0 and said.out != "nothing is left\n"
     assert "0123456789ab is alive" in said.err and "/tmp/weighbridge-8/" in said.err
     assert str(ignored.path) in said.err
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_clean_of_one_run_says_what_it_removed(weighbridge: Weighbridge, monkeypatch, run: Path, by_id: bool):
+    asked: list[str | None] = []
+    gone = Leftover("0123456789ab", "process", "17 redis-server")
+
+    def clean(only: str | None) -> Found:
+        asked.append(only)
+        return Found((), {}, (), (gone,))
+
+    monkeypatch.setattr(cleaning, "clean", clean)
+    said = weighbridge("clean", "--run", "0123456789ab" if by_id else run)
+    assert (said.code, said.err, asked) == (0, "", ["0123456789ab"])
+    assert said.out == "removed: process 17 redis-server\nnothing is left of run 0123456789ab\n"
+
+
+def test_clean_of_one_run_that_lives_or_is_none(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
+    living = Found((), {"0123456789ab": Path("/run/weighbridge/0123456789ab")}, ())
+    monkeypatch.setattr(cleaning, "clean", lambda _: living)
+    one_sentence(weighbridge("clean", "--run", "0123456789ab"), 1, "0123456789ab is alive", "end it first")
+    for wrong in ("0123456789a", "../../etc", ""):
+        said = weighbridge("clean", "--run", wrong)
+        assert said.code == 6 and "run" in said.err, wrong
+    left = Found((Leftover("0123456789ab", "container", "x"),), {}, ())
+    monkeypatch.setattr(cleaning, "find", lambda _: left)
+    said = weighbridge("clean", "--run", "0123456789ab", "--check")
+    assert said.code == 1 and "1 thing left: weighbridge clean --run 0123456789ab removes what is left" in said.err
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -346,6 +376,42 @@ def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):
     said = weighbridge("doctor")
     assert said.code == 0
     assert "not ready" in said.out
+
+
+def test_doctor_says_the_same_thing_once(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Without root, in 80 columns: what is lacking and what helps stand there once, whatever lacks it."""
+    users_machine(monkeypatch, tmp_path, programs={"mmdebstrap", "newuidmap"}, ids="")
+    monkeypatch.setattr(output.out(), "width", 80)
+    said = weighbridge("doctor").out
+    assert max(map(len, said.splitlines())) <= 80 and len(said.splitlines()) < 100
+    told = " ".join(said.split())
+    found = json.loads(weighbridge("doctor", "--json").out)
+    every = [row for section in found.values() for row in section]
+    for remedy in {row["remedy"] for row in every if row["remedy"]}:
+        assert re.search(rf"\[\d+\] {re.escape(remedy)}(?= |$)", told), remedy
+    assert told.count("or use a userland that root has built, with WEIGHBRIDGE_CACHE") == 1
+    assert all(row["name"] in told and row["unverified"] in told for row in every)
+
+
+def test_rows_of_doctor_are_those_with_one_state_and_reason():
+    def row(name: str, detail: str = "", remedy: str = "", caveat: str = "") -> dict[str, object]:
+        return {"name": name, "ready": not remedy, "detail": detail, "remedy": remedy, "caveat": caveat}
+
+    remedies = ["run as root"]
+    rows = rows_of(
+        [
+            row("a", "no x", "get x"), row("b"), row("c, d", "no x", "get x"), row("e"),
+            row("f", "it is slow", caveat="emulated"), row("g", "no y", "run as root"),
+        ],
+        remedies,
+    )  # fmt: skip
+    assert rows == [
+        ("ready", "b, e"),
+        ("ready", "f - emulated: it is slow"),
+        ("not ready", "a; c, d - no x [2]"),
+        ("not ready", "g - no y [1]"),
+    ]
+    assert remedies == ["run as root", "get x"]
 
 
 def test_studies_for_people(weighbridge: Weighbridge):
@@ -501,11 +567,10 @@ def test_run_with_other_blocks_says_so_in_the_text_that_is_kept(weighbridge: Wei
     assert weighbridge("run", "first-look", "--blocks", "2", "--out", "there").code == 0
     ((study, _),) = ready
     assert study.file.repetitions.blocks == 2
-    assert check(parse(study.text, "kept")) == study
+    assert study_json(check(parse(study.text, "kept"))) == study_json(study)
     assert re.findall("^repetitions:.*", study.text, re.MULTILINE) == ["repetitions: {blocks: 2}"]
-    assert study.model_copy(update={"text": "", "file": None}) == load("first-look").model_copy(
-        update={"text": "", "file": None}
-    )
+    plain = load("first-look")
+    assert (study.arms, study.cells, study.lines) == (plain.arms, plain.cells, plain.lines)
     assert weighbridge("run", "first-look", "--blocks", "0", "--out", "there").code == 2
 
 
@@ -526,10 +591,7 @@ def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridg
     monkeypatch.setattr(running, "run_study", lose)
     said = weighbridge("run", "first-look", "--out", "there")
     assert (said.code, said.out) == (4, "")
-    assert said.err.splitlines()[1:] == [
-        "weighbridge: what went wrong",
-        "weighbridge: to continue: weighbridge run --out there",
-    ]
+    assert said.err.splitlines()[1:] == ["weighbridge: what went wrong"]
     assert not Path("there/report.html").exists()
 
 
@@ -659,6 +721,7 @@ def test_what_ends_a_run_gives_the_command_that_continues_it(
     def begin_and_end(study, directory, *_):
         with RunStore(directory, writable=True) as store:
             store.begin(study, {"run_id": "0123456789ab"})
+            store.save(TrialRecord(block(study, 1)[0], Outcome.ENVIRONMENT_LOST, 1e9, 0.5, 0.4))
         raise ended
 
     monkeypatch.setattr(running, "run_study", begin_and_end)
@@ -680,6 +743,18 @@ def test_what_cannot_be_continued_gives_no_such_command(weighbridge: Weighbridge
 
     monkeypatch.setattr(running, "run_study", end)
     one_sentence(weighbridge("run", "--out", run), CODES[name], "what went wrong")
+
+
+@pytest.mark.parametrize("ended", [Interrupted(2), errors.Unavailable("no room"), errors.UserlandError("no network")])
+def test_without_a_trial_there_is_nothing_to_continue(weighbridge: Weighbridge, monkeypatch, ready: list, ended):
+    def refuse(study, directory, *_):
+        with RunStore(directory, writable=True) as store:
+            store.begin(study, {"run_id": "0123456789ab"})
+        raise ended
+
+    monkeypatch.setattr(running, "run_study", refuse)
+    said = weighbridge("run", "first-look", "--out", "there")
+    assert said.code == ended.exit_code and "to continue" not in said.err
 
 
 def test_an_interruption_before_a_run_began(weighbridge: Weighbridge, monkeypatch, ready: list):
@@ -943,7 +1018,9 @@ def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: 
     assert (port["optional"], port["ready"], port["why"]) == (True, False, "docker does not answer")
     assert {trial["environment"] for trial in planned["trials"]} == {"native", "inner", "native-again"}
     Path("s.yaml").write_text(OPTIONAL.replace(", optional: true", ""))
-    assert "will refuse this: port cannot be opened here" in " ".join(weighbridge("plan", "s.yaml").out.split())
+    assert "will refuse this: s.yaml:7: port: docker does not answer: start it" in weighbridge("plan", "s.yaml").out
+    (why,) = json.loads(weighbridge("plan", "s.yaml", "--json").out)["refusals"]
+    assert re.fullmatch(r"s\.yaml:\d+: port: docker does not answer: start it", why)
 
 
 def test_a_run_says_first_what_it_leaves_out(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):

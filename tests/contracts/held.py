@@ -116,6 +116,9 @@ def holds_as_environment(environment: Environment) -> None:
     ready = environment.readiness()
     answers(environment, ready)
     must(environment, ready == environment.readiness(), "readiness()", "answer the same when asked twice", ready)
+    if (lacking := environment.unmet(options, needs=Needs())) is not None:
+        answers(environment, lacking)
+        must(environment, not lacking.ready, "unmet()", "be what is not ready, or None", lacking)
     nothing: Any = None
     opened = environment.open(options, nothing)
     must(
@@ -226,6 +229,7 @@ def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> N
     described = bool(options.description) and "\n" not in options.description
     must(plugin, described, "options.description", "be one line", options.description)
     answers(plugin, plugin.readiness())
+    answers(plugin, plugin.readiness(options))
     with ExitStack() as stack:
         run = RunContext("0123456789ab", folder, folder, stack)
         opened = plugin.open("a", options, run, (options,))

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.model.plugin import Needs
+from weighbridge.model.plugin import Needs, Readiness
+from weighbridge.model.study import Resources
 
 from .kinds import traits
 
@@ -27,6 +28,15 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "publish on host": (HERE, {"network": "host", "publish": True}, "'publish' needs network: bridge, not host"),
     "publish and attach": (BETWEEN, {"publish": True, "attach": "interface"}, "'publish' has no use with attach"),
     "attach on host": (HERE, {"network": "host", "attach": "interface"}, "'attach' needs network: bridge, not host"),
+    "attach here": (HERE, {"attach": "interface"}, "which other programs need on a local host: put both roles on te"),
+    "attach by ssh": (SSH, {"attach": "interface"}, "which other programs need on a ssh host: put both roles on tes"),
+    "a sandbox that ends at once": (
+        Needs(network=True, resources=Resources.model_validate({"memory": "16MiB"})), {"runtime": "runsc"},
+        "gVisor needs at least 24 MiB of memory, but the limit is 16 MiB: raise it (resources: memory)",
+    ),
+    "no such parent there": (
+        BETWEEN, {"network": "macvlan", "parent": "enp3s0"}, "a testbed host has no network interface 'enp3s0', onl",
+    ),
     "encrypted bridge": (HERE, {"encrypted": True}, "'encrypted' needs network: overlay, not bridge"),
     "l3 of macvlan": (HERE, {**MACVLAN, "ipvlan_mode": "l3"}, "'ipvlan_mode' needs network: ipvlan, not macvlan"),
     "loopback unpublished": (HERE, {"publish_on": "loopback"}, "'publish_on' needs publish: true"),
@@ -94,3 +104,15 @@ def test_it_is_told(case: str):
 def test_what_can_work_has_no_problems(case: str):
     needs, options = RIGHT[case]
     assert told(needs, **options) == []
+
+
+def test_an_interface_of_this_machine_must_be_there():
+    def unmet(needs: Needs, parent: str) -> Readiness | None:
+        return DOCKER.unmet(DOCKER.options.model_validate({"network": "macvlan", "parent": parent}), needs=needs)
+
+    lacking = unmet(HERE, "nosuch0")
+    assert lacking is not None and not lacking.ready
+    assert lacking.detail == "parent: this machine has no network interface 'nosuch0'"
+    assert lacking.remedy.startswith("name one that it has: ") and "lo" in lacking.remedy
+    assert unmet(HERE, "lo") is None
+    assert unmet(SSH, "nosuch0") is None, "it may have that one"

@@ -8,12 +8,15 @@ from typing import Any, get_args
 
 import pytest
 
+from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.guests.kernel import DRIVERS
 from weighbridge.guests.machine import Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Tap, UserNetwork
 from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of, own_cpus, reserved
+from weighbridge.model.plugin import Needs
 from weighbridge.model.site import Limits, RunContext
+from weighbridge.model.study import Resources
 
 MIB = 2**20
 TAP = Tap("wb-abcdef-p0", "wb-abcdef-b0", "198.19.202.2", "198.19.202.1", 1500)
@@ -122,11 +125,34 @@ def test_a_client_beside_the_server_has_other_cpus_than_it():
         own_cpus(Limits(), host, behind_server=True)
 
 
-def test_memory_is_the_limit_and_must_be_there():
+def test_memory_is_the_limit():
     assert memory_of(Limits(memory=512 * MIB + 5)) == 512 * MIB
     assert memory_of(Limits()) == DEFAULT_MEMORY
-    with pytest.raises(Unavailable, match="64 MiB"):
-        memory_of(Limits(memory=64 * MIB))
+
+
+def limited(memory: str) -> Resources:
+    return Resources.model_validate({"memory": memory})
+
+
+@pytest.mark.parametrize("kind", ["qemu", "virtualbox", "xen"])
+def test_a_guest_that_would_not_come_up_is_refused(kind: str):
+    environment = registry.environments()[kind]
+    options, small = environment.options.model_validate({}), limited("100MiB")
+    (why,) = environment.problems(options, needs=Needs(resources=small))
+    assert why == ("a guest needs at least 128 MiB of memory, but the limit is 100 MiB: raise it (resources: memory)")
+
+
+@pytest.mark.parametrize("kind", ["qemu", "virtualbox"])
+def test_guests_that_are_larger_than_this_machine_are_refused(kind: str):
+    environment = registry.environments()[kind]
+    options, large = environment.options.model_validate({}), limited("921600GiB")
+    lacking = environment.unmet(options, needs=Needs(resources=large))
+    assert lacking is not None and not lacking.ready and lacking.remedy == "set a smaller limit (resources: memory)"
+    assert lacking.detail.startswith("a guest of 943718400 MiB of memory has no room on this machine, where ")
+    both = Needs(network=True, inside=frozenset({"server", "client"}), resources=large)
+    lacking = environment.unmet(options, needs=both)
+    assert lacking is not None and lacking.detail.startswith("2 guests of 943718400 MiB of memory each have no room")
+    assert environment.unmet(options, needs=Needs(resources=limited("128MiB"))) is None
 
 
 def test_what_guests_were_promised_is_not_there_for_others(tmp_path):

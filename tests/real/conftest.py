@@ -37,9 +37,9 @@ def _missing() -> str:
 
 
 SIDE_BY_SIDE = {
-    "test_browser", "test_engine_folder", "test_guest_host", "test_guests", "test_gvisor", "test_kit",
-    "test_kit_shell", "test_kit_summary", "test_launcher", "test_microbenchmarks", "test_podman", "test_sites",
-    "test_ssh", "test_userland", "test_virtualbox", "test_xen",
+    "test_browser", "test_clean_one_run", "test_engine_folder", "test_guest_host", "test_guests", "test_gvisor",
+    "test_kit", "test_kit_shell", "test_kit_summary", "test_launcher", "test_microbenchmarks", "test_podman",
+    "test_sites", "test_ssh", "test_userland", "test_virtualbox", "test_xen",
 }  # fmt: skip
 """Modules whose tests measure nothing and mind nobody else's sites, so that two of these modules run at a time.
 

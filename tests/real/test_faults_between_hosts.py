@@ -14,7 +14,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.engines import kernel_support
-from weighbridge.errors import EnvironmentLost, TrialsFailed, Unavailable
+from weighbridge.errors import EnvironmentLost, StudyError, TrialsFailed, Unavailable
 from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.linux import network
 from weighbridge.model.command import Command
@@ -210,10 +210,10 @@ def test_published_port_taken(machine: Machine, tmp_path: Path, monkeypatch: pyt
 def test_parent_interface_that_does_not_exist(machine: Machine, tmp_path: Path):
     macvlan = "vlan: {kind: docker, network: macvlan, parent: nosuch0}"
     attached = "attached: {kind: docker, network: bridge, attach: interface, parent: nosuch0}"
-    for environment, host in ((macvlan, "b-macvlan"), (attached, "b-bridged")):
+    for environment in (macvlan, attached):
         study = write(tmp_path, environments=(NATIVE, environment), workloads=(WAITS,))
-        run = tmp_path / host
-        fails(study, run, Unavailable, f"host {host} has no network interface 'nosuch0'")
+        told = "a testbed host has no network interface 'nosuch0', only eth0"
+        fails(study, tmp_path / "run", StudyError, f"{study}:", told)
 
 
 def test_subnet_that_collides(machine: Machine, tmp_path: Path):

@@ -1,9 +1,16 @@
 """What a study asks for that this machine has not."""
 
+import os
+
 import pytest
 
+from weighbridge.linux.memory_room import Room
+from weighbridge.model.plugin import Readiness
 from weighbridge.runner import preflight as machine
-from weighbridge.study.loader import check
+from weighbridge.runner import readiness
+from weighbridge.runner import run as running
+from weighbridge.runner.run import refusals
+from weighbridge.study.loader import check, with_blocks
 from weighbridge.study.source import parse
 
 START = "study: s\nquestion: q\nbaseline: n\nenvironments: {n: {kind: native}}\n"
@@ -18,10 +25,64 @@ TCP = "workloads: {tcp: {kind: iperf3}}\n"
         ("hosts: {a: {kind: testbed, cpus: '0-3'}}", ["hosts: a: cpus: CPU 2"]),
         ("hosts: {a: {kind: ssh, destination: a}}\nresources: {pin: {server: '7'}}", []),  # it may have that one
         ("resources: {cpus: 3}", ["resources: cpus: 3"]),
+        ("resources: {memory: 900000GiB}", ["resources: memory: 921600000 MiB is more than this machine has ("]),
     ],
 )
 def test_cpus_that_are_not_here_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch, more: str, about: list[str]):
     monkeypatch.setattr(machine, "cpus_online", lambda: [0, 1])
-    told = machine.warnings(check(parse(START + TCP + more, "a.yaml")))
+    study = check(parse(START + TCP + more, "a.yaml"))
+    told = machine.missing_cpus(study) + machine.warnings(study)
     assert len(told) == len(about)
     assert all(text.startswith(start) for text, start in zip(told, about, strict=True))
+
+
+HOSTS = """\
+hosts: {a: {kind: guest, memory: MEMORY}, b: {kind: guest, memory: 512MiB}}
+placement: {client: a, server: b}
+inside: [client, server]
+"""
+
+
+def refused(text: str) -> list[str]:
+    study = check(parse(text, "a.yaml"))
+    return refusals(study, dict.fromkeys((arm.name for arm in study.arms), Readiness(True)))
+
+
+def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(readiness, "missing_programs", lambda _: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == []
+    (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "921600GiB"))
+    assert why.startswith("a.yaml:6: host a: a guest of 943718400 MiB of memory has no room on this machine, where ")
+    assert why.endswith(": give it less memory")
+    monkeypatch.setattr(readiness, "room_in", lambda _: Room(800 * 2**20))  # room for one of them
+    (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "512MiB"))
+    assert "host a: a guest of 512 MiB" in why and "512 MiB of them for other guests" in why
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == [
+        f"a.yaml:6: host {name}: only root may make guest hosts: run as root" for name in "ba"
+    ]
+
+
+def test_what_this_machine_lacks_names_its_line(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(running, "ready", lambda *_: Readiness(True))
+    docker = "{kind: docker, network: macvlan, parent: nosuch0}"
+    study = check(
+        parse(START.replace("native}}", f"native}}, x: {docker}}}") + TCP + "inside: [client, server]\n", "a")
+    )
+    states = running.readiness_of(study)
+    assert {name: state.ready for name, state in states.items()} == {"n": True, "x": False, "n-again": True}
+    (why,) = refusals(study, states)
+    assert why.startswith("a:4: x: parent: this machine has no network interface 'nosuch0': name one that it has: ")
+    fewer = with_blocks(study, 3)
+    assert refusals(fewer, states) == [why], "its lines are those of the file"
+
+
+def test_of_a_study_that_a_run_has_kept_no_lines_are_known():
+    study = check(parse(START + TCP, "a"))
+    lacking = {
+        "n": Readiness(False, "it is broken", "mend it"),
+        "n-again": Readiness(False, "it is broken", "mend it"),
+    }
+    assert refusals(study, lacking) == ["a:4: n, n-again: it is broken: mend it"]
+    assert refusals(study.model_copy(update={"lines": {}}), lacking) == ["n, n-again: it is broken: mend it"]

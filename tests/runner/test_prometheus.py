@@ -12,6 +12,7 @@ from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.runner import run as running
 from weighbridge.runner.session import Session
@@ -114,7 +115,7 @@ def test_a_run_is_refused_before_anything_is_opened(
         return answer
 
     monkeypatch.setattr(running, "Watched", lambda options: Watched(options, lambda _: nullcontext(ask)))
-    monkeypatch.setattr(running, "readiness_of", lambda _: {})
+    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
     made = study("cpu: {kind: fake-solo}", blocks=1, more=SERVER)
     with pytest.raises(error, match=words):
         running.run_study(made, tmp_path / "run", Told(), lambda store: pytest.fail("there is nothing to report"))

@@ -1,5 +1,7 @@
 """`weighbridge clean`."""
 
+from pathlib import Path
+
 import typer
 
 from weighbridge.cli.output import JsonFlag, err, examples, out, plural, print_json
@@ -15,9 +17,12 @@ _FAULTS = {
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge clean", "weighbridge clean --check"))
+    @app.command(epilog=examples("weighbridge clean", "weighbridge clean --check", "weighbridge clean --run DIR"))
     def clean(
         check: bool = typer.Option(False, "--check", help="Only list what is left; exit with 1 where anything is."),
+        run: str | None = typer.Option(
+            None, "--run", metavar="DIR|ID", help="Of this run alone: its run directory, or its id."
+        ),
         as_json: bool = JsonFlag,
     ) -> None:
         """Remove everything that interrupted or killed runs left on this machine.
@@ -29,22 +34,45 @@ def register(app: typer.Typer) -> None:
         from weighbridge.errors import Leftovers
         from weighbridge.runner import clean as cleaning
 
-        found = cleaning.find() if check else cleaning.clean()
+        only = None if run is None else _run_id(run)
+        found = cleaning.find(only) if check else cleaning.clean(only)
         left = found.left
-        for run, folder in found.alive.items():
-            err().print(f"run {run} is alive ({folder}): what it uses is not listed", markup=False, soft_wrap=True)
+        if only is not None and only in found.alive and not check:
+            raise Leftovers(f"run {only} is alive ({found.alive[only]}): end it first, and it removes its own")
+        for alive, folder in found.alive.items():
+            err().print(f"run {alive} is alive ({folder}): what it uses is not listed", markup=False, soft_wrap=True)
         for each in found.foreign:
             err().print(f"ignored: {each.path} {_FAULTS[each.fault]}", markup=False, soft_wrap=True)
         if as_json:
             print_json([asdict(leftover) for leftover in left])
         else:
+            for gone in found.removed if only else ():
+                out().print(f"removed: {gone.kind} {gone.name}", markup=False, soft_wrap=True)
             for leftover in left:
                 out().print(f"{leftover.kind} {leftover.name} (run {leftover.run})", markup=False, soft_wrap=True)
+        if left and check:
+            command = "weighbridge clean" if only is None else f"weighbridge clean --run {only}"
+            raise Leftovers(f"{plural(len(left), 'thing')} left: {command} removes what is left")
         if left:
-            raise Leftovers(
-                f"{plural(len(left), 'thing')} left: weighbridge clean removes what is left"
-                if check
-                else f"{plural(len(left), 'thing')} could not be removed"
-            )
+            raise Leftovers(f"{plural(len(left), 'thing')} could not be removed")
         if not as_json:
-            out().print("nothing else is left" if found.alive or found.foreign else "nothing is left")
+            of_it = f" of run {only}" if only else ""
+            out().print(f"nothing {'else ' * bool(found.alive or found.foreign)}is left{of_it}")
+
+
+def _run_id(named: str) -> str:
+    """The id of the run that a person means by its directory or its id. Raises RunDirectoryError."""
+    from weighbridge.cli.runs import run_directory
+    from weighbridge.errors import RunDirectoryError
+    from weighbridge.runner.clean import is_run_id
+    from weighbridge.store.run import RunStore
+
+    if not Path(named).exists():
+        if is_run_id(named):
+            return named
+        raise RunDirectoryError(f"{named} is neither a run directory nor the id of a run (12 hexadecimal digits)")
+    with RunStore(run_directory(Path(named))) as store:
+        found = store.info().get("run_id", "")
+    if not is_run_id(found):
+        raise RunDirectoryError(f"{named} holds no run yet: there is nothing to clean")
+    return found

@@ -1,5 +1,6 @@
 """`weighbridge doctor`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
@@ -19,17 +20,46 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(found)
             return
-        from rich.table import Table
+        remedies: list[str] = []
+        for section in ("machine", "environments", "storage", "hosts", "userlands", "workloads"):
+            _print(section, rows_of(found[section], remedies))
+        unverified = {row["name"]: row["unverified"] for rows in found.values() for row in rows if row["unverified"]}
+        _print(UNVERIFIED, [("", f"{name}: {why}") for name, why in unverified.items()])
+        _print("what makes the rest ready", [(f"[{number}]", told) for number, told in enumerate(remedies, 1)])
 
-        for section in ("environments", "storage", "hosts", "userlands", "workloads", "machine"):
-            table = Table(section, "", "", box=None, pad_edge=False, show_header=True)
-            for row in found[section]:
-                state = "ready" if row["ready"] else "not ready"
-                detail = ": ".join(text for text in (row["caveat"], row["detail"]) if text)
-                told = (detail, row["remedy"], row["unverified"] and f"{UNVERIFIED}: {row['unverified']}")
-                table.add_row(row["name"], state, "; ".join(text for text in told if text))
-            out().print(table)
-            out().print()
+
+def rows_of(found: Sequence[Mapping[str, Any]], remedies: list[str]) -> list[tuple[str, str]]:
+    """What is told of a section, a row for all that has the same state for the same reason: (state, text).
+
+    What is not ready refers to ``remedies`` by number, to which those are added that are not in it yet.
+    """
+    names: dict[tuple[bool, str, str], list[str]] = {}
+    for row in found:
+        if row["remedy"] and row["remedy"] not in remedies:
+            remedies.append(row["remedy"])
+        why = ": ".join(text for text in (row["caveat"], row["detail"]) if text)
+        names.setdefault((not row["ready"], why, row["remedy"]), []).append(row["name"])
+    rows = []
+    for (lacking, why, remedy), same in sorted(names.items(), key=lambda item: item[0][0]):
+        between = "; " if any("," in name for name in same) else ", "
+        told = between.join(same) + (f" - {why}" if why else "")
+        number = f" [{remedies.index(remedy) + 1}]" if remedy else ""
+        rows.append(("not ready" if lacking else "ready", told + number))
+    return rows
+
+
+def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        return
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for state, told in rows:
+        table.add_row(Text(f"  {state}" if state else "", no_wrap=True), Text(told))
+    out().print(f"{title}\n", end="", style="bold")
+    out().print(table)
+    out().print()
 
 
 def examine() -> dict[str, Any]:

@@ -48,22 +48,24 @@ def describe(study: "Study") -> "PlanDocument":
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.cli.plan_document import VERSION
     from weighbridge.runner.estimate import seconds
+    from weighbridge.runner.left_out import not_ready, nothing_left
     from weighbridge.runner.preflight import userland_problem, warnings
-    from weighbridge.runner.run import readiness_of, userland_of
+    from weighbridge.runner.run import readiness_of, refusals, userland_of
     from weighbridge.runner.study_facts import unverified_parts
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
     ready, unverified = readiness_of(study), unverified_parts(study)
-    missing = [arm.name for arm in study.arms if arm.optional and not ready[arm.name].ready]
-    whole, study = study, study.without(missing)
+    left_out = not_ready(study, lambda _: ready)
+    whole, study = study, study.without([each.environment for each in left_out])
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     spec = userland_of(study)
     problem = userland_problem(spec, study.file.userland)
-    lacking = [f"the userland cannot be built here: {problem.detail} ({problem.remedy})"] if problem else []
+    lacking = [f"the userland cannot be built here: {problem.detail}: {problem.remedy}"] if problem else []
     notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
+    empty = nothing_left(whole, left_out)
     return {
         "version": VERSION,
         "study": study.file.study,
@@ -75,6 +77,7 @@ def describe(study: "Study") -> "PlanDocument":
              "caveat": ready[arm.name].caveat, "unverified": unverified.get(arm.name, "")}
             for arm in whole.arms
         ],
+        "refusals": [*([empty] if empty else ()), *refusals(study, ready), *lacking],
         "hosts": hosts_of(study),
         "workloads": [
             {"label": cell.label, "kind": cell.kind, "level": dict(cell.level), "link": cell.link}
@@ -97,7 +100,7 @@ def describe(study: "Study") -> "PlanDocument":
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in brought_by(whole)
         ],
-        "warnings": [*warnings(study), *lacking, *notes],
+        "warnings": [*warnings(study), *notes],
     }  # fmt: skip
 
 
@@ -160,9 +163,8 @@ def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) 
     for arm in planned["environments"]:
         note = f" ({arm['aa_of']} a second time: shows the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
-        left = "left out" if arm["optional"] else "no"
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
-        state = good if arm["ready"] else f"{left}: {arm['why']}; {arm['remedy']}"
+        state = good if arm["ready"] else f"left out: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
     out().print(table)
     if hosts:
@@ -189,12 +191,8 @@ def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) 
     out().print(f"{rule}, in random order (seed {planned['seed']})")
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
-    if lacking := [arm["name"] for arm in measured if not arm["ready"]]:
-        out().print(f"weighbridge run will refuse this: {', '.join(lacking)} cannot be opened here", markup=False)
-    elif all(arm["aa_of"] or arm["name"] == planned["baseline"] for arm in measured) and len(measured) < len(
-        planned["environments"]
-    ):
-        out().print(f"weighbridge run will refuse this: nothing is left to compare with {planned['baseline']}")
+    for why in planned["refusals"]:
+        out().print(f"weighbridge run will refuse this: {why}", markup=False, soft_wrap=True)
     brought = (
         Brought(Brings(each["what"]), each["place"], each["value"], tuple(each["lines"]))
         for each in planned["brings"]

@@ -70,6 +70,7 @@ class PlanDocument(TypedDict):
     question: str
     baseline: str
     environments: list[PlannedEnvironment]
+    refusals: list[str]
     hosts: PlannedHosts
     workloads: list[PlannedWorkload]
     packages: list[str]

@@ -26,18 +26,21 @@ def run_directory(path: Path) -> Path:
 
 @contextmanager
 def continuable(run: Path, *command: str) -> Iterator[None]:
-    """Give a failure the exact command that continues ``run``, where it left a run that can be continued."""
+    """Give a failure the exact command that continues ``run``, where it left a run with a trial to go on from.
+
+    Without one there is nothing to continue: what was refused is run again as it was, or changed.
+    """
     try:
         yield
     except (WeighbridgeError, Interrupted) as ended:
-        if ended.continuable and _holds_a_run(run):
+        if ended.continuable and _holds_a_trial(run):
             ended.continue_with = shlex.join(("weighbridge", *command))
         raise
 
 
-def _holds_a_run(directory: Path) -> bool:
+def _holds_a_trial(directory: Path) -> bool:
     try:
-        with RunStore(directory):
-            return True
+        with RunStore(directory) as store:
+            return bool(store.finished())
     except WeighbridgeError:
         return False

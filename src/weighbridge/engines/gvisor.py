@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PROGRAM = "runsc"
 VERSION = "v0.0.0-20260905035102-160fafc42237"
 INSTALL = f"CGO_ENABLED=0 GOBIN=/usr/local/bin go install gvisor.dev/gvisor/runsc@{VERSION}"
+LEAST_MEMORY = 24 * 2**20
+"""Bytes in which a sandbox comes up, seen with VERSION: in 16 MiB it ends before it answers."""
 _ON_HOST = "runsc-host"
 _HOST_NETWORK = "--network=host"
 """Without it runsc takes the addresses of every interface of its network namespace: the host's, on its network."""

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
+from weighbridge.engines import gvisor
 from weighbridge.environments._network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
     ONE_WAY,
-    joins_elsewhere,
+    attach_problems,
     needs_bridge,
 )
+from weighbridge.linux.memory_room import mib
 from weighbridge.model.plugin import Needs
 
 ON_PARENT = ("macvlan", "ipvlan")
@@ -20,6 +22,12 @@ ON_PARENT = ("macvlan", "ipvlan")
 def problems(options: Any, needs: Needs) -> Iterator[str]:
     """A sentence for each combination that cannot work, and for each network that cannot carry what is asked."""
     yield from _contradictions(options)
+    yield from attach_problems(options, needs)
+    yield from _no_such_parent(options, needs)
+    memory = needs.resources.memory
+    if options.runtime == "runsc" and memory is not None and memory < gvisor.LEAST_MEMORY:
+        least, limit = mib(gvisor.LEAST_MEMORY), mib(memory)
+        yield f"gVisor needs at least {least} of memory, but the limit is {limit}: raise it (resources: memory)"
     yield from _addresses(options)
     if needs.network:
         yield from _out_of_reach(options, needs)
@@ -42,14 +50,20 @@ def _attachable(needs: Needs) -> bool:
     return all(host.attachable for host in needs.hosts.values())
 
 
+def _no_such_parent(options: Any, needs: Needs) -> Iterator[str]:
+    """Hosts that are made for the run have the one interface that they are made with."""
+    for kind, host in needs.hosts.items():
+        if options.parent and host.interface not in ("", options.parent):
+            text = f"parent: a {kind} host has no network interface '{options.parent}'"
+            yield f"{text}, only {host.interface}: leave 'parent' out"
+
+
 def _contradictions(options: Any) -> Iterator[str]:
     network = options.network
     if options.publish and network != "bridge":
         yield needs_bridge("publish", network)
     if options.publish and options.attach:
         yield "'publish' has no use with attach: interface: its containers can be reached as they are"
-    if options.attach and network != "bridge":
-        yield needs_bridge("attach", network)
     if options.encrypted and network != "overlay":
         yield f"'encrypted' needs network: overlay, not {network}"
     if options.ipvlan_mode != "l2" and network != "ipvlan":
@@ -102,9 +116,8 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield f"{text}, or the client on another host"
     if needs.apart and network == "bridge" and not (options.publish or options.attach):
         yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
-    if needs.apart and not _attachable(needs) and (options.attach or network in ON_PARENT):
-        what = "attach: interface" if options.attach else f"network: {network}"
-        yield joins_elsewhere(what)
+    if needs.apart and not _attachable(needs) and network in ON_PARENT:
+        yield f"network: {network} would join a network that other hosts are not on: put both roles on testbed hosts"
     if needs.apart and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":

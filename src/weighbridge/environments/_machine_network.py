@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weighbridge.environments._network_problems import NO_NETWORK, joins_elsewhere, needs_bridge
+from weighbridge.environments._network_problems import NO_NETWORK, attach_problems
 from weighbridge.model.plugin import Needs
 
 
@@ -14,10 +14,6 @@ def network_problems(options: Any, needs: Needs, *, hosts: str, otherwise: str =
     found = []
     if needs.network and options.network == "none":
         found.append(NO_NETWORK)
-    if options.attach and options.network != "bridge":
-        found.append(needs_bridge("attach", options.network))
     if needs.network and options.network == "bridge" and needs.apart and not options.attach:
         found.append(f"its bridge cannot be reached from another host: attach: interface{otherwise}")
-    if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
-        found.append(joins_elsewhere("attach: interface", f"use {hosts}"))
-    return found
+    return [*found, *attach_problems(options, needs, hosts)]

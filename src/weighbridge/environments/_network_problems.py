@@ -1,5 +1,9 @@
 """What networks of several environments have in common in what they do not reach: each said in one way."""
 
+from typing import Any
+
+from weighbridge.model.plugin import Needs
+
 NO_NETWORK = "network: none cannot carry a workload that needs a network"
 LOOPBACK_IS_HERE = "'publish_on: loopback' cannot be reached from another host"
 ONE_WAY = "a published port carries connections to the server only; a workload needs both ways"
@@ -10,6 +14,14 @@ def needs_bridge(option: str, network: str) -> str:
     return f"'{option}' needs network: bridge, not {network}"
 
 
-def joins_elsewhere(what: str, remedy: str = "put both roles on testbed hosts") -> str:
-    """An option (``what``) whose network is not that of the other hosts."""
-    return f"{what} would join a network that other hosts are not on: {remedy}"
+def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") -> list[str]:
+    """Why a bridge cannot have the interface of its host as a port ; ``hosts``: on which it can."""
+    if not options.attach:
+        return []
+    if options.network != "bridge":
+        return [needs_bridge("attach", options.network)]
+    used = [kind for kind, host in needs.hosts.items() if not host.secluded]
+    if not used:
+        return []
+    text = "attach: interface takes the address of a host's interface, which other programs need on a"
+    return [f"{text} {' and a '.join(used)} host: put both roles on {hosts}, or leave 'attach' out"]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.environments._isolation import isolation
-from weighbridge.environments._network_problems import NO_NETWORK, joins_elsewhere, needs_bridge
+from weighbridge.environments._network_problems import NO_NETWORK, attach_problems
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, bridge_for
 from weighbridge.launcher import build
@@ -231,13 +231,10 @@ def _first_process(host: Host, group: Group, name: str) -> int:
 
 
 def _problems(options: SystemContainerOptions, needs: Needs) -> Iterator[str]:
-    if options.attach and options.network != "bridge":
-        yield needs_bridge("attach", options.network)
+    yield from attach_problems(options, needs)
     if not needs.network:
         return
     if options.network == "none":
         yield NO_NETWORK
     if needs.apart and options.network == "bridge" and not options.attach:
         yield "its bridge cannot be reached from another host: attach: interface, or put both roles on one host"
-    if needs.apart and options.attach and not all(host.attachable for host in needs.hosts.values()):
-        yield joins_elsewhere("attach: interface")

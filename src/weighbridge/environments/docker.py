@@ -19,6 +19,7 @@ from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_by_hand import by_hand
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
+from weighbridge.linux.links import interfaces
 from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
@@ -86,8 +87,17 @@ class Docker(Environment):
         wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         for feature in [*wanted, *(["encrypted"] if options.encrypted else [])]:
             if why := lacking(feature):
-                return Readiness(False, why, "use a kernel that has it, or leave this environment out")
+                return Readiness(False, why, "use a kernel that has the feature, or leave this environment out")
         return ready
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """The interface that it is to be attached to."""
+        if not options.parent or not any(host.this_machine for host in needs.hosts.values()):
+            return None
+        if options.parent in (links := interfaces()):
+            return None
+        known = f"name one that it has: {', '.join(links)}"
+        return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", known)
 
     def variants(self) -> Mapping[str, Any]:
         """The networks for which a kernel may lack something."""

@@ -18,6 +18,8 @@ from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
+_ENGINE_RUNS = ("'engine: idle' needs a host on which no Docker engine runs yet", "stop it, or use testbed hosts")
+
 
 class NativeOptions(EnvironmentOptions):
     """``cpu_share`` gives the site less of the study's CPU limit: a known cost, for calibration.
@@ -57,6 +59,11 @@ class Native(Environment):
             options.cpu_share is not None and not options.limits
         )
 
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """A machine without an engine, for one that runs during its trials alone."""
+        here = any(host.this_machine for host in needs.hosts.values())
+        return Readiness(False, *_ENGINE_RUNS) if options.engine and here and _engine_answers() else None
+
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """The machine's own programs."""
         if options.engine:
@@ -83,6 +90,13 @@ class Native(Environment):
             yield SiteWithIdleEngine(site, IdleEngine.of(request)) if options.engine else site
 
 
+def _engine_answers() -> bool:
+    if (found := client.client_from_environment()) is None:
+        return False
+    found.close()
+    return True
+
+
 class IdleEngine:
     """An engine with a network and without containers, up while a site of its host is thawed."""
 
@@ -94,10 +108,8 @@ class IdleEngine:
     @classmethod
     def of(cls, request: SiteRequest) -> "IdleEngine":
         """The one of the request's host, which its sites share."""
-        if request.host.this_machine and client.client_from_environment() is not None:
-            raise Unavailable(
-                "'engine: idle' needs a host on which no Docker engine runs yet: stop it, or use testbed hosts"
-            )
+        if request.host.this_machine and _engine_answers():
+            raise Unavailable(": ".join(_ENGINE_RUNS))
         return request.run.share(f"idle engine {request.host.name}", lambda: cls._made(request))
 
     @classmethod

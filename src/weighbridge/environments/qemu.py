@@ -16,7 +16,15 @@ from weighbridge.guests.console import last_words
 from weighbridge.guests.group import hypervisor_group
 from weighbridge.guests.machine import PROGRAM, CacheMode, Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Network, Tap, UserNetwork
-from weighbridge.guests.resources import cpus_of, memory_of, own_cpus, reserved
+from weighbridge.guests.resources import (
+    SMALLER,
+    cpus_of,
+    lacking_memory,
+    memory_of,
+    memory_problems,
+    own_cpus,
+    reserved,
+)
 from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
@@ -67,6 +75,7 @@ class Qemu(Environment):
         found = []
         if not all(host.here and not host.own_kernel for host in needs.hosts.values()):
             found.append("its disk is made on this machine: put its roles on local or testbed hosts")
+        found += memory_problems(needs)
         found += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: user")
         if needs.network and options.network == "user" and "client" in needs.inside:
             found.append("network: user takes connections from outside only: put the client outside of it")
@@ -90,6 +99,10 @@ class Qemu(Environment):
         for_root = ("network: bridge takes root",) if options is None else ()
         told = (accelerated.detail, *for_root, "only root may make its disk where that is not in the cache yet")
         return replace(accelerated, detail="; ".join(text for text in told if text))
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """Memory for its guests."""
+        return lacking_memory(needs)
 
     def variants(self) -> Mapping[str, Any]:
         """What needs a device of this machine's kernel."""
@@ -131,7 +144,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Mach
     made = kernel.ensure(run.cache, run.say)
     root = Disk(disk.ensure(request.userland, run.cache, run.say), options.disk, read_only=True)
     memory = memory_of(request.limits)
-    stack.enter_context(reserved(memory, host, run, "set a smaller limit (resources: memory)"))
+    stack.enter_context(reserved(memory, host, run, SMALLER))
     machine = Machine(
         name=mounted_by(run.id),
         kernel=made.image,

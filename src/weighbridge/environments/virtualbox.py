@@ -18,7 +18,7 @@ from weighbridge.environments._virtualbox_site import VirtualBox, facts_of, firs
 from weighbridge.errors import Unavailable
 from weighbridge.guests import data_disk, disk, kernel, medium
 from weighbridge.guests.group import hypervisor_group
-from weighbridge.guests.resources import cpus_of, memory_of, reserved
+from weighbridge.guests.resources import SMALLER, cpus_of, lacking_memory, memory_of, memory_problems, reserved
 from weighbridge.guests.site import GuestSite
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.command import Command
@@ -66,6 +66,7 @@ class Virtualbox(Environment):
         found, both = [], "client" in needs.inside
         if not all(host.here for host in needs.hosts.values()):
             found.append("its disk is made on this machine: put its roles on local, testbed or guest hosts")
+        found += memory_problems(needs)
         found += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: nat")
         if needs.network and needs.apart and options.network in ("internal", "host-only"):
             found.append(f"network: {options.network} cannot be reached from another host")
@@ -87,6 +88,10 @@ class Virtualbox(Environment):
             return Readiness(False, "VirtualBox's kernel module is not loaded", "modprobe vboxdrv")
         return Readiness(True)
 
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """Memory for its machines."""
+        return lacking_memory(needs)
+
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A machine whose hypervisor is in a control group of its own, with every thread of it."""
@@ -101,9 +106,7 @@ class Virtualbox(Environment):
             joined, address = attachment(options, request, box)
             image = kernel.ensure(request.run.cache, request.run.say)
             memory = memory_of(request.limits)
-            stack.enter_context(
-                reserved(memory, request.host, request.run, "set a smaller limit (resources: memory)")
-            )
+            stack.enter_context(reserved(memory, request.host, request.run, SMALLER))
             machine = VirtualMachine(
                 name=request.name,
                 folder=str(folder),

@@ -25,7 +25,7 @@ from weighbridge.environments._xen_domain import (
 )
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import data_disk, disk, kernel, ramdisk
-from weighbridge.guests.resources import cpus_of, memory_of
+from weighbridge.guests.resources import cpus_of, memory_of, memory_problems
 from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
@@ -123,7 +123,7 @@ class Xen(Environment):
             found.append(
                 "a host of it is Xen's first domain: put its roles on guest hosts ('hypervisor: xen') or local"
             )
-        return [*found, *network_problems(options, needs, hosts="guest hosts")]
+        return [*found, *memory_problems(needs), *network_problems(options, needs, hosts="guest hosts")]
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready in Xen's first domain, where also the machine of an HVM domain can be emulated."""

@@ -1,18 +1,20 @@
 """How a site's limits become a guest's virtual CPUs and memory."""
 
 import math
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from pathlib import Path
 
 from weighbridge.errors import Unavailable
-from weighbridge.linux import counters
+from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
 from weighbridge.model.cpus import cpus_in
+from weighbridge.model.plugin import Needs, Readiness
 from weighbridge.model.site import Host, Limits, RunContext
+from weighbridge.model.study import Resources
 
 DEFAULT_MEMORY = 1024 * 2**20
 """Bytes of a guest's RAM where the study sets no limit: a machine always has a size."""
+SMALLER = "set a smaller limit (resources: memory)"
 LEAST_MEMORY = 128 * 2**20
 """Bytes in which the kernel with its RAM disk comes up."""
 
@@ -43,47 +45,39 @@ def _cpus_there(limits: Limits, host: Host) -> list[int]:
     return sorted({*cpus_in(limits.cpuset)}) if limits.cpuset else host.cpus_online()
 
 
-def memory_of(limits: Limits) -> int:
-    """Bytes of RAM, a multiple of a MiB. Raises Unavailable where a guest needs more."""
-    wanted = (limits.memory or DEFAULT_MEMORY) >> 20 << 20
-    if wanted < LEAST_MEMORY:
-        raise Unavailable(
-            f"a guest needs {LEAST_MEMORY >> 20} MiB of memory at least, but the limit is {_mib(wanted)}"
-        )
-    return wanted
+def memory_of(limits: Limits | Resources) -> int:
+    """Bytes of RAM, a multiple of a MiB."""
+    return (limits.memory or DEFAULT_MEMORY) >> 20 << 20
 
 
-@dataclass(slots=True)
-class _Room:
-    """Bytes that a host had available before its first guest, and that its guests were promised since."""
+def memory_problems(needs: Needs) -> list[str]:
+    """Why no guest comes up with the memory that the study limits it to."""
+    if (wanted := memory_of(needs.resources)) >= LEAST_MEMORY:
+        return []
+    least = f"a guest needs at least {mib(LEAST_MEMORY)} of memory"
+    return [f"{least}, but the limit is {mib(wanted)}: raise it (resources: memory)"]
 
-    available: int
-    promised: int = 0
+
+def lacking_memory(needs: Needs) -> Readiness | None:
+    """What this machine has too little of for the guests of one environment; None where there is room."""
+    sites = len(needs.inside) if needs.network and not needs.apart else 1
+    room = room_in(Path(MEMINFO).read_text())
+    if why := no_room(memory_of(needs.resources), "this machine", room, sites):
+        return Readiness(False, why, SMALLER)
+    return None
 
 
 @contextmanager
-def reserved(wanted: int, host: Host, run: RunContext, remedy: str = "give it less memory") -> Iterator[None]:
+def reserved(wanted: int, host: Host, run: RunContext, remedy: str = LESS) -> Iterator[None]:
     """Bytes of a host's memory for a guest, which takes them only as it uses them.
 
     Raises Unavailable where there are fewer, beside what the run's other guests there were promised.
     """
-    room = run.share(f"memory for guests on {host.name}", lambda: nullcontext(_Room(_available(host))))
-    if room.promised + wanted > room.available:
-        others = f", {_mib(room.promised)} of them for other guests" if room.promised else ""
-        raise Unavailable(
-            f"a guest of {_mib(wanted)} of memory has no room on host {host.name}, where "
-            f"{_mib(room.available)} are available{others}: {remedy}"
-        )
+    room = run.share(f"memory for guests on {host.name}", lambda: nullcontext(room_in(host.read(MEMINFO).decode())))
+    if why := no_room(wanted, f"host {host.name}", room):
+        raise Unavailable(f"{why}: {remedy}")
     room.promised += wanted
     try:
         yield
     finally:
         room.promised -= wanted
-
-
-def _available(host: Host) -> int:
-    return counters.memory_kib(host.read("/proc/meminfo").decode()).get("MemAvailable", sys.maxsize >> 10) << 10
-
-
-def _mib(size: int) -> str:
-    return f"{size >> 20} MiB"

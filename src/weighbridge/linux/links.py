@@ -20,6 +20,11 @@ NO_OFFLOADS = ("tso", "off", "gso", "off", "gro", "off")
 """What `ethtool -K` switches off where a host has no offloads."""
 
 
+def interfaces() -> list[str]:
+    """The names of this machine's network interfaces."""
+    return sorted(path.name for path in Path("/sys/class/net").iterdir() if path.is_symlink())
+
+
 def rule(bridge: str, run_id: str) -> tuple[str, ...]:
     """What is let pass: what follows ``-I FORWARD`` or ``-D FORWARD``. Its comment tells whose it is."""
     comment = ("-m", "comment", "--comment", f"weighbridge-{run_id}")

@@ -22,6 +22,8 @@ class HostTraits:
     itself, of which there is one. ``networks``: hosts reach one another where they are on a common one.
     ``attachable``: its interface is known, and container networks that are attached to it are on its network.
     ``gives_addresses``: containers on such networks get addresses without being given them in the study.
+    ``secluded``: it is made for the run, and an open one is a `SecludedHost`. ``interface``: the name of the one
+    interface that it is made with; empty where that is not known.
     """
 
     here: bool = False
@@ -30,6 +32,8 @@ class HostTraits:
     networks: AbstractSet[str] = frozenset()
     attachable: bool = True
     gives_addresses: bool = False
+    secluded: bool = False
+    interface: str = ""
 
     def reaches(self, other: "HostTraits") -> bool:
         """Whether hosts of the two kinds reach one another."""

@@ -15,8 +15,11 @@ class HostKind(Plugin):
 
     options: ClassVar[type[HostOptions]]
 
-    def readiness(self) -> Readiness:
-        """Whether such hosts can be had from this machine, as far as can be told without one."""
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether such hosts can be had from this machine, as far as can be told without one.
+
+        With these options where some are given. Changes nothing.
+        """
         return Readiness(True)
 
     @abstractmethod

@@ -18,6 +18,11 @@ class HostOptions(Options):
         return None
 
     @property
+    def memory_here(self) -> int:
+        """Bytes of this machine's memory that it takes, as a machine that has a size; else 0."""
+        return 0
+
+    @property
     def cable_rate(self) -> float | None:
         """The rate limit that the study puts on its cable, in bits per second."""
         return None

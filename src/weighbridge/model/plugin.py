@@ -14,7 +14,7 @@ from weighbridge.model.mount import Way
 from weighbridge.model.openings import Openings
 from weighbridge.model.result import TrialResult
 from weighbridge.model.site import Site, SiteRequest
-from weighbridge.model.study import Options, Role
+from weighbridge.model.study import Options, Resources, Role
 from weighbridge.model.userland import UserlandSpec
 
 
@@ -59,6 +59,7 @@ class Needs:
 
     ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
     roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
+    ``resources``: the limits of every site.
     """
 
     network: bool = False
@@ -66,6 +67,7 @@ class Needs:
     apart: bool = False
     hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
     inside: frozenset[str] = frozenset({"server"})
+    resources: Resources = field(default_factory=Resources)
 
 
 Durability = Literal["synchronous", "asynchronous", "none"]
@@ -110,6 +112,13 @@ class Environment(Plugin):
 
         Must not change the machine; what only a try can tell is tried in a namespace that is thrown away.
         """
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """What this machine lacks of what these options take in such a study; None where nothing is known to be.
+
+        An interface that they name, the memory of all sites. Asked where its hosts have this machine's kernel.
+        """
+        return None
 
     def variants(self) -> Mapping[str, Any]:
         """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""

@@ -203,13 +203,26 @@ class Cell(BaseModel):
 
 
 class Study(BaseModel):
-    """A checked study. ``text`` is the file as it was read; it is frozen into the run."""
+    """A checked study. ``text`` is the file as it was read; it is frozen into the run.
+
+    ``lines``: where environments and hosts stand in the file (``FILE:LINE``), by section and name; of what a run has
+    kept they are not known.
+    """
 
     model_config = ConfigDict(frozen=True)
     text: str
     file: StudyFile
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
+    lines: dict[tuple[str, str], str] = Field(default_factory=dict, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the two are the same study, wherever they were read from: ``lines`` are for messages alone."""
+        if not isinstance(other, Study):
+            return NotImplemented
+        return (self.text, self.file, self.arms, self.cells) == (other.text, other.file, other.arms, other.cells)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def baseline(self) -> Arm:

@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weighbridge.build_once import half_built
@@ -43,15 +43,22 @@ class Found:
     """What runs have on this machine: what is ``left`` of dead ones, and what keeps the rest from being removed.
 
     ``alive``: the state folder of each living run, by its id. ``foreign``: what is ignored in the place of one.
+    ``removed``: what was left of dead ones and is gone.
     """
 
     left: tuple[Leftover, ...]
     alive: Mapping[str, Path]
     foreign: tuple[Foreign, ...]
+    removed: tuple[Leftover, ...] = ()
 
 
-def find() -> Found:
-    """Look for everything that runs have on this machine."""
+def is_run_id(text: str) -> bool:
+    """Whether a text may be the id of a run."""
+    return _RUN_ID.fullmatch(text) is not None
+
+
+def find(only: str | None = None) -> Found:
+    """Look for everything that runs have on this machine, or that the run with the id ``only`` has."""
     groups = [(top, run) for top in cgroups.TOPS for run in cgroups.runs(top=top)]
     found = [Leftover(run, "control group", f"{top}/{run}") for top, run in groups]
     found += [Leftover(run, "process", f"{pid} {name}") for pid, run, name in _processes()]
@@ -68,9 +75,11 @@ def find() -> Found:
         client.close()
     found += [Leftover(run, "packet filter rule", rule) for run, rule in links.rules()]
     found = [leftover for leftover in found if _RUN_ID.fullmatch(leftover.run)]
-    known = {leftover.run for leftover in found}
+    known = {leftover.run for leftover in found} | ({only} if only else set())
     found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
     found += [Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder())]
+    if only:
+        known, found = {only}, [leftover for leftover in found if leftover.run == only]
     holders = {run: living.holder(run) for run in sorted(known)}
     alive = {run: folder for run, folder in holders.items() if folder is not None}
     left = tuple(leftover for leftover in found if leftover.run not in alive)
@@ -93,17 +102,22 @@ def sweep(run_id: str) -> None:
     cgroups.remove_top()
 
 
-def clean() -> Found:
-    """Remove everything of every dead run; gives what could not be removed. Unavailable where none may be locked."""
-    for run_id in {leftover.run for leftover in find().left} - {NO_RUN}:
+def clean(only: str | None = None) -> Found:
+    """Remove everything of every dead run, or of the run with the id ``only``; gives what could not be removed.
+
+    Unavailable where none may be locked.
+    """
+    before = find(only)
+    for run_id in {leftover.run for leftover in before.left} - {NO_RUN}:
         with state.held(run_id, "clean") as folder:
             if folder is not None:  # else it is being continued: it lives again
                 sweep(run_id)
                 state.forget(run_id)
-    for path in half_built(cache_folder()):
+    for path in half_built(cache_folder()) if only is None else ():
         shutil.rmtree(path, ignore_errors=True)
     cgroups.remove_top()
-    return find()
+    after = find(only)
+    return replace(after, removed=tuple(leftover for leftover in before.left if leftover not in after.left))
 
 
 def _processes() -> list[tuple[int, str, str]]:

@@ -26,11 +26,18 @@ def not_ready(study: Study, readiness: ReadinessOf) -> tuple[LeftOut, ...]:
 
 def measured(study: Study, left_out: Sequence[LeftOut]) -> Study:
     """The study without what is left out. Raises Unavailable where nothing is left to compare with the baseline."""
+    if why := nothing_left(study, left_out):
+        raise Unavailable(why)
+    return study.without([each.environment for each in left_out])
+
+
+def nothing_left(study: Study, left_out: Sequence[LeftOut]) -> str:
+    """Why the study cannot be run without what is left out; "" where it can."""
     rest = study.without([each.environment for each in left_out])
-    if left_out and all(arm.aa_of or arm.name == study.file.baseline for arm in rest.arms):
-        why = "; ".join(left_out_line(each) for each in left_out)
-        raise Unavailable(f"nothing is left to compare with {study.file.baseline}: {why}")
-    return rest
+    if not left_out or not all(arm.aa_of or arm.name == study.file.baseline for arm in rest.arms):
+        return ""
+    why = "; ".join(left_out_line(each) for each in left_out)
+    return f"nothing is left to compare with {study.file.baseline}: {why}"
 
 
 def leave_out(study: Study, store: RunStore, readiness: ReadinessOf, say: Callable[[str], None]) -> Study:

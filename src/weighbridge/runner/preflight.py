@@ -7,7 +7,9 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroup_files
+from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
+from weighbridge.linux.memory_room import MEMINFO, mib
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.plugin import Environment, Readiness, Workload
 from weighbridge.model.source_options import SourceOptions
@@ -46,18 +48,24 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 
 def warnings(study: Study) -> list[str]:
-    """What a study asks for that has no effect on this machine, and the CPUs without which it cannot be run here."""
-    asked, here = study.file.resources.cpus, cpus_online()
-    found = []
-    if asked is not None and asked > len(here):
-        told = f"resources: cpus: {asked:g} is more than the CPUs of this machine ({len(here)}): no limit in effect"
-        found.append(told)
-    for what, cpus in _pinned(study):
-        if lacking := sorted({*cpus_in(cpus)} - {*here}):
-            found.append(
-                f"{what}: CPU {lacking[0]} is not on this machine (it has {here}): weighbridge run will refuse"
-            )
-    return found
+    """What a study asks for that has no effect on this machine."""
+    asked, here, found = study.file.resources, len(cpus_online()), []
+    if asked.cpus is not None and asked.cpus > here:
+        found.append(f"resources: cpus: {asked.cpus:g} is more than the CPUs of this machine ({here})")
+    there = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
+    if asked.memory is not None and asked.memory > there:
+        found.append(f"resources: memory: {mib(asked.memory)} is more than this machine has ({mib(there)})")
+    return [f"{text}: no limit in effect" for text in found]
+
+
+def missing_cpus(study: Study) -> list[str]:
+    """The CPUs that a study names and that this machine lacks: without them it cannot be run here."""
+    here = cpus_online()
+    return [
+        f"{what}: CPU {lacking[0]} is not on this machine: name some of {', '.join(map(str, here))}"
+        for what, cpus in _pinned(study)
+        if (lacking := sorted({*cpus_in(cpus)} - {*here}))
+    ]
 
 
 def _pinned(study: Study) -> Iterator[tuple[str, str]]:

@@ -1,11 +1,17 @@
 """Whether a plug-in can be used here: its programs first, then what it says itself."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from weighbridge import registry
 from weighbridge.launcher import build
+from weighbridge.linux.memory_room import LESS, MEMINFO, no_room, room_in
 from weighbridge.linux.process import which
 from weighbridge.model.plugin import Environment, Plugin, Readiness
 from weighbridge.model.storage import Storage
+from weighbridge.model.study import Arm, Study
+from weighbridge.study.contradictions import needs_of
 from weighbridge.userland.build import cache_folder
 
 
@@ -23,6 +29,28 @@ def missing_programs(plugin: Plugin) -> Readiness | None:
 def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
     """Whether an environment or a storage can be used here, with these options where some are given."""
     return missing_programs(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+
+
+def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
+    """For each host that a role of the study is on, by name, whether it can be had, as far as that is known here."""
+    room, found = room_in(Path(MEMINFO).read_text()), {}
+    for name in dict.fromkeys((study.server_host, *study.client_hosts)):
+        options = study.file.hosts[name]
+        plugin = registry.hosts()[options.kind]
+        found[name] = missing_programs(plugin) or plugin.readiness(options)
+        if options.memory_here and (why := no_room(options.memory_here, "this machine", room)) and found[name].ready:
+            found[name] = Readiness(False, why, LESS)
+        room.promised += options.memory_here
+    return found
+
+
+def unmet(study: Study, arm: Arm) -> Readiness | None:
+    """What this machine lacks of what an environment takes in this study; None where nothing is known to be."""
+    plugin = registry.environments()[arm.kind]
+    for client in arm.clients or study.client_hosts:
+        if (lacking := plugin.unmet(arm.options, needs=needs_of(study.file, list(study.cells), client))) is not None:
+            return lacking
+    return None
 
 
 def _without_a_launcher(plugin: Plugin) -> Readiness | None:

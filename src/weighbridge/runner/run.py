@@ -28,7 +28,8 @@ from weighbridge.runner import run_lock as state
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.left_out import leave_out
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
-from weighbridge.runner.readiness import ready
+from weighbridge.runner.preflight import missing_cpus
+from weighbridge.runner.readiness import hosts_readiness, ready, unmet
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness
@@ -83,9 +84,38 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
         if elsewhere:
             found[arm.name] = Readiness(True, "what its hosts lack is found when they are started")
             continue
-        states = ready(registry.environments()[arm.kind], arm.options), storage_readiness(arm)
+        states = (
+            ready(registry.environments()[arm.kind], arm.options),
+            storage_readiness(arm),
+            unmet(study, arm) or Readiness(True),
+        )
         found[arm.name] = next((each for each in states if not each.ready), states[0])
     return found
+
+
+def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
+    """Why a run of the study is refused here before anything is started: where, what is missing, and what helps.
+
+    ``environments``: by name whether each can be opened (`readiness_of`).
+    """
+    found = [str(CannotPoll(why))] if study.file.cpu_idle == "poll" and (why := lacking()) else []
+    found += missing_cpus(study)
+    for name, host in hosts_readiness(study).items():
+        if not host.ready:
+            found.append(f"{_line(study, 'hosts', name)}host {name}: {host.detail}: {host.remedy}")
+    missing: dict[str, list[str]] = {}
+    for arm in study.arms:
+        if not (here := environments[arm.name]).ready:
+            missing.setdefault(f"{here.detail}: {here.remedy}", []).append(arm.name)
+    return found + [
+        f"{_line(study, 'environments', names[0])}{', '.join(names)}: {why}" for why, names in missing.items()
+    ]
+
+
+def _line(study: Study, section: str, name: str) -> str:
+    """Where an entry stands in the study file, as the beginning of what is told of it; "" where that is not known."""
+    line = study.lines.get((section, name))
+    return f"{line}: " if line else ""
 
 
 def require_ready(study: Study) -> list[str]:
@@ -94,14 +124,8 @@ def require_ready(study: Study) -> list[str]:
     Likewise where its Prometheus server does not answer; StudyError where that refuses a query. Gives what a person
     should know of it. Which environments may be missing `weighbridge.runner.left_out` says before.
     """
-    if study.file.cpu_idle == "poll" and (why := lacking()):
-        raise CannotPoll(why)
-    missing: dict[str, list[str]] = {}
-    for name, found in readiness_of(study).items():
-        if not found.ready:
-            missing.setdefault(f"{found.detail}: {found.remedy}", []).append(name)
-    if missing:
-        raise Unavailable("; ".join(f"{', '.join(names)}: {why}" for why, names in missing.items()))
+    if found := refusals(study, readiness_of(study)):
+        raise Unavailable("; ".join(found))
     return Watched(study.file.prometheus).require() if study.file.prometheus else []
 
 

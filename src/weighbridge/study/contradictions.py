@@ -175,6 +175,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
         apart=server != client,
         hosts={file.hosts[host].kind: file.hosts[host].traits for host in (server, client) if host in file.hosts},
         inside=frozenset(file.inside),
+        resources=file.resources,
     )
 
 

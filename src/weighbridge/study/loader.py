@@ -39,7 +39,7 @@ def with_blocks(study: Study, blocks: int) -> Study:
     data["repetitions"] = rule
     text = io.StringIO()
     yaml.dump(data, text)
-    return check(parse(text.getvalue(), study.file.study))
+    return check(parse(text.getvalue(), study.file.study)).model_copy(update={"lines": study.lines})
 
 
 def check(source: Source) -> Study:
@@ -72,7 +72,9 @@ def check(source: Source) -> Study:
     if file.aa:
         again = next(arm for arm in arms if arm.name == file.baseline)
         arms.append(again.model_copy(update={"name": file.baseline + AA_SUFFIX, "aa_of": file.baseline}))
-    return Study(text=source.text, file=file, arms=tuple(arms), cells=tuple(cells))
+    lines = {("environments", arm.name): source.where(("environments", arm.name.split("[")[0])) for arm in arms}
+    lines |= {("hosts", host): source.where(("hosts", host)) for host in file.hosts}
+    return Study(text=source.text, file=file, arms=tuple(arms), cells=tuple(cells), lines=lines)
 
 
 class _OfEnvironment(Options):

@@ -35,7 +35,12 @@ class GuestOptions(CableOptions):
     """
 
     traits: ClassVar[HostTraits] = HostTraits(
-        here=True, own_kernel=True, networks=frozenset({"switch"}), gives_addresses=True
+        here=True,
+        own_kernel=True,
+        networks=frozenset({"switch"}),
+        gives_addresses=True,
+        secluded=True,
+        interface="eth0",
     )
     kind: Literal["guest"]
     accelerator: Wanted = "auto"
@@ -57,6 +62,11 @@ class GuestOptions(CableOptions):
         return self.cpus
 
     @property
+    def memory_here(self) -> int:
+        """``memory``."""
+        return self.memory
+
+    @property
     def description(self) -> str:
         """Words for the plan."""
         return f"{self.kind}, a QEMU guest of {self.memory >> 20} MiB on this machine, {self.cable_words}"
@@ -72,11 +82,11 @@ class Guest(HostKind):
         PROGRAM: "qemu-system-x86", **kernel.PROGRAMS, **disk.PROGRAMS, "ip": "iproute2", "ethtool": "ethtool",
     }  # fmt: skip
 
-    def readiness(self) -> Readiness:
+    def readiness(self, options: Any | None = None) -> Readiness:
         """Whether this user may make taps, and whether its guests are emulated."""
         if os.geteuid() != 0:
             return Readiness(False, "only root may make guest hosts", "run as root")
-        return accelerator.readiness("auto", accelerator.no_kvm())
+        return accelerator.readiness("auto" if options is None else options.accelerator, accelerator.no_kvm())
 
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]

@@ -26,7 +26,9 @@ class TestbedOptions(CableOptions):
 
     __test__: ClassVar[bool] = False  # no test, whatever its name begins with
 
-    traits: ClassVar[HostTraits] = HostTraits(here=True, networks=frozenset({"switch"}), gives_addresses=True)
+    traits: ClassVar[HostTraits] = HostTraits(
+        here=True, networks=frozenset({"switch"}), gives_addresses=True, secluded=True, interface="eth0"
+    )
     kind: Literal["testbed"]
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
 
@@ -50,7 +52,7 @@ class Testbed(HostKind):
     options = TestbedOptions
     programs: ClassVar = {"tini": "tini", "nsenter": "util-linux", "ip": "iproute2", "ethtool": "ethtool"}
 
-    def readiness(self) -> Readiness:
+    def readiness(self, options: Any | None = None) -> Readiness:
         """Whether this user may make namespaces and links."""
         if os.geteuid() != 0:
             return Readiness(False, "only root may make testbed hosts", "run as root")

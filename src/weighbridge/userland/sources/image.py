@@ -40,7 +40,7 @@ class Image(UserlandSource):
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
         """Without an engine there is no image."""
         if (client := client_from_environment()) is None:
-            return "no Docker engine answers that could have an image", "start it"
+            return "no Docker engine answers that could have an image", "start a Docker engine"
         client.close()
         return None
 
