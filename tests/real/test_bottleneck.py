@@ -11,6 +11,7 @@ from .weighing import facts, trials, weighbridge, write_study
 
 HOSTS = ('a: {kind: testbed, link: 20mbit, cpus: "0"}', 'b: {kind: testbed, link: 20mbit, cpus: "1"}')
 BRIDGE = "bridge: {kind: docker, network: bridge, attach: interface}"
+OVERLAY = "overlay: {kind: docker, network: overlay}"
 _RR = "{kind: netperf, test: UDP_RR, request_size: 1000B, duration: 1s"
 WORKLOADS = (
     f"capped: {_RR}}}", f"free: {_RR}, link: none}}", "tcp: {kind: iperf3, duration: 1s}",
@@ -23,7 +24,7 @@ CAP = 20e6 / (8 * (1000 + 28 + 14 + 24))
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bottleneck")
-    environments, further = (NATIVE, BRIDGE), ("cpu_idle: auto",)
+    environments, further = (NATIVE, BRIDGE, OVERLAY), ("cpu_idle: auto",)
     study = write(folder, environments=environments, workloads=WORKLOADS, blocks=3, hosts=HOSTS, further=further)
     done = weighbridge("run", study, "--out", folder / "run", "--yes")
     assert done.code == 0, done
@@ -45,7 +46,7 @@ def bottlenecks(run: Path, workload: str) -> list[dict[str, Any]]:
         if trial["workload"] == workload and trial["outcome"] == "ok":
             (flag,) = [each for each in json.loads(trial["flags"]) if each["code"].startswith("bottleneck-")]
             found.append(flag)
-    assert len(found) == 6
+    assert len(found) == 9
     return found
 
 
@@ -81,8 +82,10 @@ def test_latency_at_the_cap_is_hidden_and_without_it_shows_its_cost(report: dict
     capped = cost(report, "bridge", "capped", "rate")
     assert capped["verdict"] == "hidden" and capped["hidden"]["by"] == "cable"
     assert capped["baseline_value"] == pytest.approx(CAP, rel=0.15)
-    free = cost(report, "bridge", "free", "rate")
-    assert free["baseline_value"] > 1.5 * CAP and free["typical"] < 1 and free["hidden"] is None
+    for environment in ("bridge", "overlay"):
+        assert cost(report, environment, "capped", "rate")["verdict"] != "equivalent"
+        free = cost(report, environment, "free", "rate")
+        assert free["baseline_value"] > 1.5 * CAP and free["typical"] < 1 and free["hidden"] is None
 
 
 def test_the_link_of_a_network_namespace_is_a_cable_too(tmp_path: Path):
