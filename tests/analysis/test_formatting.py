@@ -5,7 +5,7 @@ import pytest
 from weighbridge.analysis.results import Comparison
 from weighbridge.report.text.formatting import (
     difference_interval,
-    floor_text,
+    noise_text,
     percent_interval,
     percent_range,
     percent_short,
@@ -119,8 +119,12 @@ def test_limits_that_are_far_out_are_said_to_be(high, end):
 
 
 def test_noise_floors():
-    assert floor_text(0.0) == floor_text(0.00004) == "below the metric's resolution"
-    assert spaced(floor_text(0.00006)) == "±0.01 %" and floor_text(None) == "not known"
+    assert noise_text((0.0, 0.0)) == noise_text((-0.004, 0.004)) == "below the metric's resolution"
+    assert spaced(noise_text((-0.006, 0.006))) == "±0.01 %" and noise_text(None) == "not known"
+    assert spaced(noise_text((-1.12, 1.11))) == "±1.1 %" and spaced(noise_text((-50.0, 33.3))) == "-50.0 to 33.3 %"
+    assert spaced(noise_text((-1e6, 99.99))) == "<-9 999 to 100 %"
+    assert spaced(noise_text((-0.002, 0.002), "s")) == "±2.00 ms"
+    assert noise_text((0.0, 0.0), "count") == "below the metric's resolution"
 
 
 def test_shares():

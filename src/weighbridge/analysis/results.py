@@ -19,6 +19,7 @@ from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.ladder import Rung
 from weighbridge.model.left_out import LeftOut
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+from weighbridge.statistics.verdicts import noise_range
 
 if TYPE_CHECKING:
     from weighbridge.analysis.context import Context
@@ -110,6 +111,11 @@ class MetricReport:
         return next((each for each in self.comparisons if each.aa), None)
 
     @property
+    def noise(self) -> tuple[float, float] | None:
+        """The lowest and the highest cost that may be noise, as `weighbridge.statistics.verdicts.noise_range`."""
+        return noise_range(self.aa.cost) if self.aa is not None and not self.aa.few else None
+
+    @property
     def resource_use(self) -> bool:
         """Whether it is resource use, a family of its own, and not what the workload measures."""
         return is_resource_use(self.metric)
@@ -159,7 +165,9 @@ class Trust:
     trusted: bool | None
     reason: TrustReason
     noise_floor: float | None
-    """Median of the headline metrics' noise floors, as a fraction (0.011 is ±1.1 %)."""
+    """Median of the headline metrics' noise floors, as a fraction: 0.5 is a ratio between 1 / 1.5 and 1.5."""
+    noise: tuple[float, float] | None
+    """The same as costs in percent: the median of the lowest and that of the highest that may be noise."""
     largest_noise: float | None
     """Largest of the headline metrics' noise floors, as a fraction."""
     largest_noise_in: MetricReport | None

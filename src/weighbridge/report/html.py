@@ -25,9 +25,9 @@ from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
-    NOTHING,
     disagreements,
     exploratory_sentence,
+    nothing_sentence,
     verdict_sentences,
 )
 from weighbridge.report.text.trial_flags import said_once
@@ -68,8 +68,8 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         "report.html.j2",
         specs,
         analysis=analysis,
-        nothing=NOTHING,
         answer=answer(analysis),
+        nothing=nothing_sentence(analysis),
         matrix=matrix_section(analysis),
         path=path_sections(analysis),
         path_introduction=INTRODUCTION,

@@ -1,6 +1,5 @@
 """Costs with their intervals: one metric (a forest plot), and the headline metrics in one chart."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -129,11 +128,11 @@ def _both_ways(percent: float, report: MetricReport) -> tuple[float, float]:
 def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
     """The noise floor on the axis of costs, both ways; None where it is not known."""
     if scale == "ratio":
-        return None if report.noise_floor is None else _both_ways(100 * report.noise_floor, report)
+        return report.noise if report.noise_floor is not None else None
+    if report.noise is None or report.noise_floor is not None:
+        return None
     factor = readable_unit(report.baseline_value or 0.0, report.unit)[1]
-    numbers = _numbers(report.aa, scale, factor) if report.aa else None
-    size = max(abs(numbers[1]), abs(numbers[2])) if numbers and report.aa else math.inf
-    return (-size, size) if math.isfinite(size) else None
+    return report.noise[0] * factor, report.noise[1] * factor
 
 
 def _lines(report: MetricReport) -> str:

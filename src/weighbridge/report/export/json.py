@@ -18,6 +18,7 @@ from weighbridge.report.export.document import (
     Hidden,
     Interval,
     LimitAnswer,
+    Noise,
     Percentile,
     Percentiles,
     Report,
@@ -47,6 +48,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "hosts": origin["hosts"],
         "paths": origin["paths"],
         "noise_floor": analysis.trust.noise_floor,
+        **_noise(analysis.trust.noise),
         "trusted": analysis.trust.trusted,
         "environments": {name: within_json(analysis, name) for name in analysis.environments},
         "costs": [cost_json(analysis, report, row) for report in analysis.metrics for row in report.comparisons],
@@ -129,6 +131,11 @@ def _worsening(cost: Cost | None, unit: str) -> Worsening:
     }
 
 
+def _noise(noise: tuple[float, float] | None) -> Noise:
+    low, high = noise or (None, None)
+    return {"noise_low": low, "noise_high": high}
+
+
 def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAnswer]:
     """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison."""
     found: list[LimitAnswer] = []
@@ -148,6 +155,8 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison) -> Cost
     """One object of ``costs``."""
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
+    aa = report.aa.cost if report.aa is not None else None
+    same_scale = cost is not None and aa is not None and aa.scale == cost.scale
     return {
         "environment": row.environment,
         **within_json(analysis, row.environment),
@@ -158,6 +167,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison) -> Cost
         "better": report.better,
         "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,
         **_worsening(cost, report.unit),
+        **_noise(report.noise if same_scale else None),
         "typical": finite(ratio.typical) if ratio else None,
         **limits_of(ratio),
         "geometric": finite(ratio.geometric.estimate) if ratio and ratio.geometric else None,

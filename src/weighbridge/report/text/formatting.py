@@ -168,6 +168,8 @@ def _points(unit: str) -> str:
     return difference_unit(unit) if unit == "%" else _after(unit)
 
 
+LEAST_NOISE = 5e-3
+"""The smallest noise that is said as a number, in percent."""
 NO_INTERVAL = "(no interval)"
 """Said of the ratio of a single block."""
 FARTHEST = 9999.0
@@ -195,14 +197,20 @@ def share(fraction: float | None) -> str:
     return f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}{SPACE}%"
 
 
-def unsigned(fraction: float) -> str:
-    """Give a fraction without a sign: ``33.6 %``."""
-    return share(fraction).removeprefix("±").removeprefix(">")
+def noise_text(noise: tuple[float, float] | None, unit: str = "%") -> str:
+    """Give the costs that may be noise: ``±1.1 %``, ``-50.0 to 33.3 %`` where the two limits read differently.
 
-
-def floor_text(fraction: float | None) -> str:
-    """Give a noise floor: as a share, or in words where it would read ±0.00 %."""
-    return "below the metric's resolution" if fraction is not None and fraction < 5e-5 else share(fraction)
+    Those of a difference are in `unit`, a metric's; words where they would read ±0.00 %, or are not known.
+    """
+    if noise is None:
+        return "not known"
+    if unit != "%":
+        return f"±{quantity(noise[1], unit)}" if noise[1] else "below the metric's resolution"
+    if max(map(abs, noise)) < LEAST_NOISE:
+        return "below the metric's resolution"
+    places = 2 if noise[1] - noise[0] < 0.2 else 1 if noise[1] - noise[0] < 200 else 0
+    low, high = (_limit(each, places) for each in noise)
+    return f"±{high}{SPACE}%" if low == f"-{high}" else f"{low} to {high}{SPACE}%"
 
 
 def margin(fraction: float) -> str:
