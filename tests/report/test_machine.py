@@ -25,7 +25,8 @@ def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
     assert list(document) == ["version", "study", "run", "date", "kernel", "engine", "versions", "hosts",
-                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "environments",
+                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "sessions",
+                              "mixed_blocks", "environments",
                               "costs", "ladder", "percentiles", "curves", "bottlenecks", "broke", "left_out",
                               "programs"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"

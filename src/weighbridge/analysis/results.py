@@ -14,6 +14,7 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Change
 from weighbridge.analysis.remarks import Remark
 from weighbridge.analysis.resources import is_resource_use
+from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.ladder import Rung
@@ -226,6 +227,8 @@ class Analysis:
     """The hypervisors of the environments that were measured in some, by environment."""
     notices: tuple[Remark, ...] = ()
     """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
+    sessions: Sessions = field(default_factory=Sessions)
+    """How often the run was begun or went on, and which blocks are of which time."""
     context: "Context | None" = field(default=None, repr=False, compare=False)
     """What further comparisons of this run are judged by; None in an analysis that is for people's eyes."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)

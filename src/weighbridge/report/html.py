@@ -23,6 +23,7 @@ from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.left_out import left_out_lines
 from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remark_codes import CODES
+from weighbridge.report.text.sessions import session_lines
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     disagreements,
@@ -81,6 +82,7 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         trust=trust_sentence(analysis),
         banner=_banner(analysis),
         once=once,
+        sessions=session_lines(analysis),
         conditions=condition_lines(analysis),
         left_out=left_out_lines(analysis),
         remark_codes=CODES,

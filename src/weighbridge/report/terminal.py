@@ -21,6 +21,7 @@ from weighbridge.report.text.formatting import TOO_FEW, quantities
 from weighbridge.report.text.left_out import left_out_lines
 from weighbridge.report.text.metric_names import metric_name, metric_title, titled
 from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.sessions import session_lines
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     baseline_sentence,
@@ -171,6 +172,7 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["Renderab
     parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
     parts += [_text(remark_text(each), "bold yellow") for each in analysis.notices]
     parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
+    parts += [_indented(line, "yellow") for line in session_lines(analysis)]
     parts += [_indented(line) for line in condition_lines(analysis)]
     parts += path_parts(analysis)
     parts += [_indented(remark_text(each), "yellow") for each in analysis.confounders]

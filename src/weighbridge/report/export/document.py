@@ -210,6 +210,14 @@ class Provenance(TypedDict):
     paths: dict[str, Any]
 
 
+class SessionRow(TypedDict):
+    """One session of the run: when it began, the blocks of its trials, and its facts that others have not alike."""
+
+    started: str
+    blocks: list[int]
+    facts: dict[str, str]
+
+
 class LimitAnswer(Within, Worsening):
     """What one limit of ``--fail-if`` comes to in one comparison."""
 
@@ -226,8 +234,8 @@ class LimitAnswer(Within, Worsening):
 class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
-    Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low`` and
-    ``noise_high``. Version 3:
+    Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low``,
+    ``noise_high``, ``sessions`` and ``mixed_blocks``. Version 3:
     ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences too;
     ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves``
     ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row
@@ -239,6 +247,8 @@ class Report(Provenance, Noise):
     run: str
     noise_floor: float | None
     trusted: bool | None
+    sessions: list[SessionRow]
+    mixed_blocks: list[int]
     environments: dict[str, Within]
     costs: list[CostRow]
     ladder: list[Step]

@@ -22,10 +22,11 @@ from weighbridge.report.export.document import (
     Percentile,
     Percentiles,
     Report,
+    SessionRow,
     Worsening,
 )
 from weighbridge.report.export.programs import programs_json
-from weighbridge.report.export.provenance import provenance
+from weighbridge.report.export.provenance import provenance, utc
 from weighbridge.report.export.remarks import remark_json
 from weighbridge.report.export.within import within_json
 from weighbridge.report.text.remarks import coded_text
@@ -37,6 +38,7 @@ from weighbridge.store.run import RunStore
 def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
     """Give the document of ``report --json``, as docs/reference.md describes it; infinite numbers are null."""
     analysis, origin = analysis or analyse(store), provenance(store)
+    noise = _noise(analysis.trust.noise)
     return {
         "version": VERSION,
         "study": analysis.study,
@@ -48,8 +50,11 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "hosts": origin["hosts"],
         "paths": origin["paths"],
         "noise_floor": analysis.trust.noise_floor,
-        **_noise(analysis.trust.noise),
+        "noise_low": noise["noise_low"],
+        "noise_high": noise["noise_high"],
         "trusted": analysis.trust.trusted,
+        "sessions": [_session(analysis, number) for number in range(len(analysis.sessions.found))],
+        "mixed_blocks": list(analysis.sessions.mixed),
         "environments": {name: within_json(analysis, name) for name in analysis.environments},
         "costs": [cost_json(analysis, report, row) for report in analysis.metrics for row in report.comparisons],
         "ladder": [
@@ -129,6 +134,15 @@ def _worsening(cost: Cost | None, unit: str) -> Worsening:
         "cost_high": finite(worse.high) if known else None,
         "cost_unit": "%" if cost.scale == "ratio" else difference_unit(unit),
     }
+
+
+def _session(analysis: Analysis, number: int) -> SessionRow:
+    """One session; a fact of sites has their environments before it."""
+    found = analysis.sessions
+    facts = {": ".join([*filter(None, [", ".join(each.environments)]), each.fact]): each.values[number]
+             for each in found.differences}  # fmt: skip
+    session = found.found[number]
+    return {"started": utc(session.started_at), "blocks": list(session.blocks), "facts": facts}
 
 
 def _noise(noise: tuple[float, float] | None) -> Noise:
