@@ -43,8 +43,8 @@ def test_blocks_of_two_sessions(run):
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS), after=12)
     lines = session_lines(analyse(store))
     assert lines == [
-        "measured in 2 sessions, between which this machine may have changed: blocks 1 to 4 in that from 2023-11-14 "
-        "22:13 UTC; blocks 5 to 10 in that from 2023-11-14 22:13 UTC",
+        "measured in 2 sessions, between which this machine may have changed: blocks 1 to 4 in session 1 "
+        "(2023-11-14 22:13 UTC), blocks 5 to 10 in session 2 (2023-11-14 22:13 UTC)",
         "frequency governor is not the same in all sessions: powersave, then performance",
         "docker in bridge is not the same in all sessions: 20.10, then 29.1",
     ]

@@ -13,7 +13,9 @@ def session_lines(analysis: Analysis) -> list[str]:
     found = analysis.sessions
     if len(found.found) < 2:
         return []
-    told = "; ".join(f"{_blocks(each.blocks)} in that from {started(each)}" for each in found.found)
+    told = ", ".join(
+        f"{_blocks(each.blocks)} in session {number} ({started(each)})" for number, each in enumerate(found.found, 1)
+    )
     lines = [f"measured in {len(found.found)} sessions, between which this machine may have changed: {told}"]
     if found.mixed:
         one = len(found.mixed) == 1
