@@ -14,7 +14,10 @@ from weighbridge.report.text.formatting import (
     quantities,
     quantity,
     share,
+    shared_unit,
+    unit_as,
 )
+from weighbridge.report.text.units import difference_unit_of
 from weighbridge.report.text.verdicts import cost_text
 from weighbridge.statistics import Interval, compare
 
@@ -125,6 +128,36 @@ def test_noise_floors():
     assert spaced(noise_text((-1e6, 99.99))) == "<-9 999 to 100 %"
     assert spaced(noise_text((-0.002, 0.002), "s")) == "±2.00 ms"
     assert noise_text((0.0, 0.0), "count") == "below the metric's resolution"
+
+
+def test_a_column_has_one_unit():
+    rates = [139e6, 12.8e9, None, 0.0]
+    shown = shared_unit(rates, "bit/s")
+    assert [spaced(quantity(each, "bit/s", shown)) for each in rates] == [
+        "139 Mbit/s",
+        "12 800 Mbit/s",
+        "–",
+        "0 Mbit/s",
+    ]
+    assert shared_unit([0.000055, 3.1], "s")[0] == "ms" and shared_unit([0.0021, 0.3], "s")[0] == "ms"
+    assert shared_unit([1e-9, 5000.0], "s")[0] == "s" and shared_unit([], "s") == ("s", 1.0)
+    assert shared_unit([1.0, math.inf], "count") == ("count", 1.0)
+    assert spaced(quantities([2.0, 0.005], "s", shown_in=("ms", 1e3))) == "2 000, 5.00 ms"
+
+
+def test_a_named_unit_is_taken_where_it_fits():
+    assert unit_as("Gbit/s", "bit/s") == ("Gbit/s", 1e-9) and unit_as("Mbit/s", "Mbit/s") == ("Mbit/s", 1.0)
+    assert unit_as("s", "bit/s") is None and unit_as("requests/s", "requests/s") is None
+
+
+def test_differences_of_a_column_have_one_unit():
+    one, other = (compare([0.0] * 10, [size + each for each in range(10)], better="lower") for size in (2e3, 3e6))
+    rows = [Comparison("x", False, cost, 0.0, 0.0, None, None, "different", ()) for cost in (one, other)]
+    shown = difference_unit_of(rows, "B")
+    assert shown[0] == "kB" and [cost_text(row, "B", shown).split("[")[0].strip()[-2:] for row in rows] == [
+        "kB",
+        "kB",
+    ]
 
 
 def test_shares():

@@ -34,6 +34,7 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trial_flags import said_once
 from weighbridge.report.text.trust import imprecise, trust_sentence
+from weighbridge.report.text.units import value_unit
 from weighbridge.report.text.verdicts import broke_instead
 
 if TYPE_CHECKING:
@@ -114,8 +115,9 @@ def _print_others(
 def _values_line(analysis: Analysis, report: MetricReport) -> str:
     """The values of a metric with few blocks: ``retransmits: native 0, 2; docker-bridge 5, 1``."""
     arms = (analysis.baseline, *(row.environment for row in report.comparisons))
-    values = [f"{name} {quantities(analysis.block_values(report, name), report.unit)}" for name in arms]
-    return f"{metric_name(report)}: {'; '.join(values)}"
+    shown = value_unit(report)
+    values = {name: quantities(analysis.block_values(report, name), report.unit, shown_in=shown) for name in arms}
+    return f"{metric_name(report)}: {'; '.join(f'{name} {each}' for name, each in values.items())}"
 
 
 def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") -> None:

@@ -20,6 +20,7 @@ from weighbridge.report.text.formatting import (
 from weighbridge.report.text.metric_names import metric_name, metric_phrase
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.units import value_unit
 from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict
 
 BESIDE_VERDICTS = (RemarkCode.PACKET_SIZE, RemarkCode.DURABILITY)
@@ -194,9 +195,10 @@ def exploratory_sentence(analysis: Analysis) -> str:
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
     """Give the baseline's absolute value and the metric's noise floor as one line."""
+    value = quantity(report.baseline_value, report.unit, value_unit(report))
     if report.aa is not None and report.aa.few:
-        return f"{baseline} {quantity(report.baseline_value, report.unit)}"
-    return f"{baseline} {quantity(report.baseline_value, report.unit)}, noise floor {metric_noise(report)}"
+        return f"{baseline} {value}"
+    return f"{baseline} {value}, noise floor {metric_noise(report)}"
 
 
 def metric_noise(report: MetricReport) -> str:
