@@ -18,8 +18,9 @@ from weighbridge.report.charts.base import (
     rule_at,
 )
 from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
-from weighbridge.report.text.formatting import margin, readable_unit
+from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.units import difference_unit_of
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 FAR = 1000.0
@@ -49,7 +50,7 @@ def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison,
     """The scale, the axis title and what is drawn: ratios where there are any, else differences."""
     ratios = any(row.cost is not None and row.cost.scale == "ratio" for row in report.comparisons)
     scale = "ratio" if ratios else "difference"
-    unit, factor = readable_unit(report.baseline_value or 0.0, report.unit)
+    unit, factor = difference_unit_of(report.comparisons, report.unit)
     numbers = [(row, _numbers(row, scale, factor)) for row in report.comparisons]
     title = "cost, % (right of 0 is worse)" if ratios else f"difference, {unit}"
     return scale, title, [(row, each) for row, each in numbers if each is not None]
@@ -131,7 +132,7 @@ def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
         return report.noise if report.noise_floor is not None else None
     if report.noise is None or report.noise_floor is not None:
         return None
-    factor = readable_unit(report.baseline_value or 0.0, report.unit)[1]
+    factor = difference_unit_of(report.comparisons, report.unit)[1]
     return report.noise[0] * factor, report.noise[1] * factor
 
 

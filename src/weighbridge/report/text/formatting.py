@@ -84,7 +84,7 @@ def plain(value: float, digits: int = 3) -> str:
 
 def _after(unit: str) -> str:
     """A unit as it stands after a number: ``2 140 /s``, and nothing after a count."""
-    return {"1/s": "/s", "count": ""}.get(unit, unit)
+    return "" if unit == "count" else unit.removeprefix("1") if unit.startswith("1/") else unit
 
 
 @lru_cache(maxsize=2**17)  # each trial's value is in the table, in two charts and among the trials
