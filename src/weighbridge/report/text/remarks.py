@@ -264,7 +264,7 @@ def _(remark: NotHonoured) -> str:
 
 @remark_text.register
 def _(remark: OtherValue) -> str:
-    how = f"{remark.value}, but {remark.baseline_value} in {remark.baseline}"
+    how = f"{remark.value or 'none'}, but {remark.baseline_value or 'none'} in {remark.baseline}"
     how = how if remark.value or remark.baseline_value else f"not the same as in {remark.baseline}"
     return f"{remark.environment}: {remark.fact}: {how}"
 
