@@ -5,7 +5,7 @@ import pytest
 from weighbridge.analysis.results import Comparison
 from weighbridge.report.text.formatting import (
     difference_interval,
-    floor_text,
+    noise_text,
     percent_interval,
     percent_range,
     percent_short,
@@ -14,7 +14,10 @@ from weighbridge.report.text.formatting import (
     quantities,
     quantity,
     share,
+    shared_unit,
+    unit_as,
 )
+from weighbridge.report.text.units import difference_unit_of
 from weighbridge.report.text.verdicts import cost_text
 from weighbridge.statistics import Interval, compare
 
@@ -119,8 +122,42 @@ def test_limits_that_are_far_out_are_said_to_be(high, end):
 
 
 def test_noise_floors():
-    assert floor_text(0.0) == floor_text(0.00004) == "below the metric's resolution"
-    assert spaced(floor_text(0.00006)) == "±0.01 %" and floor_text(None) == "not known"
+    assert noise_text((0.0, 0.0)) == noise_text((-0.004, 0.004)) == "below the metric's resolution"
+    assert spaced(noise_text((-0.006, 0.006))) == "±0.01 %" and noise_text(None) == "not known"
+    assert spaced(noise_text((-1.12, 1.11))) == "±1.1 %" and spaced(noise_text((-50.0, 33.3))) == "-50.0 to 33.3 %"
+    assert spaced(noise_text((-1e6, 99.99))) == "<-9 999 to 100 %"
+    assert spaced(noise_text((-0.002, 0.002), "s")) == "±2.00 ms"
+    assert noise_text((0.0, 0.0), "count") == "below the metric's resolution"
+
+
+def test_a_column_has_one_unit():
+    rates = [139e6, 12.8e9, None, 0.0]
+    shown = shared_unit(rates, "bit/s")
+    assert [spaced(quantity(each, "bit/s", shown)) for each in rates] == [
+        "139 Mbit/s",
+        "12 800 Mbit/s",
+        "–",
+        "0 Mbit/s",
+    ]
+    assert shared_unit([0.000055, 3.1], "s")[0] == "ms" and shared_unit([0.0021, 0.3], "s")[0] == "ms"
+    assert shared_unit([1e-9, 5000.0], "s")[0] == "s" and shared_unit([], "s") == ("s", 1.0)
+    assert shared_unit([1.0, math.inf], "count") == ("count", 1.0)
+    assert spaced(quantities([2.0, 0.005], "s", shown_in=("ms", 1e3))) == "2 000, 5.00 ms"
+
+
+def test_a_named_unit_is_taken_where_it_fits():
+    assert unit_as("Gbit/s", "bit/s") == ("Gbit/s", 1e-9) and unit_as("Mbit/s", "Mbit/s") == ("Mbit/s", 1.0)
+    assert unit_as("s", "bit/s") is None and unit_as("requests/s", "requests/s") is None
+
+
+def test_differences_of_a_column_have_one_unit():
+    one, other = (compare([0.0] * 10, [size + each for each in range(10)], better="lower") for size in (2e3, 3e6))
+    rows = [Comparison("x", False, cost, 0.0, 0.0, None, None, "different", ()) for cost in (one, other)]
+    shown = difference_unit_of(rows, "B")
+    assert shown[0] == "kB" and [cost_text(row, "B", shown).split("[")[0].strip()[-2:] for row in rows] == [
+        "kB",
+        "kB",
+    ]
 
 
 def test_shares():

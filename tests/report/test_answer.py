@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.model.measurement import Metric
+from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.summary import verdict_sentences
 
@@ -21,7 +21,7 @@ def said(store) -> str:
 def test_what_costs_most_is_named_and_the_rest_counted(run):
     text = said(run(costs={"host": 1.0, "bridge": 1.25}, bends={("bridge", ()): 1.0}, workloads=[TCP, CPU]))
     assert text.startswith("bridge costs 20 % of ") and " of tcp throughput" in text and " of cpu events" in text
-    assert text.endswith("of the other 2 comparisons 2 show no difference.")
+    assert text.endswith("; the 2 other comparisons show no difference.")
 
 
 def test_a_gain_is_faster_and_never_a_negative_cost(run):
@@ -46,7 +46,9 @@ def test_what_takes_hundreds_of_times_as_long(run):
 
 def test_nothing_proven_is_not_no_difference(run):
     noisy = Workload("tcp", [(THROUGHPUT, 1e9, 0.3)])
-    assert said(run(costs={"a": 1.05, "b": 1.0}, workloads=[noisy])).startswith("No cost could be shown: of 2 ")
+    assert said(run(costs={"a": 1.05, "b": 1.0}, workloads=[noisy])).startswith(
+        "No cost could be shown: the 2 comparisons are undecided."
+    )
     assert said(run(costs={"a": 1.0})).startswith("No environment makes a difference")
 
 
@@ -62,7 +64,7 @@ def test_what_costs_is_told_where_no_step_could_be_shown(run):
     noisy = [Workload("web", [(REQUESTS, 1000.0, 0.1)])]
     text = said(run(costs=costs, ladder=["native", *costs], workloads=noisy))
     assert text.startswith("published costs 1") and "against native, at which step could not be shown" in text
-    assert text.endswith("of 3 steps 3 are undecided.")
+    assert text.endswith("; the 3 steps are undecided.")
 
 
 def test_both_places_of_the_clients_are_named(run):
@@ -77,7 +79,7 @@ def test_both_places_of_the_clients_are_named(run):
 
 def test_of_many_levels_it_is_the_most(run):
     text = said(run(**rising_load()))
-    assert text.startswith("bridge costs up to 43 % of web requests/s; of the other 7 comparisons 1 differs, ")
+    assert text.startswith("bridge costs up to 43 % of web requests/s; of the 7 other comparisons 1 differs, ")
     assert "1 broke under the load" in text
 
 
@@ -89,4 +91,27 @@ def test_too_few_blocks_have_no_answer(run, blocks):
 def test_nothing_to_compare(run):
     assert said(run(costs={})).startswith("Only native was measured")
     assert said(run(costs={"host": 1.0}, blocks=0)).startswith("No trial has finished")
+    failing = {
+        (block, name): Outcome.PROGRAM_FAILED for block in (1, 2) for name in ("native", "host", "native-again")
+    }
+    assert said(run(costs={"host": 1.0}, blocks=2, failing=failing)) == (
+        "None of the 6 trials gave a measurement: there is nothing to compare."
+    )
+
+
+def test_no_block_is_complete(run):
+    failing = {(block, "host"): Outcome.PROGRAM_FAILED for block in range(1, 11)}
+    told = "No cost could be shown: no block has a value of native and one of another environment."
+    assert said(run(costs={"host": 1.0}, failing=failing)) == told
+    ladder = ["native", "host"]
+    assert said(run(costs={"host": 1.0}, failing=failing, ladder=ladder)) == told
+
+
+def test_comparisons_of_too_few_blocks_are_counted_as_such(run):
+    failing = {(block, "host"): Outcome.PROGRAM_FAILED for block in range(1, 9)}
+    text = said(run(costs={"host": 1.0, "bridge": 1.25}, failing=failing))
+    assert text.endswith("; the other comparison has too few blocks.")
+
+
+def test_values_without_noise_have_an_answer(run):
     assert said(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 10.0, 0.0)])]))

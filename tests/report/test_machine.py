@@ -15,7 +15,7 @@ from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 
 KEYS = {
     "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "cost", "cost_low", "cost_high",
-    "cost_unit", "typical", "low", "high",
+    "cost_unit", "noise_low", "noise_high", "typical", "low", "high",
     "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "hidden", "flags",
     "remarks", "layers", "emulated",
 }  # fmt: skip
@@ -25,10 +25,14 @@ def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
     assert list(document) == ["version", "study", "run", "date", "kernel", "engine", "versions", "hosts",
-                              "paths", "noise_floor", "trusted", "environments", "costs", "ladder", "percentiles",
-                              "curves", "bottlenecks", "broke", "left_out", "programs"]  # fmt: skip
+                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "sessions",
+                              "mixed_blocks", "environments",
+                              "costs", "ladder", "percentiles", "curves", "bottlenecks", "broke", "left_out",
+                              "programs"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
     assert document["version"] == VERSION and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
+    assert -100 * document["noise_floor"] == pytest.approx(document["noise_low"])  # of throughput: higher is better
+    assert all(cost["noise_low"] < 0 < cost["noise_high"] for cost in document["costs"])
     assert all(set(cost) == KEYS for cost in document["costs"])
     bridge = document["costs"][0]
     assert bridge["environment"] == "bridge" and bridge["level"] == {} and bridge["unit"] == "bit/s"

@@ -23,6 +23,7 @@ from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.analysis.reading_rate import readings
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
+from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.trust import session_trust
 from weighbridge.model.flag import Flag
@@ -86,6 +87,7 @@ def analyse(store: RunStore) -> Analysis:
         rungs=plan.ladder,
         isolation=isolation,
         notices=(*isolation_remarks(isolation), *unverified_remarks(facts, plan.environments)),
+        sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}),
         context=context,
     )
 

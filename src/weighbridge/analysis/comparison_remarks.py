@@ -118,7 +118,8 @@ def _about_cost(report: MetricReport, row: Comparison, context: Context) -> list
             found.append(NotAfterHolm(row.adjusted_p))
         aa = report.aa.cost if report.aa else None
         if within_noise(cost, aa):
-            found.append(WithinNoise(report.noise_floor))
+            low, high = report.noise if report.noise and report.noise_floor is not None else (None, None)
+            found.append(WithinNoise(report.noise_floor, low, high))
     gap = cost.disagreement
     if cost.exploratory or gap is None or context.tolerance is None:
         return found  # with few blocks, neither of the two means says much

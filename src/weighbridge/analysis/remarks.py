@@ -140,10 +140,15 @@ class NotAfterHolm(Remark):
 
 @dataclass(frozen=True, slots=True)
 class WithinNoise(Remark):
-    """The cost is no larger than the metric's noise floor (a fraction, where it is one)."""
+    """The cost is no larger than the metric's noise floor.
+
+    It is a fraction, and the costs within it in percent; None where the cost is a difference.
+    """
 
     code = RemarkCode.NOISE
     noise_floor: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

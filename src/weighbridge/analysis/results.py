@@ -14,11 +14,13 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Change
 from weighbridge.analysis.remarks import Remark
 from weighbridge.analysis.resources import is_resource_use
+from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.ladder import Rung
 from weighbridge.model.left_out import LeftOut
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+from weighbridge.statistics.verdicts import noise_range
 
 if TYPE_CHECKING:
     from weighbridge.analysis.context import Context
@@ -110,6 +112,11 @@ class MetricReport:
         return next((each for each in self.comparisons if each.aa), None)
 
     @property
+    def noise(self) -> tuple[float, float] | None:
+        """The lowest and the highest cost that may be noise, as `weighbridge.statistics.verdicts.noise_range`."""
+        return noise_range(self.aa.cost) if self.aa is not None and not self.aa.few else None
+
+    @property
     def resource_use(self) -> bool:
         """Whether it is resource use, a family of its own, and not what the workload measures."""
         return is_resource_use(self.metric)
@@ -159,7 +166,9 @@ class Trust:
     trusted: bool | None
     reason: TrustReason
     noise_floor: float | None
-    """Median of the headline metrics' noise floors, as a fraction (0.011 is ±1.1 %)."""
+    """Median of the headline metrics' noise floors, as a fraction: 0.5 is a ratio between 1 / 1.5 and 1.5."""
+    noise: tuple[float, float] | None
+    """The same as costs in percent: the median of the lowest and that of the highest that may be noise."""
     largest_noise: float | None
     """Largest of the headline metrics' noise floors, as a fraction."""
     largest_noise_in: MetricReport | None
@@ -218,6 +227,8 @@ class Analysis:
     """The hypervisors of the environments that were measured in some, by environment."""
     notices: tuple[Remark, ...] = ()
     """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
+    sessions: Sessions = field(default_factory=Sessions)
+    """How often the run was begun or went on, and which blocks are of which time."""
     context: "Context | None" = field(default=None, repr=False, compare=False)
     """What further comparisons of this run are judged by; None in an analysis that is for people's eyes."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)

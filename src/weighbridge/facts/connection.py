@@ -38,7 +38,7 @@ _HOOKS = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 """The kernel's own chains; any other is only met from one of them."""
 _COUNTER = re.compile(r"\[(\d+):\d+\]")
 _NUMBERS = ("namespace", "mss", "ttl")
-_DRIVERS: dict[str, InterfaceKind] = {"veth": "veth", "bridge": "bridge"}
+_DRIVERS: dict[str, InterfaceKind] = {"veth": "veth", "bridge": "bridge", "tun": "tap"}
 
 
 _COUNTERS = "/proc/net/dev"
@@ -230,10 +230,10 @@ def _kind(name: str, driver: str) -> InterfaceKind:
 def _of_a_host(host: Host, name: str) -> Interface:
     """An interface of a host that is in no site's namespace, from sysfs (sysfs-class-net)."""
     folder = f"/sys/class/net/{name}"
-    told = {
-        file: _read(host, f"{folder}/{file}").strip() for file in ("mtu", "ifindex", "iflink", "bridge/bridge_id")
-    }
-    driver = "bridge" if told["bridge/bridge_id"] else "veth" if told["iflink"] != told["ifindex"] else ""
+    files = ("mtu", "ifindex", "iflink", "bridge/bridge_id", "tun_flags")
+    told = {file: _read(host, f"{folder}/{file}").strip() for file in files}
+    driver = "veth" if told["iflink"] != told["ifindex"] else "tun" if told["tun_flags"] else ""
+    driver = "bridge" if told["bridge/bridge_id"] else driver
     mtu = int(told["mtu"]) if told["mtu"].isdigit() else 0
     return Interface(place=f"host {host.name}", name=name, kind=_kind(name, driver), mtu=mtu)
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from weighbridge.model.command import Transport
 
-InterfaceKind = Literal["loopback", "bridge", "veth", "other"]
+InterfaceKind = Literal["loopback", "bridge", "veth", "tap", "other"]
 Translation = Literal["none", "source", "destination", "source and destination", "proxy"]
 """Whose address is another one at the server's end of a connection than at the client's.
 

@@ -21,7 +21,7 @@ from weighbridge.report.charts.labels import name_axis, row_px
 from weighbridge.report.charts.static.scales import round_factors
 from weighbridge.report.page import HALF_PX, place, render, write_page
 from weighbridge.report.text.environments import displayed
-from weighbridge.report.text.formatting import plain, quantity
+from weighbridge.report.text.formatting import plain, quantity, shared_unit, unit_as
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
@@ -91,7 +91,7 @@ def _rows(table: Table, rows: Sequence[ComparedRow]) -> list[dict[str, str]]:
             "published": published_text(row.published),
             "proof": row.published.proof,
             "measured": measured_text(row),
-            "here": _medians(row),
+            "here": _medians(row, unit),
             "verdict": row.measured.verdict if row.measured else "",
             "blocks": str(row.measured.blocks) if row.measured else "–",
             "apart": "published figure outside" if row.apart else "",
@@ -106,10 +106,12 @@ def _value(value: float | None, unit: str) -> str:
     return "–" if value is None else f"{plain(value)} {unit}"
 
 
-def _medians(row: ComparedRow) -> str:
+def _medians(row: ComparedRow, shown: str) -> str:
     if row.measured is None:
         return "–"
-    return f"{quantity(row.measured.value, row.unit)} / {quantity(row.measured.baseline_value, row.unit)}"
+    values = (row.measured.value, row.measured.baseline_value)
+    unit = unit_as(shown, row.unit) or shared_unit(values, row.unit)
+    return " / ".join(quantity(each, row.unit, unit) for each in values)
 
 
 # -- the chart of a table --------------------------------------------------------------------------

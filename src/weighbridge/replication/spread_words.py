@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from weighbridge.model.text import printable
 from weighbridge.replication.spread import PublishedSpread, SpreadRow, SpreadRows
-from weighbridge.report.text.formatting import plain, quantity
+from weighbridge.report.text.formatting import plain, quantity, shared_unit, unit_as
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,8 @@ def spread_cells(spread: SpreadRows, name: Callable[[str], str]) -> list[tuple[s
 
     ``name`` gives what an environment of the run is called, with its hypervisors.
     """
-    return [(_name(row, name), *_published(row.published, spread), *_measured(row)) for row in spread.rows]
+    unit = spread.table.unit
+    return [(_name(row, name), *_published(row.published, spread), *_measured(row, unit)) for row in spread.rows]
 
 
 def _name(row: SpreadRow, name: Callable[[str], str]) -> str:
@@ -45,14 +46,16 @@ def _published(own: PublishedSpread, spread: SpreadRows) -> tuple[str, str, str]
     )
 
 
-def _measured(row: SpreadRow) -> tuple[str, str, str]:
+def _measured(row: SpreadRow, unit: str) -> tuple[str, str, str]:
+    """The measured figures, in the published ones' `unit` where that is a multiple of theirs."""
     found = row.measured
     if found is None:
         return row.why, "–", "–"
     limits = found.limits
     between = f" [{100 * limits[0]:.2f}, {100 * limits[1]:.2f}]" if limits else ""
-    mean = f"{quantity(found.mean, row.unit)} ({found.runs} runs)"
-    return mean, quantity(found.deviation, row.unit), f"{percent(found.variation)}{between}"
+    shown = unit_as(unit, row.unit) or shared_unit([found.mean], row.unit)
+    mean = f"{quantity(found.mean, row.unit, shown)} ({found.runs} runs)"
+    return mean, quantity(found.deviation, row.unit, shown), f"{percent(found.variation)}{between}"
 
 
 def percent(share: float | None) -> str:
@@ -84,4 +87,4 @@ def _lines(spread: SpreadRows, name: Callable[[str], str]) -> Iterator[tuple[str
     for row in spread.rows:
         yield _name(row, name), "published", *_published(row.published, spread)
         if row.measured is not None:
-            yield "", "measured", *_measured(row)
+            yield "", "measured", *_measured(row, spread.table.unit)

@@ -23,11 +23,12 @@ from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.left_out import left_out_lines
 from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remark_codes import CODES
+from weighbridge.report.text.sessions import session_lines
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
-    NOTHING,
     disagreements,
     exploratory_sentence,
+    nothing_sentence,
     verdict_sentences,
 )
 from weighbridge.report.text.trial_flags import said_once
@@ -68,8 +69,8 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         "report.html.j2",
         specs,
         analysis=analysis,
-        nothing=NOTHING,
         answer=answer(analysis),
+        nothing=nothing_sentence(analysis),
         matrix=matrix_section(analysis),
         path=path_sections(analysis),
         path_introduction=INTRODUCTION,
@@ -81,6 +82,7 @@ def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
         trust=trust_sentence(analysis),
         banner=_banner(analysis),
         once=once,
+        sessions=session_lines(analysis),
         conditions=condition_lines(analysis),
         left_out=left_out_lines(analysis),
         remark_codes=CODES,

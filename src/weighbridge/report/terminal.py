@@ -21,6 +21,7 @@ from weighbridge.report.text.formatting import TOO_FEW, quantities
 from weighbridge.report.text.left_out import left_out_lines
 from weighbridge.report.text.metric_names import metric_name, metric_title, titled
 from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.sessions import session_lines
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     baseline_sentence,
@@ -33,6 +34,7 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trial_flags import said_once
 from weighbridge.report.text.trust import imprecise, trust_sentence
+from weighbridge.report.text.units import value_unit
 from weighbridge.report.text.verdicts import broke_instead
 
 if TYPE_CHECKING:
@@ -113,8 +115,9 @@ def _print_others(
 def _values_line(analysis: Analysis, report: MetricReport) -> str:
     """The values of a metric with few blocks: ``retransmits: native 0, 2; docker-bridge 5, 1``."""
     arms = (analysis.baseline, *(row.environment for row in report.comparisons))
-    values = [f"{name} {quantities(analysis.block_values(report, name), report.unit)}" for name in arms]
-    return f"{metric_name(report)}: {'; '.join(values)}"
+    shown = value_unit(report)
+    values = {name: quantities(analysis.block_values(report, name), report.unit, shown_in=shown) for name in arms}
+    return f"{metric_name(report)}: {'; '.join(f'{name} {each}' for name, each in values.items())}"
 
 
 def _print_lines(title: str, reports: Sequence[MetricReport], out: "Console") -> None:
@@ -171,6 +174,7 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> list["Renderab
     parts += [_text(line, style) for line in filter(None, [trust_sentence(analysis)])]
     parts += [_text(remark_text(each), "bold yellow") for each in analysis.notices]
     parts += [_text(line, "yellow") for line in filter(None, [exploratory_sentence(analysis)])]
+    parts += [_indented(line, "yellow") for line in session_lines(analysis)]
     parts += [_indented(line) for line in condition_lines(analysis)]
     parts += path_parts(analysis)
     parts += [_indented(remark_text(each), "yellow") for each in analysis.confounders]

@@ -29,7 +29,7 @@ def path_parts(analysis: Analysis) -> "Iterator[RenderableType]":
         yield _Columns(*_that_tell(HEADS, rows))
         for table in [each for each in group if each.metrics][:1]:  # the page has those of every workload
             rows = [[row.environment, *figure_cells(row)] for row in table.rows]
-            yield Text(f"in {table.label}")
+            yield Text(f"figures of {table.label}")
             yield _Columns(("environment", *figure_heads(table)), rows)
 
 

@@ -8,8 +8,9 @@ from weighbridge.analysis.merged_latency import LatencyReport
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.text import printable
 from weighbridge.report.terminal_matrix import STYLES
-from weighbridge.report.text.formatting import quantities, quantity
+from weighbridge.report.text.formatting import quantities, quantity, shared_unit
 from weighbridge.report.text.metric_names import metric_name
+from weighbridge.report.text.units import difference_unit_of, value_unit
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def costs_table(analysis: Analysis, report: MetricReport, *, narrow: bool) -> "R
 
     few = all(row.few for row in report.comparisons)
     same = blocks_of(report) is not None
+    shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     table.add_column("environment", overflow="fold")
     table.add_column("measured" if few else "typical cost [95 %]", no_wrap=not (few or narrow), overflow="fold")
@@ -33,11 +35,11 @@ def costs_table(analysis: Analysis, report: MetricReport, *, narrow: bool) -> "R
         table.add_column("blocks", justify="right")
     table.add_column("verdict", min_width=len("(exploratory)"))  # two lines where there is no room for one
     if few:
-        own = quantities(analysis.block_values(report, analysis.baseline), report.unit)
+        own = quantities(analysis.block_values(report, analysis.baseline), report.unit, shown_in=shown)
         table.add_row(Text(printable(analysis.baseline)), Text(own), *[Text("")] * (1 if same else 2))
     for row in report.comparisons:
-        values, median = analysis.block_values(report, row.environment), quantity(row.value, report.unit)
-        cost = quantities(values, report.unit) if few else cost_text(row, report.unit)
+        values, median = analysis.block_values(report, row.environment), quantity(row.value, report.unit, shown)
+        cost = quantities(values, report.unit, shown_in=shown) if few else cost_text(row, report.unit, by)
         cells = [Text(printable(row.environment)), Text(f"{cost}\n{median}" if narrow and not few else cost)]
         if not (narrow or few):
             cells.append(Text(median))
@@ -62,8 +64,10 @@ def percentiles_table(latency: LatencyReport) -> "RenderableType":
     table.add_column("environment", overflow="fold")
     for percent in PERCENTS:
         table.add_column(f"p{percent:g}", justify="right", no_wrap=True)
+    units = [shared_unit(column, "s") for column in zip(*(row.percentiles for row in latency.rows), strict=True)]
     for row in latency.rows:
-        table.add_row(_text(row.environment), *[_text(quantity(each, "s")) for each in row.percentiles])
+        values = zip(row.percentiles, units, strict=True)
+        table.add_row(_text(row.environment), *[_text(quantity(value, "s", unit)) for value, unit in values])
     return table
 
 
@@ -76,11 +80,12 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> "Ren
     for name in ("metric", "environment", "typical cost [95 %]", "verdict"):
         table.add_column(name, overflow="fold")
     for report in reports:
+        by = difference_unit_of(report.comparisons, report.unit)
         table.add_row(_text(metric_name(report)), _text(analysis.baseline),
                       _text(quantity(report.baseline_value, report.unit), "dim"), _text(""))  # fmt: skip
         for row in report.comparisons:
             style = STYLES.get(row.shown_as, "dim")
-            cells = (row.environment, cost_text(row, report.unit))
+            cells = (row.environment, cost_text(row, report.unit, by))
             table.add_row(_text(""), *[_text(each) for each in cells], _text(comparison_verdict(row), style))
     return table
 

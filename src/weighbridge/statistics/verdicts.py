@@ -25,14 +25,16 @@ they have acknowledged.
 gives both the same result whatever they cost, what would be ``equivalent`` or ``inconclusive`` is ``hidden``.
 
 **Noise floor** of a metric: the A/A arm is the baseline itself, so whatever cost it shows is noise. The floor is the
-limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1.
+limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. People get it on the
+scale of the costs (`noise_range`): a floor of 0.5 is a ratio between 1 / 1.5 and 1.5, and so, of a throughput, a cost
+between -50 and 33.3 %.
 """
 
 import math
 from collections.abc import Sequence
 
 from weighbridge.statistics.comparison import LOOKS_SHARE
-from weighbridge.statistics.cost import Cost, Verdict
+from weighbridge.statistics.cost import Cost, Interval, Verdict, cost_percent
 from weighbridge.statistics.multiplicity import holm
 from weighbridge.statistics.parametric import t_test_p_value
 
@@ -133,3 +135,18 @@ def noise_floor(aa: Cost | None) -> float | None:
     if aa is None or aa.scale == "difference" or aa.low <= 0 or math.isinf(aa.high):
         return None
     return math.expm1(max(abs(math.log(aa.low)), abs(math.log(aa.high))))
+
+
+def noise_range(aa: Cost | None) -> tuple[float, float] | None:
+    """Give the lowest and the highest cost within the noise floor, positive is worse.
+
+    In percent, or in the metric's unit where it is compared by difference; None where the floor is not known.
+    """
+    if aa is not None and aa.scale == "difference":
+        size = max(abs(aa.low), abs(aa.high))
+        return (-size, size) if math.isfinite(size) else None
+    floor = noise_floor(aa)
+    if aa is None or floor is None:
+        return None
+    percent = cost_percent(Interval(1.0, 1 / (1 + floor), 1 + floor), aa.better)
+    return percent.low, percent.high

@@ -1,6 +1,5 @@
 """Costs with their intervals: one metric (a forest plot), and the headline metrics in one chart."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,8 +18,9 @@ from weighbridge.report.charts.base import (
     rule_at,
 )
 from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
-from weighbridge.report.text.formatting import margin, readable_unit
+from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.units import difference_unit_of
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 FAR = 1000.0
@@ -50,7 +50,7 @@ def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison,
     """The scale, the axis title and what is drawn: ratios where there are any, else differences."""
     ratios = any(row.cost is not None and row.cost.scale == "ratio" for row in report.comparisons)
     scale = "ratio" if ratios else "difference"
-    unit, factor = readable_unit(report.baseline_value or 0.0, report.unit)
+    unit, factor = difference_unit_of(report.comparisons, report.unit)
     numbers = [(row, _numbers(row, scale, factor)) for row in report.comparisons]
     title = "cost, % (right of 0 is worse)" if ratios else f"difference, {unit}"
     return scale, title, [(row, each) for row, each in numbers if each is not None]
@@ -129,11 +129,11 @@ def _both_ways(percent: float, report: MetricReport) -> tuple[float, float]:
 def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
     """The noise floor on the axis of costs, both ways; None where it is not known."""
     if scale == "ratio":
-        return None if report.noise_floor is None else _both_ways(100 * report.noise_floor, report)
-    factor = readable_unit(report.baseline_value or 0.0, report.unit)[1]
-    numbers = _numbers(report.aa, scale, factor) if report.aa else None
-    size = max(abs(numbers[1]), abs(numbers[2])) if numbers and report.aa else math.inf
-    return (-size, size) if math.isfinite(size) else None
+        return report.noise if report.noise_floor is not None else None
+    if report.noise is None or report.noise_floor is not None:
+        return None
+    factor = difference_unit_of(report.comparisons, report.unit)[1]
+    return report.noise[0] * factor, report.noise[1] * factor
 
 
 def _lines(report: MetricReport) -> str:

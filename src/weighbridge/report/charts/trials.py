@@ -17,9 +17,10 @@ from weighbridge.report.charts.base import (
     quantitative,
 )
 from weighbridge.report.charts.labels import name_axis, row_px
-from weighbridge.report.text.formatting import quantity, readable_unit
+from weighbridge.report.text.formatting import quantity
 from weighbridge.report.text.metric_names import metric_name
 from weighbridge.report.text.trial_flags import flags_text
+from weighbridge.report.text.units import value_unit
 
 RUNS_PX = 190
 EVERY_TICK = 12
@@ -29,12 +30,13 @@ BROKE = "broke"
 
 def _rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[tuple[TrialRow, dict[str, Any]]]]:
     """The axis title, and each trial of the workload with what both charts show of it; a failed one has no value."""
-    unit, factor = readable_unit(report.baseline_value or 0.0, report.unit)
+    unit, factor = value_unit(report)
     rows = []
     for trial in analysis.trials_of.get(report.label, ()):
         value = trial.values.get(report.metric)
         shown = {
-            "environment": trial.environment, "trial": trial.id, "shown": quantity(value, report.unit),
+            "environment": trial.environment, "trial": trial.id,
+            "shown": quantity(value, report.unit, (unit, factor)),
             "value": None if value is None else value * factor,
         }  # fmt: skip
         rows.append((trial, shown))

@@ -27,7 +27,8 @@ COST_COLUMNS = {
     "baseline_value": float, "value": float, "cost": float, "cost_low": float, "cost_high": float, "cost_unit": str,
     "scale": str, "typical": float, "low": float, "high": float,
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
-    "noise_floor": float, "aa": bool, "flags": str, "hidden_by": str, "hidden_share": float, "hidden_rate": float,
+    "noise_floor": float, "noise_low": float, "noise_high": float, "aa": bool, "flags": str,
+    "hidden_by": str, "hidden_share": float, "hidden_rate": float,
     "version": int, "run": str, "date": str, "kernel": str, "engine": str, "layers": str, "emulated": bool,
 }  # fmt: skip
 
@@ -46,9 +47,9 @@ def write_csv(store: RunStore, directory: Path, analysis: Analysis | None = None
     their figures, joined by "; ": ``throttled where=server share=0.2``. Text is one line without control characters,
     and has ``'`` before it where a spreadsheet would take it for a formula. Costs: the keys of `report_json`
     (``engine``: the environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the
-    means), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction); infinite limits are empty. Both: ``layers``, the
-    hypervisors that the environment was measured in, the outermost first and joined by "; ", and whether one of them
-    emulates.
+    means), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction of the ratio); infinite limits are empty. Both:
+    ``layers``, the hypervisors that the environment was measured in, the outermost first and joined by "; ", and
+    whether one of them emulates.
     """
     analysis = analysis or analyse(store)
     directory.mkdir(parents=True, exist_ok=True)

@@ -46,6 +46,13 @@ class Worsening(TypedDict):
     cost_unit: str | None
 
 
+class Noise(TypedDict):
+    """The costs that may be noise, as costs are said; null where that is not known."""
+
+    noise_low: float | None
+    noise_high: float | None
+
+
 class Hidden(TypedDict):
     """The limit that both sides of a comparison met."""
 
@@ -65,7 +72,7 @@ class RemarkRow(TypedDict):
     text: str
 
 
-class CostRow(Within, Worsening, Interval):
+class CostRow(Within, Worsening, Noise, Interval):
     """One environment in one metric, against the baseline."""
 
     environment: str
@@ -203,6 +210,14 @@ class Provenance(TypedDict):
     paths: dict[str, Any]
 
 
+class SessionRow(TypedDict):
+    """One session of the run: when it began, the blocks of its trials, and its facts that others have not alike."""
+
+    started: str
+    blocks: list[int]
+    facts: dict[str, str]
+
+
 class LimitAnswer(Within, Worsening):
     """What one limit of ``--fail-if`` comes to in one comparison."""
 
@@ -216,10 +231,11 @@ class LimitAnswer(Within, Worsening):
 
 
 @with_config(ConfigDict(extra="forbid"))
-class Report(Provenance):
+class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
-    Version 4: ``layers`` and ``emulated`` beside every environment, ``environments`` and ``programs``. Version 3:
+    Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low``,
+    ``noise_high``, ``sessions`` and ``mixed_blocks``. Version 3:
     ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences too;
     ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves``
     ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row
@@ -231,6 +247,8 @@ class Report(Provenance):
     run: str
     noise_floor: float | None
     trusted: bool | None
+    sessions: list[SessionRow]
+    mixed_blocks: list[int]
     environments: dict[str, Within]
     costs: list[CostRow]
     ladder: list[Step]

@@ -18,13 +18,15 @@ from weighbridge.report.export.document import (
     Hidden,
     Interval,
     LimitAnswer,
+    Noise,
     Percentile,
     Percentiles,
     Report,
+    SessionRow,
     Worsening,
 )
 from weighbridge.report.export.programs import programs_json
-from weighbridge.report.export.provenance import provenance
+from weighbridge.report.export.provenance import provenance, utc
 from weighbridge.report.export.remarks import remark_json
 from weighbridge.report.export.within import within_json
 from weighbridge.report.text.remarks import coded_text
@@ -36,6 +38,7 @@ from weighbridge.store.run import RunStore
 def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
     """Give the document of ``report --json``, as docs/reference.md describes it; infinite numbers are null."""
     analysis, origin = analysis or analyse(store), provenance(store)
+    noise = _noise(analysis.trust.noise)
     return {
         "version": VERSION,
         "study": analysis.study,
@@ -47,7 +50,11 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "hosts": origin["hosts"],
         "paths": origin["paths"],
         "noise_floor": analysis.trust.noise_floor,
+        "noise_low": noise["noise_low"],
+        "noise_high": noise["noise_high"],
         "trusted": analysis.trust.trusted,
+        "sessions": [_session(analysis, number) for number in range(len(analysis.sessions.found))],
+        "mixed_blocks": list(analysis.sessions.mixed),
         "environments": {name: within_json(analysis, name) for name in analysis.environments},
         "costs": [cost_json(analysis, report, row) for report in analysis.metrics for row in report.comparisons],
         "ladder": [
@@ -129,6 +136,20 @@ def _worsening(cost: Cost | None, unit: str) -> Worsening:
     }
 
 
+def _session(analysis: Analysis, number: int) -> SessionRow:
+    """One session; a fact of sites has their environments before it."""
+    found = analysis.sessions
+    facts = {": ".join([*filter(None, [", ".join(each.environments)]), each.fact]): each.values[number]
+             for each in found.differences}  # fmt: skip
+    session = found.found[number]
+    return {"started": utc(session.started_at), "blocks": list(session.blocks), "facts": facts}
+
+
+def _noise(noise: tuple[float, float] | None) -> Noise:
+    low, high = noise or (None, None)
+    return {"noise_low": low, "noise_high": high}
+
+
 def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAnswer]:
     """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison."""
     found: list[LimitAnswer] = []
@@ -148,6 +169,8 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison) -> Cost
     """One object of ``costs``."""
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
+    aa = report.aa.cost if report.aa is not None else None
+    same_scale = cost is not None and aa is not None and aa.scale == cost.scale
     return {
         "environment": row.environment,
         **within_json(analysis, row.environment),
@@ -158,6 +181,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison) -> Cost
         "better": report.better,
         "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,
         **_worsening(cost, report.unit),
+        **_noise(report.noise if same_scale else None),
         "typical": finite(ratio.typical) if ratio else None,
         **limits_of(ratio),
         "geometric": finite(ratio.geometric.estimate) if ratio and ratio.geometric else None,

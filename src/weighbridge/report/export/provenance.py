@@ -45,9 +45,14 @@ def provenance(store: RunStore) -> Provenance:
 def _date(created: str | None) -> str | None:
     """An instant in seconds since the epoch as ISO 8601 in UTC, to the second."""
     try:
-        return datetime.fromtimestamp(float(created or ""), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return utc(float(created or ""))
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def utc(instant: float) -> str:
+    """Give an instant in seconds since the epoch as ISO 8601 in UTC, to the second. Raises ValueError, OSError."""
+    return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _engines(store: RunStore, facts: Iterable[tuple[str, dict[str, str]]]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from weighbridge.report.text.curves import (
     peak_words,
 )
 from weighbridge.report.text.durability import sweep_durability
-from weighbridge.report.text.formatting import cost_of, quantity
+from weighbridge.report.text.formatting import cost_of, quantity, shared_unit
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import Cost
 
@@ -93,7 +93,9 @@ def _level(
 def _baseline(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: LoadLevel) -> Cell:
     point, broke = _point(metric, analysis.baseline, level), _broke(sweep, analysis.baseline, level)
     value = point.value.estimate if point and point.value else None
-    text = quantity(value, metric.unit) if value is not None else broke_count(broke) if broke else "–"
+    mine = [point for curve in metric.curves if curve.environment == analysis.baseline for point in curve.points]
+    unit = shared_unit([each.value.estimate for each in mine if each.value], metric.unit)
+    text = quantity(value, metric.unit, unit) if value is not None else broke_count(broke) if broke else "–"
     return _linked(analysis, level, analysis.baseline, _noted(text, broke, beside=value is not None))
 
 

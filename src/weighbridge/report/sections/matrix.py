@@ -20,7 +20,9 @@ def matrix_section(analysis: Analysis) -> dict[str, Any]:
     many = len(found.environments) > MOST_WIDE
     for cell in (cell for row in rows for cell in row["cells"] if many):
         number, space, unit = cell["large"].rpartition(NO_BREAK)
-        cell["large"] = f"{number} {unit}" if space else unit
+        values = analysis.few and number  # whose unit stands beside the row's title, and why there is no cost on top
+        cell["large"] = number if values else f"{number} {unit}" if space else unit
+        cell["small"] = "" if values else cell["small"]
     return {"environments": found.environments, "rows": rows, "many": many}
 
 

@@ -17,9 +17,10 @@ from weighbridge.report import charts
 from weighbridge.report.page import HALF_PX, place
 from weighbridge.report.sections.programs import program_table
 from weighbridge.report.text.durability import durability_of
-from weighbridge.report.text.formatting import SPACE, percent_text, plain, quantities, quantity
+from weighbridge.report.text.formatting import SPACE, Shown, percent_text, plain, quantities, quantity, shared_unit
 from weighbridge.report.text.metric_names import metric_label, metric_name
 from weighbridge.report.text.summary import baseline_sentence, remark_lines, swept
+from weighbridge.report.text.units import difference_unit_of, value_unit
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import cost_percent
 
@@ -122,13 +123,14 @@ def _metric(
 
 
 def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport, *, static: bool) -> dict[str, Any]:
+    units = [shared_unit(column, "s") for column in zip(*(row.percentiles for row in report.rows), strict=True)]
     return {
         "name": metric_label(report.workload, report.metric, "s"),
         "rows": [
             {
                 "row": row,
                 "requests": f"{row.requests:,}".replace(",", SPACE),
-                "cells": [_percentile(row, number) for number in range(len(PERCENTS))],
+                "cells": [_percentile(row, number, unit) for number, unit in enumerate(units)],
             }
             for row in report.rows
         ],
@@ -137,11 +139,12 @@ def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport, *
     }
 
 
-def _percentile(row: Latency, number: int) -> tuple[str, str]:
+def _percentile(row: Latency, number: int, unit: Shown) -> tuple[str, str]:
     """A merged percentile and its cost, in words."""
     cost = row.costs[number]
     percent = cost.percent if cost else None
-    return quantity(row.percentiles[number], "s"), percent_text(percent, cost.blocks) if cost and percent else ""
+    value = quantity(row.percentiles[number], "s", unit)
+    return value, percent_text(percent, cost.blocks) if cost and percent else ""
 
 
 def _usage(analysis: Analysis, specs: dict[str, str], used: Usage | None) -> dict[str, Any]:
@@ -168,11 +171,12 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
         reports = [each for each in analysis.headlines if each.workload == workload]
         if workload not in many or not reports[0].comparisons or workload in drawn:
             continue
+        shown = shared_unit([report.baseline_value for report in reports], reports[0].unit)
         rows = [
             {
                 "level": level_label(json.loads(report.level)) or report.label,
                 "id": f"w{cells[report.label]}" if report.label in cells else "",
-                "baseline": quantity(report.baseline_value, report.unit),
+                "baseline": quantity(report.baseline_value, report.unit, shown),
                 "cells": [_row(analysis, cells.get(report.label, 0), report, row) for row in report.comparisons],
             }
             for report in reports
@@ -196,7 +200,7 @@ def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[FlagKin
             "report": report,
             "unfolded": unfolded,
             "steps": [
-                {"step": step, **_row(analysis, cell, report, step.row)} for step in ladder.steps
+                {"step": step, **_row(analysis, cell, alone, step.row)} for step in ladder.steps
             ],
             "remarks": remark_lines(alone, set(), {"exploratory"}, kinds),
             "chart": place(specs, charts.waterfall(analysis, ladder), static_px=HALF_PX if unfolded else 0),
@@ -227,7 +231,8 @@ def _differs(report: MetricReport) -> bool:
 def _baseline(analysis: Analysis, report: MetricReport) -> str:
     """The baseline's value and the noise floor; of few blocks every value."""
     if any(row.few for row in report.comparisons):
-        return f"{analysis.baseline} {quantities(analysis.block_values(report, analysis.baseline), report.unit)}"
+        values = analysis.block_values(report, analysis.baseline)
+        return f"{analysis.baseline} {quantities(values, report.unit, shown_in=value_unit(report))}"
     return baseline_sentence(report, analysis.baseline)
 
 
@@ -241,10 +246,12 @@ def group_id(analysis: Analysis, cell: int, environment: str) -> str:
 
 def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -> dict[str, Any]:
     tried = any(t.environment == row.environment for t in analysis.trials_of.get(report.label, ()))
-    values = quantities(analysis.block_values(report, row.environment), report.unit) if row.few else ""
+    shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
+    values = analysis.block_values(report, row.environment) if row.few else ()
     return {
         "row": row,
-        "cost": values or cost_text(row, report.unit),
+        "cost": quantities(values, report.unit, shown_in=shown) if values else cost_text(row, report.unit, by),
+        "median": quantity(row.value, report.unit, shown),
         "broke": f"{broke_count(row.broke)}: {row.broke.reason}" if row.broke and row.cost else "",
         "verdict": comparison_verdict(row),
         "link": group_id(analysis, cell, row.environment) if tried else "",

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.text.effect import Effect, effect
-from weighbridge.report.text.matrix_words import verdict_words
 from weighbridge.report.text.metric_names import metric_phrase
 from weighbridge.report.text.paths import place_words
-from weighbridge.report.text.summary import NOTHING, over_levels
+from weighbridge.report.text.summary import nothing_sentence, over_levels
 
 NAMED = 3
 """Costs that are named in a part of the sentence, the largest first."""
@@ -49,12 +48,14 @@ class Found:
 def answer(analysis: Analysis) -> str:
     """Return the answer to a study's question as one sentence."""
     if not analysis.metrics:
-        return NOTHING
+        return nothing_sentence(analysis)
     if analysis.native_only:
         return f"Only {analysis.baseline} was measured: there is nothing to compare."
     if analysis.few:
         return "Too few blocks to say what costs how much: these are the measured values."
     found, steps = _found(analysis), bool(analysis.ladder)
+    if not found:
+        return f"No cost could be shown: no block has a value of {analysis.baseline} and one of another environment."
     parts, rest = [], list(found)
     for place in sorted({item.place for item in found}, key=["", *(item.place for item in found)].index):
         here = [item for item in found if item.place == place]
@@ -69,15 +70,11 @@ def answer(analysis: Analysis) -> str:
             parts.append(f"{place_words(analysis.paths.place(place))}: {_no_cost(here)}")
         told = [item for group in named for item in group]
         rest = [item for item in rest if all(item is not each for each in told)]
-    what = ("step" if steps else "comparison") + ("" if len(rest) == 1 else "s")
-    if len(rest) == len(found) and parts:
-        parts.append(f"of {len(rest)} {what} {_counts(rest)}")
-    elif not parts:
-        parts.append(f"{_no_cost(found)}: of {len(rest)} {what} {_counts(rest)}")
-    elif len(rest) == 1:
-        parts.append(f"the other {what} {_said(rest[0].row.shown_as, 1)}")
+    what = "step" if steps else "comparison"
+    if not parts:
+        parts.append(f"{_no_cost(found)}: {_counts(rest, what)}")
     elif rest:
-        parts.append(f"of the other {len(rest)} {what} {_counts(rest)}")
+        parts.append(_counts(rest, f"other {what}" if len(rest) < len(found) else what))
     text = "; ".join(parts)
     return f"{text[:1].upper() if text.startswith(('clients ', 'no ')) else text[:1]}{text[1:]}."
 
@@ -161,12 +158,16 @@ def _no_cost(found: Iterable[Found]) -> str:
     return "no environment makes a difference" if same else "no cost could be shown"
 
 
-def _counts(found: Iterable[Found]) -> str:
-    """``4 show a difference, 6 no difference, 3 cannot tell yet``."""
+def _counts(found: Sequence[Found], what: str) -> str:
+    """``of 9 comparisons 4 differ, 3 show no difference and 2 are undecided``; ``the 2 steps are undecided``."""
     counts = Counter(each.row.shown_as for each in found)
+    several = what if len(found) == 1 else f"{len(found)} {what}s"
+    if len(counts) == 1:
+        return f"the {several} {_said(found[0].row.shown_as, len(found))}"
+    of = "of the" if what.startswith("other") else "of"
     order = ("different", "equivalent", "inconclusive")
     kinds = [*(each for each in order if each in counts), *(each for each in counts if each not in order)]
-    return _listed([f"{counts[each]} {_said(each, counts[each])}" for each in kinds])
+    return f"{of} {several} {_listed([f'{counts[each]} {_said(each, counts[each])}' for each in kinds])}"
 
 
 def _said(kind: str, count: int) -> str:
@@ -177,8 +178,9 @@ def _said(kind: str, count: int) -> str:
         "broke": "broke under the load",
         "inconclusive": "is undecided" if count == 1 else "are undecided",
         "hidden": "is hidden" if count == 1 else "are hidden",
+        "few": "has too few blocks" if count == 1 else "have too few blocks",
     }
-    return said.get(kind, verdict_words(kind))
+    return said[kind]
 
 
 def _listed(items: Sequence[str]) -> str:

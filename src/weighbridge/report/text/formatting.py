@@ -1,7 +1,7 @@
 """Numbers as people read them: three or four significant digits, SI prefixes, costs in percent."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from weighbridge.analysis.comparisons import difference_unit
@@ -41,6 +41,32 @@ def readable_unit(value: float, unit: str) -> tuple[str, float]:
     return chosen, own / factor
 
 
+Shown = tuple[str, float]
+"""The unit in which values are shown, and the factor to multiply them by."""
+
+MOST_DIGITS = 1e5
+"""A value from here on is not written in the smaller unit of another one in its column."""
+
+
+def shared_unit(values: Iterable[float | None], unit: str) -> Shown:
+    """Give one unit for several values in `unit`: that of the smallest, unless the largest is too long in it."""
+    sizes = sorted(abs(each) for each in values if each is not None and each and math.isfinite(each))
+    name = _ALIASES.get(unit, unit)
+    if not sizes or name not in _FAMILY_OF:
+        return readable_unit(0.0, unit)
+    (family, own), smallest = _FAMILY_OF[name], readable_unit(sizes[0], unit)[1]
+    larger = [(each, own / factor) for each, factor in family if own / factor <= smallest]
+    return next((each for each in larger if sizes[-1] * each[1] < MOST_DIGITS), larger[-1])
+
+
+def unit_as(name: str, unit: str) -> Shown | None:
+    """Give the unit called `name` for values in `unit`; None where one is no multiple of the other."""
+    wanted, own = (_FAMILY_OF.get(_ALIASES.get(each, each)) for each in (name, unit))
+    if wanted is None or own is None or wanted[0] is not own[0]:
+        return None
+    return _ALIASES.get(name, name), own[1] / wanted[1]
+
+
 def plain(value: float, digits: int = 3) -> str:
     """Give a number with `digits` significant digits (four from 1 000 on), thousands apart: ``8 662``, ``0.0123``."""
     if not math.isfinite(value):
@@ -58,23 +84,26 @@ def plain(value: float, digits: int = 3) -> str:
 
 def _after(unit: str) -> str:
     """A unit as it stands after a number: ``2 140 /s``, and nothing after a count."""
-    return {"1/s": "/s", "count": ""}.get(unit, unit)
+    return "" if unit == "count" else unit.removeprefix("1") if unit.startswith("1/") else unit
 
 
 @lru_cache(maxsize=2**17)  # each trial's value is in the table, in two charts and among the trials
-def quantity(value: float | None, unit: str) -> str:
-    """Give a value with its unit: ``8 662 Mbit/s`` for 8.662e9 bit/s; a dash where there is none."""
+def quantity(value: float | None, unit: str, shown_in: Shown | None = None) -> str:
+    """Give a value with its unit: ``8 662 Mbit/s`` for 8.662e9 bit/s; a dash where there is none.
+
+    ``shown_in``: the unit of its column, where it has one (`shared_unit`).
+    """
     if value is None:
         return "–"
-    shown, factor = readable_unit(value, unit)
+    shown, factor = shown_in or readable_unit(value, unit)
     return f"{plain(value * factor)}{SPACE}{_after(shown)}".strip()
 
 
-def quantities(values: Sequence[float], unit: str, between: str = ", ") -> str:
+def quantities(values: Sequence[float], unit: str, between: str = ", ", shown_in: Shown | None = None) -> str:
     """Give several values in one unit: ``8 662, 8 713 Mbit/s``; a dash where there are none."""
     if not values:
         return "–"
-    shown, factor = readable_unit(max(values, key=abs), unit)
+    shown, factor = shown_in or readable_unit(max(values, key=abs), unit)
     return f"{between.join(plain(value * factor) for value in values)}{SPACE}{_after(shown)}".strip()
 
 
@@ -148,13 +177,13 @@ def percent_range(percents: Sequence[float]) -> str:
     return f"{low}{SPACE}%" if low == high else f"{low} to {high}{SPACE}%"
 
 
-def difference_interval(interval: Interval, unit: str) -> str:
+def difference_interval(interval: Interval, unit: str, shown_in: Shown | None = None) -> str:
     """Give a difference in the metric's unit with its sign and limits: ``+0.12 points [0.10, 0.15]``.
 
     A metric that is itself in percent differs by percentage points, so that nobody takes them for a cost in percent.
     """
     finite = [abs(v) for v in (interval.estimate, interval.low, interval.high) if math.isfinite(v)]
-    shown, factor = readable_unit(max(finite), unit)
+    shown, factor = shown_in or readable_unit(max(finite), unit)
     numbers = [value * factor for value in (interval.estimate, interval.low, interval.high)]
     half = (numbers[2] - numbers[1]) / 2 or abs(numbers[0])
     places = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
@@ -168,6 +197,8 @@ def _points(unit: str) -> str:
     return difference_unit(unit) if unit == "%" else _after(unit)
 
 
+LEAST_NOISE = 5e-3
+"""The smallest noise that is said as a number, in percent."""
 NO_INTERVAL = "(no interval)"
 """Said of the ratio of a single block."""
 FARTHEST = 9999.0
@@ -195,14 +226,20 @@ def share(fraction: float | None) -> str:
     return f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}{SPACE}%"
 
 
-def unsigned(fraction: float) -> str:
-    """Give a fraction without a sign: ``33.6 %``."""
-    return share(fraction).removeprefix("±").removeprefix(">")
+def noise_text(noise: tuple[float, float] | None, unit: str = "%") -> str:
+    """Give the costs that may be noise: ``±1.1 %``, ``-50.0 to 33.3 %`` where the two limits read differently.
 
-
-def floor_text(fraction: float | None) -> str:
-    """Give a noise floor: as a share, or in words where it would read ±0.00 %."""
-    return "below the metric's resolution" if fraction is not None and fraction < 5e-5 else share(fraction)
+    Those of a difference are in `unit`, a metric's; words where they would read ±0.00 %, or are not known.
+    """
+    if noise is None:
+        return "not known"
+    if unit != "%":
+        return f"±{quantity(noise[1], unit)}" if noise[1] else "below the metric's resolution"
+    if max(map(abs, noise)) < LEAST_NOISE:
+        return "below the metric's resolution"
+    places = 2 if noise[1] - noise[0] < 0.2 else 1 if noise[1] - noise[0] < 200 else 0
+    low, high = (_limit(each, places) for each in noise)
+    return f"±{high}{SPACE}%" if low == f"-{high}" else f"{low} to {high}{SPACE}%"
 
 
 def margin(fraction: float) -> str:

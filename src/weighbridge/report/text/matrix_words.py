@@ -5,6 +5,7 @@ from weighbridge.analysis.results import FEW_BLOCKS, Analysis
 from weighbridge.report.text.effect import effect
 from weighbridge.report.text.formatting import SPACE, TOO_FEW, percent_short, percent_text, quantities, quantity
 from weighbridge.report.text.matrix import Cell, MatrixRow
+from weighbridge.report.text.units import value_unit
 from weighbridge.report.text.verdicts import broke_instead
 
 WORDS = {
@@ -30,7 +31,7 @@ def large(row: MatrixRow, cell: Cell | None) -> str:
         return ABSENT
     if cell.shown_as == "few" and row.levels == 1:
         report, compared = cell.rows[0]
-        return quantity(compared.value, report.unit)
+        return quantity(compared.value, report.unit, value_unit(report))
     found = [effect(report, compared) for report, compared in cell.different]
     known = [each for each in found if each is not None]
     if cell.shown_as != "different" or not known:
@@ -98,4 +99,4 @@ def native(analysis: Analysis, row: MatrixRow) -> str:
     if not values:
         return f"{analysis.baseline} {ABSENT}"
     ends = [min(values), max(values)] if len(values) > 1 else values
-    return f"{analysis.baseline} {quantities(ends, unit, ' to ')}"
+    return f"{analysis.baseline} {quantities(ends, unit, ' to ', value_unit(*row.reports))}"

@@ -9,9 +9,10 @@ from weighbridge.report.text.formatting import plain
 
 TITLE = "What changes on the path"
 INTRODUCTION = (
-    "Probed before the first trial: the interfaces and netfilter rules whose counters rose while data were sent."
-    " A bridge counts no frames that it forwards, and an overlay's own namespace is not looked into: neither is here."
-    " The figures are medians of the trials; CPU is that of the whole machine beyond its idle level."
+    "A probe sent data before the first trial: here are the interfaces, and the rules of packet filters, whose"
+    " counters rose. Two things do not show in counters: a bridge between two of its own ports (it counts what the"
+    " host itself sends through it), and what is inside an overlay network. The figures beside them are medians of"
+    " the trials; CPU is what the whole machine used beyond its idle level."
 )
 HEADS = ("environment", "interfaces", "MTU / MSS", "translation", "routers", "rules matched")
 """Of the columns about the path. Rules: of the hosts' packet filters."""
@@ -25,7 +26,7 @@ _TRANSLATIONS = {
 _FIGURES = {
     "tcp_retransmits_per_": "retransmits",
     "softirq_share": "softirq share",
-    "cpu_all_per_": "CPU of all",
+    "cpu_all_per_": "CPU of the machine",
     "context_switches_per_": "context switches",
 }
 
@@ -51,7 +52,7 @@ def difference_words(difference: PathDifference) -> str:
 
 
 def _path_words(path: PathFigures) -> str:
-    where = "loopback" if path.loopback else f"MTU {path.mtu}"
+    where = "loopback" if path.loopback else f"MTU {path.mtu or 'not known'}"
     sizes = f"{where}, MSS {path.mss}" if path.mss else where
     return f"{sizes}, no segmentation offload" if path.segmentation is False else sizes
 
@@ -70,7 +71,7 @@ def interfaces(path: NetworkPath) -> str:
 
 
 def figure_heads(table: PathTable) -> list[str]:
-    """Return the heads of the figures' columns, with their units: ``CPU of all, s/Gbit``."""
+    """Return the heads of the figures' columns, with their units: ``CPU of the machine, s/Gbit``."""
     found = []
     for name, unit in table.metrics:
         words = next(words for start, words in _FIGURES.items() if name.startswith(start))

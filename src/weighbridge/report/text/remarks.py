@@ -41,7 +41,7 @@ from weighbridge.analysis.remarks import (
     WithinNoise,
 )
 from weighbridge.model.host_difference import HostDifference
-from weighbridge.report.text.formatting import difference_interval, floor_text, percent_interval, plain, share
+from weighbridge.report.text.formatting import difference_interval, noise_text, percent_interval, plain, share
 from weighbridge.report.text.notices import NOTICES
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
@@ -122,7 +122,8 @@ def _(remark: NotAfterHolm) -> str:
 
 @remark_text.register
 def _(remark: WithinNoise) -> str:
-    floor = "" if remark.noise_floor is None else f" of {floor_text(remark.noise_floor)}"
+    known = remark.low is not None and remark.high is not None
+    floor = f" of {noise_text((remark.low or 0.0, remark.high or 0.0))}" if known else ""
     return f"no larger than this metric's noise floor{floor}"
 
 
@@ -263,7 +264,7 @@ def _(remark: NotHonoured) -> str:
 
 @remark_text.register
 def _(remark: OtherValue) -> str:
-    how = f"{remark.value}, but {remark.baseline_value} in {remark.baseline}"
+    how = f"{remark.value or 'none'}, but {remark.baseline_value or 'none'} in {remark.baseline}"
     how = how if remark.value or remark.baseline_value else f"not the same as in {remark.baseline}"
     return f"{remark.environment}: {remark.fact}: {how}"
 

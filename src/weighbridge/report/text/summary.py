@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.flag_counts import without_flags
 from weighbridge.analysis.remarks import AboutEnvironment, RemarkCode
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
@@ -11,15 +12,16 @@ from weighbridge.model.text import printable
 from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.effect import effect
 from weighbridge.report.text.formatting import (
-    floor_text,
     margin,
+    noise_text,
     percent_range,
     quantity,
 )
 from weighbridge.report.text.metric_names import metric_name, metric_phrase
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.remarks import remark_text
-from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, cost_text
+from weighbridge.report.text.units import value_unit
+from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict
 
 BESIDE_VERDICTS = (RemarkCode.PACKET_SIZE, RemarkCode.DURABILITY)
 """Codes of the remarks that are said in the sentence of a comparison."""
@@ -38,7 +40,14 @@ MANY_LEVELS = 4
 
 TOO_FEW_BLOCKS = "too few blocks"
 
-NOTHING = "No trial has finished: there is nothing to compare yet."
+
+def nothing_sentence(analysis: Analysis) -> str:
+    """Say that nothing was measured, of a run without any measurement."""
+    trials = len(analysis.trials)
+    if not trials:
+        return "No trial has finished: there is nothing to compare yet."
+    without = "The one trial" if trials == 1 else f"None of the {trials} trials"
+    return f"{without} gave {'no' if trials == 1 else 'a'} measurement: there is nothing to compare."
 
 
 def count(blocks: int) -> str:
@@ -186,13 +195,16 @@ def exploratory_sentence(analysis: Analysis) -> str:
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
     """Give the baseline's absolute value and the metric's noise floor as one line."""
+    value = quantity(report.baseline_value, report.unit, value_unit(report))
     if report.aa is not None and report.aa.few:
-        return f"{baseline} {quantity(report.baseline_value, report.unit)}"
-    floor = f"noise floor {floor_text(report.noise_floor)}"
-    aa = report.aa
-    if report.noise_floor is None and aa is not None and aa.cost is not None and aa.cost.scale == "difference":
-        floor = f"A/A arm {cost_text(aa, report.unit)}"
-    return f"{baseline} {quantity(report.baseline_value, report.unit)}, {floor}"
+        return f"{baseline} {value}"
+    return f"{baseline} {value}, noise floor {metric_noise(report)}"
+
+
+def metric_noise(report: MetricReport) -> str:
+    """Give the costs of a metric that may be noise, in percent or in its unit: ``-50.0 to 33.3 %``."""
+    unit = "%" if report.noise_floor is not None else difference_unit(report.unit)
+    return noise_text(report.noise, unit)
 
 
 def failed_sentences(analysis: Analysis) -> list[str]:

@@ -2,12 +2,12 @@
 
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Trust, TrustReason
 from weighbridge.model.flag import FlagCode
-from weighbridge.report.text.formatting import floor_text, margin, share, unsigned
+from weighbridge.report.text.formatting import LEAST_NOISE, margin, noise_text
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.summary import ENOUGH, count
 
-LEAST = 5e-5
-"""The smallest noise floor that is said as a number."""
+NOISE = "costs within it may be noise"
+"""What a noise floor means."""
 
 
 def imprecise(analysis: Analysis) -> bool:
@@ -20,27 +20,27 @@ def imprecise(analysis: Analysis) -> bool:
 def trust_sentence(analysis: Analysis) -> str:
     """Give noise floor and whether the session can be trusted; empty where there are too few blocks to ask."""
     trust, wanted = analysis.trust, analysis.equivalence
-    floor = trust.noise_floor
-    largest = ""
+    floor, largest = trust.noise_floor, ""
     if floor is not None and trust.largest_noise_in is not None and (trust.largest_noise or 0.0) > floor:
-        largest = f", largest {share(trust.largest_noise)} in {metric_title(trust.largest_noise_in)}"
-    noise = f"noise floor {floor_text(floor)}{largest}"
+        most = trust.largest_noise_in
+        largest = f", largest {noise_text(most.noise)} in {metric_title(most)}"
+    seen = floor is not None and 100 * floor >= LEAST_NOISE
+    known = f"noise floor {noise_text(trust.noise)}{largest}{f' ({NOISE})' if seen or largest else ''}"
     if trust.trusted is False:
-        known = f" N{noise[1:]}." if floor is not None else ""
-        return f"UNTRUSTED: {_reason(trust)}. Do not rely on the costs of this session.{known}"
+        told = f" N{known[1:]}." if floor is not None else ""
+        return f"UNTRUSTED: {_reason(trust)}. Do not rely on the costs of this session.{told}"
     if trust.trusted is None:
         return "" if analysis.few else f"Not checked: {_reason(trust)}."
     if analysis.few:
         return ""
     control = f"the {analysis.baseline}-against-{analysis.baseline} control passed"
     if not imprecise(analysis):
-        return f"Trusted: {control}; {noise}."
-    if floor is not None and floor >= LEAST and (wanted is None or floor > wanted):
-        beside = f"noise floor{largest}{'' if wanted is None else f'; the margin is {margin(wanted)}'}"
-        seen = f"differences below {unsigned(floor)} cannot be detected ({beside})"
-        return f"Not precise: {seen}. T{control[1:]}. {_advice(analysis)}"
+        return f"Trusted: {control}; {known}."
+    if seen and (wanted is None or (floor or 0.0) > wanted):
+        beside = "" if wanted is None else f"; the margin is {margin(wanted)}"
+        return f"Not precise: {known}{beside}. T{control[1:]}. {_advice(analysis)}"
     limit = f"{count(trust.blocks)} are too few to be sure of that ({ENOUGH} are needed)"
-    return f"Not precise: {control}, but {limit}; {noise}."
+    return f"Not precise: {control}, but {limit}; {known}."
 
 
 def _reason(trust: Trust, shown: int = 3) -> str:

@@ -4,7 +4,15 @@ from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.results import Comparison
 from weighbridge.analysis.sweep import Broke
 from weighbridge.model.flag import FlagCode
-from weighbridge.report.text.formatting import SPACE, TOO_FEW, difference_interval, percent_text, plain, quantity
+from weighbridge.report.text.formatting import (
+    SPACE,
+    TOO_FEW,
+    Shown,
+    difference_interval,
+    percent_text,
+    plain,
+    quantity,
+)
 
 HIDDEN = (
     "hidden: both sides met the same limit, which gives both the same result whatever the environment costs; the rate"
@@ -50,10 +58,11 @@ def broke_instead(row: Comparison) -> str:
     return ", ".join(told)
 
 
-def cost_text(row: Comparison, unit: str) -> str:
+def cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
     """Return a comparison's cost with its interval, in percent or (without a ratio) in the metric's unit.
 
-    Of few blocks it says only that they are. Where a side broke in every block that stands where the cost would.
+    ``shown_in`` is the unit of its column's differences. Of few blocks it says only that they are. Where a side broke
+    in every block that stands where the cost would.
     """
     cost = row.cost
     if cost is None:
@@ -63,4 +72,4 @@ def cost_text(row: Comparison, unit: str) -> str:
     percent = cost.percent
     if percent is not None:
         return percent_text(percent, cost.blocks)
-    return difference_interval(cost.interval, unit)
+    return difference_interval(cost.interval, unit, shown_in)

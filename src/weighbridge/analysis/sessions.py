@@ -1,0 +1,88 @@
+"""The sessions of a run: one for each time that it was begun or went on, and what differs between them.
+
+A session is told by its facts of this machine, which it notes before it opens anything; a trial is of the last
+session that had begun before it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from weighbridge.analysis.confounders import COMPARED, Fact
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.isolation import OUTSIDE
+
+HOST = "host"
+"""Scope of the facts of this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session that made trials: when it began, in seconds since the epoch, and the blocks of its trials."""
+
+    started_at: float
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDifference:
+    """A fact that is not the same in all sessions.
+
+    ``environments`` have it at their sites, none where it is this machine's; ``values`` are in the sessions' order,
+    "" where a session does not know it.
+    """
+
+    fact: str
+    values: tuple[str, ...]
+    environments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """All sessions of a run that made trials, in order."""
+
+    found: tuple[Session, ...] = ()
+    mixed: tuple[int, ...] = ()
+    """Blocks in which trials that are compared with one another are of several sessions."""
+    differences: tuple[SessionDifference, ...] = ()
+
+
+def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collection[str]) -> Sessions:
+    """Give the sessions of a run. ``kinds`` of environments: a site says its engine's version under that name."""
+    facts = list(facts)
+    starts = sorted({at for scope, _, _, at in facts if scope == HOST})
+    number = {trial.id: max(0, bisect_right(starts, trial.started_at) - 1) for trial in trials}
+    used = sorted(set(number.values()))
+    if not starts or not used:
+        return Sessions()
+    found = tuple(
+        Session(starts[each], tuple(sorted({trial.block for trial in trials if number[trial.id] == each})))
+        for each in used
+    )
+    together: dict[tuple[object, ...], set[int]] = {}
+    for trial in trials:
+        where = (trial.block, trial.attempt, trial.workload, trial.level)
+        together.setdefault(where, set()).add(number[trial.id])
+    mixed = {trial.block for trial in trials
+             if len(together[trial.block, trial.attempt, trial.workload, trial.level]) > 1}  # fmt: skip
+    return Sessions(found, tuple(sorted(mixed)), _differences(facts, starts, used, {*COMPARED, *kinds}))
+
+
+def _differences(
+    facts: Sequence[Fact], starts: Sequence[float], used: Sequence[int], compared: Collection[str]
+) -> tuple[SessionDifference, ...]:
+    """What two sessions know, and not alike; environments that say the same are told together."""
+    known: dict[tuple[str, str], dict[int, str]] = {}
+    for scope, key, value, at in facts:
+        name, _, role = scope.partition("/")
+        of_site = bool(role) and name != OUTSIDE and (key in compared or key.startswith("version"))
+        if scope == HOST or of_site:
+            known.setdefault((name, key), {})[max(0, bisect_right(starts, at) - 1)] = value
+    alike: dict[SessionDifference, list[str]] = {}
+    for (name, key), by_session in known.items():
+        values = tuple(by_session.get(each, "") for each in used)
+        if len({value for value in values if value}) > 1:
+            alike.setdefault(SessionDifference(key, values), []).extend([] if name == HOST else [name])
+    return tuple(
+        SessionDifference(each.fact, each.values, tuple(dict.fromkeys(names))) for each, names in alike.items()
+    )
