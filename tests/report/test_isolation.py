@@ -223,6 +223,17 @@ def test_a_client_on_a_guest_host_is_a_part_of_every_environment():
     assert environment_name("native", found["native"]) == "native (inside QEMU, TCG: emulated)"
 
 
+def test_a_client_is_a_part_of_those_that_are_measured_with_it_alone():
+    first = SiteLayers("machine", (TCG, Layer("Xen's first domain")))
+    sites = {"outside/client@machine": first, "outside/client@lab": ON_GUEST, "xen/server@lab": NESTED,
+             "xen-beside/server@machine": NESTED}  # fmt: skip
+    found = isolations([(SCOPE, key, layers_json(each), 0.0) for key, each in sites.items()],
+                       ["xen", "xen-beside", "bare"])  # fmt: skip
+    assert {name: each.sites for name, each in found.items()} == {
+        "xen": (NESTED,), "xen-beside": (first, NESTED), "bare": (first,)
+    }  # fmt: skip
+
+
 def test_two_roles_in_other_hypervisors_are_both_named():
     sites = Isolation((SiteLayers("a", (), (KVM,)), SiteLayers("b", (), (TCG,))))
     assert environment_name("vm", sites) == "vm (QEMU, KVM; QEMU, TCG: emulated)" and sites.emulated

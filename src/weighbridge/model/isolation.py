@@ -56,14 +56,20 @@ def by_environment(
 ) -> dict[str, tuple[SiteLayers, ...]]:
     """Give the sites of each environment that is in some hypervisor, by what a run keeps (`SCOPE`).
 
-    A role that is outside of the environments is a part of each of them: its host's hypervisors are theirs too. What
+    A role that is outside of the environments is a part of each of them that is measured with it: its host's
+    hypervisors are theirs too. An environment whose own sites are in some is measured with their clients alone. What
     another site of the environment has, and further layers inside of it, is left out.
     """
+    places = [(*place.partition("/")[::2], site) for place, site in sites]
+    clients: dict[str, set[str]] = {}
+    for environment, role, _ in places:
+        clients.setdefault(environment, set()).add(role.partition("@")[2])
     found: dict[str, dict[SiteLayers, None]] = {name: {} for name in environments}
-    for place, site in sites:
-        environment = place.rpartition("/")[0]
+    for environment, role, site in places:
+        client = role.partition("@")[2]
         for name in environments if environment == OUTSIDE else (environment,):
-            found.setdefault(name, {})[site] = None
+            if client in clients.get(name, {client}):
+                found.setdefault(name, {})[site] = None
     return {name: _innermost(found[name]) for name in environments if found[name]}
 
 
