@@ -8,6 +8,7 @@ from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import comparison, grouped
+from weighbridge.analysis.condition_remarks import Fragments
 from weighbridge.analysis.confounders import confounders
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
@@ -16,6 +17,7 @@ from weighbridge.analysis.usage import usage
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.measurement import Metric
+from weighbridge.model.path import Interface, NetworkPath
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.remarks import remark_text
@@ -144,6 +146,20 @@ def test_other_packet_sizes_are_said_beside_the_comparison(run):
     store = run(costs={"overlay": 1.3}, facts={"packet sizes": sizes})
     text = shown(store, width=200)
     assert "different; measured with other packet sizes: 1418 B against 1468 B" in text
+
+
+def test_datagrams_that_only_one_path_carries_whole_are_said_beside_the_comparison(run):
+    def path(mtu: int) -> str:
+        port = Interface(place="server", name="eth0", kind="veth", mtu=mtu)
+        return NetworkPath(transport="udp", interfaces=(port,)).model_dump_json()
+
+    sizes = {f"{name}/tcp": f"{size} B" for name, size in (("native", 1468), ("overlay", 1468), ("less", 1418))}
+    mtus = {"native": 1500, "overlay": 1450, "less": 1446}
+    facts = {"packet sizes": sizes, "path": {f"{name}@here": path(mtu) for name, mtu in mtus.items()}}
+    for report in analyse(run(costs={"overlay": 1.3, "less": 1.1}, facts=facts)).metrics:
+        told = {row.environment: [r for r in row.remarks if r.code == "fragments"] for row in report.comparisons}
+        assert told["overlay"] == [Fragments("overlay", 1468, 1422)]
+        assert told["less"] == [] == told["native-again"]
 
 
 def test_hosts_and_what_differs_between_them(run):

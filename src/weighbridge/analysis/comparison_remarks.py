@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.condition_remarks import (
     FewReadings,
+    Fragments,
     InterruptTimeApart,
     NoPath,
     OtherPacketSize,
@@ -40,6 +41,9 @@ from weighbridge.statistics import cost_percent, next_look
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, proves_nothing, within_noise
 from weighbridge.store.extensions import Extension
 
+_UDP_HEADERS = 28
+"""Bytes of the headers of IPv4 (RFC 791) and UDP (RFC 768) in a packet."""
+
 
 def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tuple[Remark, ...]:
     """Give every remark about one comparison, the ones that weigh most first."""
@@ -51,6 +55,7 @@ def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tu
     found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
     found += _about_sizes(report, row, context)
+    found += _about_fragments(report, row, context)
     found += _about_paths(report, row, context)
     if unlike := other_durability(context.durability, report.label, row.environment, context.baseline):
         found.append(unlike)
@@ -135,6 +140,17 @@ def _about_sizes(report: MetricReport, row: Comparison, context: Context) -> lis
     if not mine or not other or mine == other:
         return []
     return [OtherPacketSize(mine, other)]
+
+
+def _about_fragments(report: MetricReport, row: Comparison, context: Context) -> list[Fragments]:
+    """Which of the two alone sends its datagrams in pieces: that is a cost of their size on this path."""
+    found = []
+    for name in (row.environment, context.baseline):
+        path, size = context.paths.of(name, report.level), bare(context.sizes.get(f"{name}/{report.label}", ""))
+        payload = int(size.split()[0]) if size.endswith(" B") and size.split()[0].isdecimal() else 0
+        if path is not None and path.mtu and payload + _UDP_HEADERS > path.mtu:
+            found.append(Fragments(name, payload, path.mtu - _UDP_HEADERS))
+    return found if len(found) == 1 else []
 
 
 def _about_paths(report: MetricReport, row: Comparison, context: Context) -> list[Remark]:

@@ -62,6 +62,16 @@ class OtherPacketSize(Remark):
 
 
 @dataclass(frozen=True, slots=True)
+class Fragments(Remark):
+    """What an environment's datagrams carry (``size``) is more than its path takes in one piece (bytes, both)."""
+
+    code = RemarkCode.FRAGMENTS
+    environment: str
+    size: int
+    in_one_piece: int
+
+
+@dataclass(frozen=True, slots=True)
 class PacketSizes(AboutEnvironment):
     """An environment's packet sizes where they are not the baseline's, each with the workloads concerned."""
 

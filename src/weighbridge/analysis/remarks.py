@@ -37,6 +37,7 @@ class RemarkCode(StrEnum):
     TRIAL = "trial"
     READINGS = "readings"
     PACKET_SIZE = "packet-size"
+    FRAGMENTS = "fragments"
     PATH = "path"
     NO_PATH = "no-path"
     INTERRUPT_TIME = "interrupt-time"
