@@ -5,10 +5,21 @@ import pytest
 from weighbridge import registry
 from weighbridge.environments import native
 from weighbridge.model.plugin import Needs
+from weighbridge.study.contradictions import needs_of
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
 
 from .kinds import traits
 
 NATIVE = registry.environments()["native"]
+STUDY = """study: s
+question: What does an idle engine cost?
+hosts: {a: {kind: testbed}, b: {kind: local}}
+placement: {server: a, client: b}
+baseline: native
+environments: {native: {kind: native}, idle: {kind: native, engine: idle}}
+workloads: {tcp: {kind: iperf3}}
+"""
 
 
 @pytest.mark.parametrize(
@@ -29,3 +40,10 @@ def test_an_engine_that_runs_already(monkeypatch: pytest.MonkeyPatch, kind: str,
             "'engine: idle' needs a host on which no Docker engine"
         )
         assert lacking.remedy == "stop it, or use testbed hosts"
+
+
+def test_a_host_that_has_no_site_of_it_may_have_an_engine(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(native, "_engine_answers", lambda: True)
+    needs = needs_of(check(parse(STUDY, "s.yaml")).file, [], "b")
+    assert [*needs.holding] == ["testbed"] and [*needs.hosts] == ["testbed", "local"]
+    assert NATIVE.unmet(NATIVE.options.model_validate({"engine": "idle"}), needs=needs) is None

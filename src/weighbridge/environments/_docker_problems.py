@@ -52,7 +52,7 @@ def _attachable(needs: Needs) -> bool:
 
 def _no_such_parent(options: Any, needs: Needs) -> Iterator[str]:
     """Hosts that are made for the run have the one interface that they are made with."""
-    for kind, host in needs.hosts.items():
+    for kind, host in needs.holding.items():
         if options.parent and host.interface not in ("", options.parent):
             text = f"parent: a {kind} host has no network interface '{options.parent}'"
             yield f"{text}, only {host.interface}: leave 'parent' out"

@@ -20,7 +20,7 @@ def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") ->
         return []
     if options.network != "bridge":
         return [needs_bridge("attach", options.network)]
-    used = [kind for kind, host in needs.hosts.items() if not host.secluded]
+    used = [kind for kind, host in needs.holding.items() if not host.secluded]
     if not used:
         return []
     text = "attach: interface takes the address of a host's interface, which other programs need on a"

@@ -92,7 +92,7 @@ class Docker(Environment):
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
         """The interface that it is to be attached to."""
-        if not options.parent or not any(host.this_machine for host in needs.hosts.values()):
+        if not options.parent or not any(host.this_machine for host in needs.holding.values()):
             return None
         if options.parent in (links := interfaces()):
             return None

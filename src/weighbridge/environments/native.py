@@ -61,7 +61,7 @@ class Native(Environment):
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
         """A machine without an engine, for one that runs during its trials alone."""
-        here = any(host.this_machine for host in needs.hosts.values())
+        here = any(host.this_machine for host in needs.holding.values())
         return Readiness(False, *_ENGINE_RUNS) if options.engine and here and _engine_answers() else None
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:

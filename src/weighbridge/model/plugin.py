@@ -59,7 +59,7 @@ class Needs:
 
     ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
     roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
-    ``resources``: the limits of every site.
+    ``own_hosts``: what the hosts of those are; None: all of ``hosts``. ``resources``: the limits of every site.
     """
 
     network: bool = False
@@ -67,7 +67,13 @@ class Needs:
     apart: bool = False
     hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
     inside: frozenset[str] = frozenset({"server"})
+    own_hosts: Mapping[str, HostTraits] | None = None
     resources: Resources = field(default_factory=Resources)
+
+    @property
+    def holding(self) -> Mapping[str, HostTraits]:
+        """What the hosts are, by kind, that have sites of the environment."""
+        return self.hosts if self.own_hosts is None else self.own_hosts
 
 
 Durability = Literal["synchronous", "asynchronous", "none"]

@@ -77,8 +77,9 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
 
     What hosts with a kernel and programs of their own can hold is not to be seen from here.
     """
-    placed = (study.server_host, *study.client_hosts)
-    elsewhere = all(study.file.hosts[name].traits.own_kernel for name in placed)
+    placed = {"server": (study.server_host,), "client": study.client_hosts}
+    holding = [name for role in study.file.inside for name in placed[role]]
+    elsewhere = all(study.file.hosts[name].traits.own_kernel for name in holding)
     found = {}
     for arm in study.arms:
         if elsewhere:
@@ -154,14 +155,17 @@ def run_study(
     """
     with RunStore(directory, writable=True) as store:
         study = _begin_or_continue(study, store, progress, blocks)
-        study = leave_out(study, store, readiness_of, progress.say)
-        for note in require_ready(study):
-            progress.say(note)
         run_id = store.info()["run_id"]
         cache = cache_folder()
         with state.claim(run_id, cache) as folder:
+            with ExitStack() as refused:
+                refused.callback(state.forget, run_id)
+                clean.sweep(run_id)  # what a killed process of this same run left, whose memory is then free
+                study = leave_out(study, store, readiness_of, progress.say)
+                for note in require_ready(study):
+                    progress.say(note)
+                refused.pop_all()
             try:
-                clean.sweep(run_id)  # what a killed process of this same run left
                 _session(study, store, run_id, folder, cache, progress)
             finally:
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others

@@ -169,12 +169,15 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
     """What the study asks of an environment whose servers have their clients on the host ``client``."""
     workloads = registry.workloads()
     server = file.placement.server or next(iter(file.hosts))
+    roles = {"server": server, "client": client}
+    own = [host for role, host in roles.items() if role in file.inside and host in file.hosts]
     return Needs(
         network=any(workloads[cell.kind].transports(cell.options) for cell in cells),
         server_calls_client=any(workloads[cell.kind].server_calls_client for cell in cells),
         apart=server != client,
         hosts={file.hosts[host].kind: file.hosts[host].traits for host in (server, client) if host in file.hosts},
         inside=frozenset(file.inside),
+        own_hosts={file.hosts[host].kind: file.hosts[host].traits for host in own},
         resources=file.resources,
     )
 
