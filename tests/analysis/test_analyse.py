@@ -226,7 +226,7 @@ def test_a_session_that_sees_nothing_small_is_not_precise(run):
     noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])]))
     assert noisy.trust.trusted is True and noisy.trust.noise_floor > 0.03
     text = trust_sentence(noisy).replace("\u00a0", " ")
-    assert text.startswith("Not precise: noise floor -7.3 to 6.8 % (costs within it may be noise); the margin is ")
+    assert text.startswith("Not precise: typical noise floor -7.3 to 6.8 % (")
     assert text.endswith("the margin is ±3 %. The native-against-native control passed. More blocks would help.")
     steal = (Flag(FlagCode.STEAL, figures={"share": 0.3}),)
     stolen = replace(noisy, trials=tuple(replace(trial, flags=steal) for trial in noisy.trials))

@@ -74,7 +74,7 @@ def test_the_first_screen_and_the_tables(run):
     text = page.text.replace("\u00a0", " ")
     start = text.index("What does each Docker network cost")
     answered = text.index("bridge costs 20 % of tcp throughput; the other comparison shows no difference.")
-    trusted = text.index("Trusted: the native-against-native control passed; noise floor ±")
+    trusted = text.index("Trusted: the native-against-native control passed; typical noise floor ±")
     assert start < answered < text.index("20 % slower") < trusted < text.index("against native (10 blocks)")
     assert "host is equivalent to native within ±3 % in tcp throughput" in text
     assert "How to read this" in text and "Imaginary 3000" in text

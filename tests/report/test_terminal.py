@@ -20,7 +20,7 @@ def test_it_reads_like_the_design(run):
     text = shown(run(costs={"bridge": 1.25, "host": 1.0}), width=200)
     assert "bridge costs " in text and "of tcp throughput against native (10 blocks) - different" in text
     assert "host is equivalent to native within ±3 % in tcp throughput (10 blocks)" in text
-    assert "Trusted: the native-against-native control passed; noise floor ±" in text
+    assert "Trusted: the native-against-native control passed; typical noise floor ±" in text
     assert "  native 8 " in text and "Mbit/s, noise floor ±" in text
 
 

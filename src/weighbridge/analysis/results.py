@@ -168,7 +168,7 @@ class Trust:
     noise_floor: float | None
     """Median of the headline metrics' noise floors, as a fraction: 0.5 is a ratio between 1 / 1.5 and 1.5."""
     noise: tuple[float, float] | None
-    """The same as costs in percent: the median of the lowest and that of the highest that may be noise."""
+    """The costs in percent that may be noise in the middle one of those metrics: of an even number the noisier."""
     largest_noise: float | None
     """Largest of the headline metrics' noise floors, as a fraction."""
     largest_noise_in: MetricReport | None

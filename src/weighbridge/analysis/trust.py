@@ -27,8 +27,8 @@ def session_trust(
     seen = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in seen if each.noise_floor is not None]
     middle = median(floor for floor, _ in floors) if floors else None
-    ranges = [each.noise for _, each in floors if each.noise is not None]
-    noise = (median(low for low, _ in ranges), median(high for _, high in ranges)) if ranges else None
+    ranges = sorted((floor, each.noise) for floor, each in floors if each.noise is not None)
+    noise = ranges[len(ranges) // 2][1] if ranges else None
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
     usable = [each for each in at_99 if each[1].blocks >= FEW_BLOCKS]

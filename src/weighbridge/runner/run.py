@@ -154,13 +154,15 @@ def run_study(
     with the store at the end, also when the run failed or was interrupted, so that a report shows what there is.
     """
     with RunStore(directory, writable=True) as store:
+        begun = "study_text" in store.info()
         study = _begin_or_continue(study, store, progress, blocks)
         run_id = store.info()["run_id"]
         cache = cache_folder()
         with state.claim(run_id, cache) as folder:
             with ExitStack() as refused:
                 refused.callback(state.forget, run_id)
-                clean.sweep(run_id)  # what a killed process of this same run left, whose memory is then free
+                if begun:  # what a killed process of this same run left, whose memory is then free
+                    clean.sweep(run_id)
                 study = leave_out(study, store, readiness_of, progress.say)
                 for note in require_ready(study):
                     progress.say(note)

@@ -22,8 +22,8 @@ def emulated_cost_text(remark: EmulatedCost) -> str:
 def nested_text(remark: Nested) -> str:
     """Return in which machine environments were measured."""
     where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
-    who = f"{', '.join(remark.environments)}: measured" if remark.environments else "both were measured"
-    return f"{who} on {where}: costs are those inside of that machine"
+    who = f"{', '.join(remark.environments)}: " if remark.environments else "both were "
+    return f"{who}measured on {where}: costs are those inside of that machine"
 
 
 def guest_ticks_text(remark: GuestTicks) -> str:

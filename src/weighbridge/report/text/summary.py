@@ -224,12 +224,12 @@ def remark_lines(
     """Give each remark about a metric once, with the environments that it is about unless it is about all.
 
     What is in `seen` is left out; what is given is added: the metrics of one workload share most remarks.
-    Codes in `without` and flags of trials of these `kinds` are said elsewhere; so is emulation, by a notice on top
+    Codes in `without` and flags of trials of these `kinds` are said elsewhere; so are hypervisors, by notices on top
     and by the name of each environment.
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
-    without = {*without, RemarkCode.EMULATED, *(ABOUT_COSTS if few else ())}
+    without = {*without, RemarkCode.EMULATED, RemarkCode.NESTED, *(ABOUT_COSTS if few else ())}
     about: dict[tuple[bool, str], list[str]] = {}
     for row in rows:
         for remark in (each for each in without_flags(row.remarks, kinds) if each.code not in without):

@@ -6,7 +6,7 @@ from weighbridge.report.text.formatting import LEAST_NOISE, margin, noise_text
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.summary import ENOUGH, count
 
-NOISE = "costs within it may be noise"
+NOISE = "each table has its own: a cost within that may be noise"
 """What a noise floor means."""
 
 
@@ -25,9 +25,9 @@ def trust_sentence(analysis: Analysis) -> str:
         most = trust.largest_noise_in
         largest = f", largest {noise_text(most.noise)} in {metric_title(most)}"
     seen = floor is not None and 100 * floor >= LEAST_NOISE
-    known = f"noise floor {noise_text(trust.noise)}{largest}{f' ({NOISE})' if seen or largest else ''}"
+    known = f"typical noise floor {noise_text(trust.noise)}{largest}{f' ({NOISE})' if seen or largest else ''}"
     if trust.trusted is False:
-        told = f" N{known[1:]}." if floor is not None else ""
+        told = f" T{known[1:]}." if floor is not None else ""
         return f"UNTRUSTED: {_reason(trust)}. Do not rely on the costs of this session.{told}"
     if trust.trusted is None:
         return "" if analysis.few else f"Not checked: {_reason(trust)}."
