@@ -10,6 +10,7 @@ from report.test_html import page_of
 from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import shared_limit
+from weighbridge.analysis.condition_remarks import Capped
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.replication.comparison import replication
@@ -85,6 +86,21 @@ def test_what_would_be_equivalent_is_hidden(run, flag: Flag):
 def test_what_would_be_inconclusive_is_hidden_and_a_difference_stays_one(run):
     assert set(verdicts(run(costs={"bridge": 1.0}, blocks=2, flags=flags(CABLE, 2))).values()) == {"hidden"}
     assert verdicts(run(costs={"bridge": 1.25}, flags=flags(CABLE)))["throughput"] == "different"
+
+
+@pytest.mark.parametrize("held", ["native", "bridge"])
+def test_a_limit_that_one_side_alone_met_is_said_beside_its_cost(run, held: str):
+    metered = Workload("tcp", [*TCP.metrics, (CPU_COST, 0.5, 0.001)])
+    store = run(costs={"bridge": 1.25}, workloads=[metered], flags=flags(CABLE, arms=(held,)))
+    told = {
+        (report.metric, row.environment): [each for each in row.remarks if each.code == "capped"]
+        for report in analyse(store).metrics
+        for row in report.comparisons
+    }
+    assert told["throughput", "bridge"] == [Capped(held, FlagCode.CABLE, 10, 10, of_baseline=held == "native")]
+    assert told["cpu_server_per_gbit", "bridge"] == []
+    both = analyse(run(costs={"bridge": 1.25}, flags=flags(CABLE))).metrics[0].comparisons
+    assert not [each for row in both if row.environment == "bridge" for each in row.remarks if each.code == "capped"]
 
 
 def test_an_asked_rate_leaves_latency_alone(run):

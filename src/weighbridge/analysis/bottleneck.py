@@ -71,6 +71,15 @@ def shared_limit(first: Sequence[Flag | None], second: Sequence[Flag | None], un
     )  # fmt: skip
 
 
+def limit_of_most(side: Sequence[Flag | None], unit: str) -> tuple[FlagCode, int] | None:
+    """What limited more than half of one side's trials so that a metric in ``unit`` is the limit's, and how many."""
+    hiding = HIDES_ALL | HIDES_RATES if is_rate(unit) else HIDES_ALL
+    met = Counter(flag.code for flag in side if flag is not None and flag.code in hiding)
+    if met.total() <= MOST * len(side):
+        return None
+    return FlagCode(met.most_common(1)[0][0]), met.total()
+
+
 def counts(limits: Sequence[Flag | None]) -> Mapping[str, int]:
     """How many of some trials had which bottleneck, by kind."""
     found: dict[str, int] = {}

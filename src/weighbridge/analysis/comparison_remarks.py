@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
+from weighbridge.analysis.bottleneck import limit_of_most
 from weighbridge.analysis.condition_remarks import (
+    Capped,
     FewReadings,
     Fragments,
     InterruptTimeApart,
@@ -55,6 +57,7 @@ def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tu
     found += _about_target(report, row, context.target)
     found += _about_cost(report, row, context)
     found += _about_sizes(report, row, context)
+    found += _about_limits(report, row, context)
     found += _about_fragments(report, row, context)
     found += _about_paths(report, row, context)
     if unlike := other_durability(context.durability, report.label, row.environment, context.baseline):
@@ -140,6 +143,18 @@ def _about_sizes(report: MetricReport, row: Comparison, context: Context) -> lis
     if not mine or not other or mine == other:
         return []
     return [OtherPacketSize(mine, other)]
+
+
+def _about_limits(report: MetricReport, row: Comparison, context: Context) -> list[Capped]:
+    """Which of the two alone could do no better: where both could not, the verdict says so."""
+    if report.resource_use:
+        return []
+    found = []
+    for name in (context.baseline, row.environment):
+        side = context.limits.get((report.workload, report.level, name), ())
+        if limited := limit_of_most(side, report.unit):
+            found.append(Capped(name, limited[0], limited[1], len(side), name == context.baseline))
+    return found if len(found) == 1 else []
 
 
 def _about_fragments(report: MetricReport, row: Comparison, context: Context) -> list[Fragments]:

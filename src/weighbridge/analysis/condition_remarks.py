@@ -62,6 +62,18 @@ class OtherPacketSize(Remark):
 
 
 @dataclass(frozen=True, slots=True)
+class Capped(Remark):
+    """Something limited most trials of one side (``trials`` of ``of``), and not of the other."""
+
+    code = RemarkCode.CAPPED
+    environment: str
+    limit: str
+    trials: int
+    of: int
+    of_baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Fragments(Remark):
     """What an environment's datagrams carry (``size``) is more than its path takes in one piece (bytes, both)."""
 

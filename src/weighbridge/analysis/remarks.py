@@ -37,6 +37,7 @@ class RemarkCode(StrEnum):
     TRIAL = "trial"
     READINGS = "readings"
     PACKET_SIZE = "packet-size"
+    CAPPED = "capped"
     FRAGMENTS = "fragments"
     PATH = "path"
     NO_PATH = "no-path"

@@ -1,9 +1,19 @@
-"""Remarks about hypervisors, and about what was never seen on real hardware, in words."""
+"""Remarks about hypervisors, about what was never seen on real hardware, and about limits of a path, in words."""
 
 from collections.abc import Callable
 from typing import Any
 
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested, Unverified
+from weighbridge.analysis.condition_remarks import (
+    Capped,
+    Emulated,
+    EmulatedCost,
+    Fragments,
+    GuestTicks,
+    Nested,
+    Unverified,
+)
+from weighbridge.model.flag import FlagCode
+from weighbridge.report.text.verdicts import LIMITS
 
 
 def emulated_text(remark: Emulated) -> str:
@@ -40,7 +50,21 @@ def unverified_text(remark: Unverified) -> str:
     return f"{who}: unverified on real hardware: {remark.what}"
 
 
+def capped_text(remark: Capped) -> str:
+    """Return what held one of two sides back."""
+    where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.of} trials"
+    then = "larger" if remark.of_baseline else "smaller"
+    return f"{remark.environment} was limited by {where}: without that the cost would be {then}"
+
+
+def fragments_text(remark: Fragments) -> str:
+    """Return what a datagram carries and what its path would take."""
+    sizes = f"{remark.size} B, of which its path carries {remark.in_one_piece} B at once"
+    return f"each datagram of {remark.environment} goes in pieces: {sizes}"
+
+
 NOTICES: tuple[Callable[[Any], str], ...] = (
     emulated_text, emulated_cost_text, nested_text, guest_ticks_text, unverified_text,
+    capped_text, fragments_text,
 )  # fmt: skip
 """What `weighbridge.report.text.remarks` has of this module."""

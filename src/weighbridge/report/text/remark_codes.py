@@ -35,6 +35,7 @@ CODES = {
         "the trials are so short that the meters read only a few times in each: means and peaks are chance"
     ),
     Code.PACKET_SIZE: "measured with other packet sizes than the baseline: part of the cost may be theirs",
+    Code.CAPPED: "a limit, such as a full cable, held one of the two sides back and not the other: part of the cost",
     Code.FRAGMENTS: "one side's datagrams are larger than its path carries in one piece: that is part of the cost",
     Code.PATH: (
         "its network path differs from the baseline's besides the isolation: part of the cost may be the path's"

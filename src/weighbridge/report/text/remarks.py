@@ -6,7 +6,6 @@ from functools import singledispatch
 
 from weighbridge.analysis.condition_remarks import (
     FewReadings,
-    Fragments,
     HostsDiffer,
     InterruptTimeApart,
     NoPath,
@@ -222,12 +221,6 @@ def _(_: PathsUnrecorded) -> str:
 @remark_text.register
 def _(remark: OtherPacketSize) -> str:
     return f"measured with other packet sizes: {remark.size} against {remark.baseline_size}"
-
-
-@remark_text.register
-def _(remark: Fragments) -> str:
-    sizes = f"{remark.size} B, of which its path carries {remark.in_one_piece} B at once"
-    return f"each datagram of {remark.environment} goes in pieces: {sizes}"
 
 
 @remark_text.register

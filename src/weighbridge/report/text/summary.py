@@ -23,7 +23,7 @@ from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.units import value_unit
 from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict
 
-BESIDE_VERDICTS = (RemarkCode.PACKET_SIZE, RemarkCode.DURABILITY)
+BESIDE_VERDICTS = (RemarkCode.PACKET_SIZE, RemarkCode.FRAGMENTS, RemarkCode.CAPPED, RemarkCode.DURABILITY)
 """Codes of the remarks that are said in the sentence of a comparison."""
 
 ABOUT_COSTS = (

@@ -20,11 +20,12 @@ HIDDEN = (
 )
 """What the verdict means."""
 
-_LIMITS = {
+LIMITS = {
     FlagCode.CABLE: "the cable",
     FlagCode.ASKED_RATE: "the rate that was asked for",
     FlagCode.GENERATOR: "the load generator",
 }
+"""What limits a trial so that its environment does not decide the result."""
 
 
 def comparison_verdict(row: Comparison) -> str:
@@ -44,7 +45,7 @@ def bottleneck_words(limit: Bottleneck) -> str:
     """Return what both sides met: ``both limited by the cable (99 % of 100 Mbit/s)``."""
     what = "its CPU" if limit.rate is None else quantity(limit.rate, limit.unit)
     mostly = ", mostly" if limit.mixed else ""
-    return f"both limited{mostly} by {_LIMITS[limit.code]} ({plain(100 * limit.share, 2)}{SPACE}% of {what})"
+    return f"both limited{mostly} by {LIMITS[limit.code]} ({plain(100 * limit.share, 2)}{SPACE}% of {what})"
 
 
 def broke_count(broke: Broke) -> str:
