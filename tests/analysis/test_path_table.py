@@ -11,6 +11,7 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.model.path import Interface, NetworkPath
 from weighbridge.report.sections.paths import path_sections
 from weighbridge.report.terminal_paths import path_parts
+from weighbridge.report.text.paths import difference_words
 
 LO = Interface(place="host here", name="lo", kind="loopback", mtu=65536)
 VETH = Interface(place="host here", name="veth1", kind="veth", mtu=1500)
@@ -105,3 +106,14 @@ def test_columns_in_which_nothing_is_are_left_out_of_the_terminal():
     said = terminal(given, 80)
     assert "routers" in said, "not known of all"
     assert "translation" not in said and "matched" not in said
+
+
+def test_the_mss_of_a_proxied_path_is_that_of_the_connection_to_the_proxy():
+    given = analysis("here", other="user")
+    proxied = PORT.model_copy(update={"translation": "proxy", "mss": 50688})
+    given.paths = Paths({("native", "here"): LOOPBACK, ("user", "here"): proxied}, frozenset({"tcp"}))
+    (section,) = path_sections(given)
+    assert section["rows"][1][2:4] == ["1500 / MSS to the proxy 50688", "by a proxy"]
+    unlike = given.paths.difference("tcp", "{}", "user", "native")
+    assert unlike is not None
+    assert difference_words(unlike) == "MTU 1500, MSS to the proxy 50688, but loopback, MSS 65483 in native"

@@ -6,6 +6,7 @@ from report.test_html import page_of
 from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.sessions import SessionDifference, sessions
+from weighbridge.model.measurement import Outcome
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.sessions import session_lines
 from weighbridge.store.run import DATABASE, RunStore
@@ -81,3 +82,12 @@ def test_what_one_session_does_not_know_is_no_difference(run):
     other = [*facts, ("host", "SMT", "off", BEGAN)]
     assert sessions(other, trials, {"docker"}).differences == (SessionDifference("SMT", ("off", "on")),)
     assert sessions([], trials, ()).found == ()
+
+
+def test_a_block_whose_earlier_session_left_no_value_mixes_nothing(run):
+    whole = continued(run(costs={"bridge": 1.2}, facts=FACTS), after=13)
+    (first,) = [trial for trial in analyse(whole).trials if trial.order == 13]
+    failing = {(5, first.environment): Outcome.DEADLINE}
+    store = continued(run(costs={"bridge": 1.2}, facts=FACTS, failing=failing), after=13)
+    assert analyse(store).sessions.found[0].blocks == (1, 2, 3, 4, 5)
+    assert analyse(store).sessions.mixed == ()

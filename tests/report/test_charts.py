@@ -47,6 +47,13 @@ def test_few_blocks_still_draw(run, blocks):
     assert (charts.overview(analysis) is None) == (blocks < 5)
 
 
+def test_a_percentage_that_is_compared_by_difference_has_an_axis_in_points(run):
+    analysis = analyse(run(costs={"bridge": 2.0}, workloads=[Workload("udp", [(LOSS, 4.0, 0.05)])]))
+    layers_of = definition_of(charts.forest(analysis, analysis.metrics[0]))["layer"]
+    titles = {layer["encoding"]["x"]["title"] for layer in layers_of if "title" in layer["encoding"]["x"]}
+    assert titles == {"difference, points"}
+
+
 def test_a_cost_far_out_leaves_the_others_their_axis(run):
     boot = Workload("boot", [(Metric("time to ready", "s", "lower"), 0.02, 0.01)])
     analysis = analyse(run(costs={"guest": 250.0}, bends={}, workloads=[boot]))

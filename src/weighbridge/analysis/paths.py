@@ -37,7 +37,13 @@ class PathFigures:
     @classmethod
     def of(cls, path: NetworkPath) -> "PathFigures":
         """Take them from a path."""
-        return cls(path.loopback, path.mtu, path.mss, path.segmentation)
+        kind = ProxiedFigures if path.translation == "proxy" else cls
+        return kind(path.loopback, path.mtu, path.mss, path.segmentation)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxiedFigures(PathFigures):
+    """The same where the client's connection ends at a proxy: the MSS is that of the connection to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Sessions:
 
     found: tuple[Session, ...] = ()
     mixed: tuple[int, ...] = ()
-    """Blocks in which trials that are compared with one another are of several sessions."""
+    """Blocks in which good trials that are compared with one another are of several sessions."""
     differences: tuple[SessionDifference, ...] = ()
 
 
@@ -60,10 +60,11 @@ def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collectio
         for each in used
     )
     together: dict[tuple[object, ...], set[int]] = {}
-    for trial in trials:
+    good = [trial for trial in trials if trial.ok]
+    for trial in good:
         where = (trial.block, trial.attempt, trial.workload, trial.level)
         together.setdefault(where, set()).add(number[trial.id])
-    mixed = {trial.block for trial in trials
+    mixed = {trial.block for trial in good
              if len(together[trial.block, trial.attempt, trial.workload, trial.level]) > 1}  # fmt: skip
     return Sessions(found, tuple(sorted(mixed)), _differences(facts, starts, used, {*COMPARED, *kinds}))
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.charts.base import (
     BAND,
@@ -52,7 +53,7 @@ def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison,
     scale = "ratio" if ratios else "difference"
     unit, factor = difference_unit_of(report.comparisons, report.unit)
     numbers = [(row, _numbers(row, scale, factor)) for row in report.comparisons]
-    title = "cost, % (right of 0 is worse)" if ratios else f"difference, {unit}"
+    title = "cost, % (right of 0 is worse)" if ratios else f"difference, {difference_unit(unit)}"
     return scale, title, [(row, each) for row, each in numbers if each is not None]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from weighbridge.analysis.path_table import Mechanism, PathTable
-from weighbridge.analysis.paths import ClientPlace, PathDifference, PathFigures
+from weighbridge.analysis.paths import ClientPlace, PathDifference, PathFigures, ProxiedFigures
 from weighbridge.model.path import NetworkPath
 from weighbridge.report.text.formatting import plain
 
@@ -53,7 +53,8 @@ def difference_words(difference: PathDifference) -> str:
 
 def _path_words(path: PathFigures) -> str:
     where = "loopback" if path.loopback else f"MTU {path.mtu or 'not known'}"
-    sizes = f"{where}, MSS {path.mss}" if path.mss else where
+    mss = "MSS to the proxy" if isinstance(path, ProxiedFigures) else "MSS"
+    sizes = f"{where}, {mss} {path.mss}" if path.mss else where
     return f"{sizes}, no segmentation offload" if path.segmentation is False else sizes
 
 
@@ -83,6 +84,8 @@ def path_cells(row: Mechanism) -> list[str]:
     """Return the cells of the columns in `HEADS`."""
     path = row.path
     sizes = " / ".join("–" if size is None else str(size) for size in (path.mtu, path.mss))
+    if path.translation == "proxy" and path.mss is not None:
+        sizes = f"{'–' if path.mtu is None else path.mtu} / MSS to the proxy {path.mss}"
     routers = "–" if path.routers is None else str(path.routers)
     return [row.environment, interfaces(path), sizes, _TRANSLATIONS[path.translation], routers, _rules(path)]
 
