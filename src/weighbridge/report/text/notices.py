@@ -1,9 +1,9 @@
-"""Remarks about hypervisors, and about what was never seen on real hardware, in words."""
+"""Remarks about hypervisors, what was never seen on real hardware, and memory below what is resolved, in words."""
 
 from collections.abc import Callable
 from typing import Any
 
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested, Unverified
+from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested, Unresolved, Unverified
 
 
 def emulated_text(remark: Emulated) -> str:
@@ -40,7 +40,15 @@ def unverified_text(remark: Unverified) -> str:
     return f"{who}: unverified on real hardware: {remark.what}"
 
 
+def unresolved_text(remark: Unresolved) -> str:
+    """Return that memory per site is less than the changes of the machine's memory that others make."""
+    return (
+        f"{remark.environment}: memory per site is zero or less in {remark.count} of {remark.trials} trials: it is "
+        "the growth of the whole machine's used memory, and values around zero are below what that can resolve"
+    )
+
+
 NOTICES: tuple[Callable[[Any], str], ...] = (
-    emulated_text, emulated_cost_text, nested_text, guest_ticks_text, unverified_text,
+    emulated_text, emulated_cost_text, nested_text, guest_ticks_text, unverified_text, unresolved_text,
 )  # fmt: skip
 """What `weighbridge.report.text.remarks` has of this module."""
