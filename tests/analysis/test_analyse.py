@@ -5,9 +5,10 @@ import pytest
 
 from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.condition_remarks import Unresolved
 from weighbridge.analysis.confounders import confounders
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.measurement import Outcome
+from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.report.text.matrix import matrix
 from weighbridge.report.text.remark_codes import CODES
@@ -390,3 +391,11 @@ def test_sentences_say_which_way(run):
     )
     assert "slow costs " in text and " faster than native in tcp throughput" in text
     assert "same is equivalent to native within ±3 % in " in text
+
+
+@pytest.mark.parametrize(("centre", "told"), [(-3.7, True), (8.0, False)])
+def test_memory_per_site_around_zero_is_below_what_can_be_resolved(run, centre: float, told: bool):
+    memory = Workload("density", [(Metric("memory_per_site", "MiB", "lower"), centre, 0.01)])
+    analysis = analyse(run(costs={"bridge": 1.0}, workloads=[memory]))
+    remarks = [each for each in analysis.metrics[0].comparisons[0].remarks if isinstance(each, Unresolved)]
+    assert remarks == ([Unresolved("native", 10, 10), Unresolved("bridge", 10, 10)] if told else [])

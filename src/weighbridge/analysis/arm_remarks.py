@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from weighbridge.analysis.condition_remarks import Unresolved
 from weighbridge.analysis.flag_counts import flagged_trials
 from weighbridge.analysis.remarks import (
     Autocorrelation,
@@ -18,6 +19,9 @@ from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.statistics import flags
 from weighbridge.statistics.verdicts import failing
 
+MEMORY_PER_SITE = "memory_per_site"
+"""The growth of all of the machine's used memory with each site: no site uses less than nothing."""
+
 
 def about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> list[Remark]:
     """Give what is remarkable about an environment's values of a metric, in the order in which they ran."""
@@ -30,6 +34,9 @@ def about_series(metric: str, environment: str, trials: Sequence[TrialRow]) -> l
         found.append(Drift(environment, seen.drift.statistic))
     if seen.autocorrelation is not None and seen.autocorrelation.flagged:
         found.append(Autocorrelation(environment))
+    impossible = sum(value <= 0 for value in series) if metric == MEMORY_PER_SITE else 0
+    if impossible:
+        found.append(Unresolved(environment, impossible, len(series)))
     return found
 
 

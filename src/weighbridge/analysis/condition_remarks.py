@@ -201,3 +201,12 @@ class OwnOptions(AboutEnvironment):
 
     code = RemarkCode.CONFOUNDER
     workloads: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved(AboutEnvironment):
+    """In ``count`` of ``trials`` the growth of the machine's memory was zero or less: it hides that of the sites."""
+
+    code = RemarkCode.UNRESOLVED
+    count: int
+    trials: int

@@ -36,6 +36,7 @@ class RemarkCode(StrEnum):
     ERRORS = "errors"
     TRIAL = "trial"
     READINGS = "readings"
+    UNRESOLVED = "unresolved"
     PACKET_SIZE = "packet-size"
     CAPPED = "capped"
     FRAGMENTS = "fragments"

@@ -1,4 +1,4 @@
-"""Remarks about hypervisors, about what was never seen on real hardware, and about limits of a path, in words."""
+"""Remarks about hypervisors, what was never seen on real hardware, and limits of what was measured, in words."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +10,7 @@ from weighbridge.analysis.condition_remarks import (
     Fragments,
     GuestTicks,
     Nested,
+    Unresolved,
     Unverified,
 )
 from weighbridge.model.flag import FlagCode
@@ -50,6 +51,14 @@ def unverified_text(remark: Unverified) -> str:
     return f"{who}: unverified on real hardware: {remark.what}"
 
 
+def unresolved_text(remark: Unresolved) -> str:
+    """Return that memory per site is less than the changes of the machine's memory that others make."""
+    return (
+        f"{remark.environment}: memory per site is zero or less in {remark.count} of {remark.trials} trials: it is "
+        "the growth of the whole machine's used memory, and values around zero are below what that can resolve"
+    )
+
+
 def capped_text(remark: Capped) -> str:
     """Return what held one of two sides back."""
     where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.of} trials"
@@ -65,6 +74,6 @@ def fragments_text(remark: Fragments) -> str:
 
 NOTICES: tuple[Callable[[Any], str], ...] = (
     emulated_text, emulated_cost_text, nested_text, guest_ticks_text, unverified_text,
-    capped_text, fragments_text,
+    unresolved_text, capped_text, fragments_text,
 )  # fmt: skip
 """What `weighbridge.report.text.remarks` has of this module."""

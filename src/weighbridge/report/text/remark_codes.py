@@ -34,6 +34,7 @@ CODES = {
     Code.READINGS: (
         "the trials are so short that the meters read only a few times in each: means and peaks are chance"
     ),
+    Code.UNRESOLVED: "memory per site is zero or less in some trials: less than the machine's own memory varies",
     Code.PACKET_SIZE: "measured with other packet sizes than the baseline: part of the cost may be theirs",
     Code.CAPPED: "a limit, such as a full cable, held one of the two sides back and not the other: part of the cost",
     Code.FRAGMENTS: "one side's datagrams are larger than its path carries in one piece: that is part of the cost",
