@@ -117,7 +117,8 @@ def clean(only: str | None = None) -> Found:
         shutil.rmtree(path, ignore_errors=True)
     cgroups.remove_top()
     after = find(only)
-    return replace(after, removed=tuple(leftover for leftover in before.left if leftover not in after.left))
+    gone = [leftover for leftover in before.left if leftover not in after.left and leftover.run not in after.alive]
+    return replace(after, removed=tuple(gone))
 
 
 def _processes() -> list[tuple[int, str, str]]:

@@ -50,6 +50,8 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 def warnings(study: Study) -> list[str]:
     """What a study asks for that has no effect on this machine."""
     asked, here, found = study.file.resources, len(cpus_online()), []
+    if not any(host.traits.here for host in study.file.hosts.values()):
+        return []  # the machines that it is about are others
     if asked.cpus is not None and asked.cpus > here:
         found.append(f"resources: cpus: {asked.cpus:g} is more than the CPUs of this machine ({here})")
     there = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
