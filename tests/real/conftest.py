@@ -36,14 +36,15 @@ def _missing() -> str:
     return f"needs {', '.join(missing)}" if missing else ""
 
 
-SIDE_BY_SIDE = {
-    "test_browser", "test_clean_one_run", "test_engine_folder", "test_guest_host", "test_guests", "test_gvisor",
-    "test_kit", "test_kit_shell", "test_kit_summary", "test_launcher", "test_microbenchmarks", "test_podman",
-    "test_sites", "test_ssh", "test_userland", "test_virtualbox", "test_xen",
-}  # fmt: skip
+SIDE_BY_SIDE = (
+    "test_xen", "test_guest_host", "test_kit", "test_guests", "test_ssh", "test_userland", "test_podman",
+    "test_sites", "test_microbenchmarks", "test_launcher", "test_virtualbox", "test_gvisor", "test_browser",
+    "test_clean_one_run", "test_engine_folder", "test_kit_shell", "test_kit_summary",
+)  # fmt: skip
 """Modules whose tests measure nothing and mind nobody else's sites, so that two of these modules run at a time.
 
-Not those of them that compare the machine before and after.
+Those that take longest are first: none is to run alone at the end. Not those of their tests that compare the machine
+before and after.
 """
 
 
@@ -58,6 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.side_by_side)
             if missing:
                 item.add_marker(pytest.mark.skip(reason=missing))
+    items.sort(key=lambda item: SIDE_BY_SIDE.index(item.path.stem) if item.path.stem in SIDE_BY_SIDE else 99)
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,10 @@ NETWORKS = {
     "encrypted": "  encrypted: {kind: docker, network: overlay, encrypted: true}\n",
 }
 QUIET = "WEIGHBRIDGE_TEST_TWO_GUEST_HOSTS"
+pytestmark = pytest.mark.skipif(
+    QUIET not in os.environ,
+    reason=f"an emulated engine takes minutes for a swarm: these take eleven; set {QUIET}",
+)
 STUDY = """study: two-guest-hosts
 question: What do ipvlan and an encrypted overlay network cost between two hosts?
 hosts:
@@ -59,10 +63,6 @@ def _guests(run: str) -> list[int]:
     return sorted(found)
 
 
-@pytest.mark.skipif(
-    QUIET not in os.environ,
-    reason=f"an emulated engine takes minutes for a swarm: a minute and a half, and nine minutes; set {QUIET}",
-)
 @pytest.mark.parametrize("networks", [("ipvlan",), tuple(NETWORKS)], ids=["ipvlan", "and overlays"])
 def test_docker_s_networks_between_them(machine: Machine, study: Path, tmp_path: Path, networks: tuple[str, ...]):
     study.write_text(STUDY + NATIVE + "".join(NETWORKS[name] for name in networks))
