@@ -147,7 +147,7 @@ def _about_sizes(report: MetricReport, row: Comparison, context: Context) -> lis
 
 def _about_limits(report: MetricReport, row: Comparison, context: Context) -> list[Capped]:
     """Which of the two alone could do no better: where both could not, the verdict says so."""
-    if report.resource_use:
+    if report.resource_use or row.cost is None or row.aa:
         return []
     found = []
     for name in (context.baseline, row.environment):
