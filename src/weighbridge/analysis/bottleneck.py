@@ -56,12 +56,11 @@ def shared_limit(first: Sequence[Flag | None], second: Sequence[Flag | None], un
 
     Where several did, it is the commonest.
     """
-    hiding = HIDES_ALL | HIDES_RATES if is_rate(unit) else HIDES_ALL
-    sides = [[flag for flag in side if flag is not None and flag.code in hiding] for side in (first, second)]
-    if not all(len(met) > MOST * len(side) for met, side in zip(sides, (first, second), strict=True)):
+    sides = [_met_by_most(side, unit) for side in (first, second)]
+    if not all(sides):
         return None
     every = [*sides[0], *sides[1]]
-    code = FlagCode(Counter(flag.code for flag in every).most_common(1)[0][0])
+    code = _commonest(every)
     met = [flag for flag in every if flag.code == code]
     rates = [flag.figures["rate"] for flag in met if "rate" in flag.figures]
     return Bottleneck(
@@ -73,11 +72,19 @@ def shared_limit(first: Sequence[Flag | None], second: Sequence[Flag | None], un
 
 def limit_of_most(side: Sequence[Flag | None], unit: str) -> tuple[FlagCode, int] | None:
     """What limited more than half of one side's trials so that a metric in ``unit`` is the limit's, and how many."""
+    met = _met_by_most(side, unit)
+    return (_commonest(met), len(met)) if met else None
+
+
+def _met_by_most(side: Sequence[Flag | None], unit: str) -> list[Flag]:
+    """The limits that hide a metric in ``unit`` and that one side's trials met; none where most met none."""
     hiding = HIDES_ALL | HIDES_RATES if is_rate(unit) else HIDES_ALL
-    met = Counter(flag.code for flag in side if flag is not None and flag.code in hiding)
-    if met.total() <= MOST * len(side):
-        return None
-    return FlagCode(met.most_common(1)[0][0]), met.total()
+    met = [flag for flag in side if flag is not None and flag.code in hiding]
+    return met if len(met) > MOST * len(side) else []
+
+
+def _commonest(met: Sequence[Flag]) -> FlagCode:
+    return FlagCode(Counter(flag.code for flag in met).most_common(1)[0][0])
 
 
 def counts(limits: Sequence[Flag | None]) -> Mapping[str, int]:

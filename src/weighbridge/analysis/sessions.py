@@ -51,7 +51,7 @@ def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collectio
     """Give the sessions of a run. ``kinds`` of environments: a site says its engine's version under that name."""
     facts = list(facts)
     starts = sorted({at for scope, _, _, at in facts if scope == HOST})
-    number = {trial.id: max(0, bisect_right(starts, trial.started_at) - 1) for trial in trials}
+    number = {trial.id: _number(starts, trial.started_at) for trial in trials}
     used = sorted(set(number.values()))
     if not starts or not used:
         return Sessions()
@@ -59,14 +59,17 @@ def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collectio
         Session(starts[each], tuple(sorted({trial.block for trial in trials if number[trial.id] == each})))
         for each in used
     )
-    together: dict[tuple[object, ...], set[int]] = {}
-    good = [trial for trial in trials if trial.ok]
-    for trial in good:
+    together: dict[tuple[int, int, str, str], set[int]] = {}
+    for trial in (each for each in trials if each.ok):
         where = (trial.block, trial.attempt, trial.workload, trial.level)
         together.setdefault(where, set()).add(number[trial.id])
-    mixed = {trial.block for trial in good
-             if len(together[trial.block, trial.attempt, trial.workload, trial.level]) > 1}  # fmt: skip
+    mixed = {block for (block, *_), numbers in together.items() if len(numbers) > 1}
     return Sessions(found, tuple(sorted(mixed)), _differences(facts, starts, used, {*COMPARED, *kinds}))
+
+
+def _number(starts: Sequence[float], at: float) -> int:
+    """Which session something was in that was noted or begun ``at`` a time."""
+    return max(0, bisect_right(starts, at) - 1)
 
 
 def _differences(
@@ -78,7 +81,7 @@ def _differences(
         name, _, role = scope.partition("/")
         of_site = bool(role) and name != OUTSIDE and (key in compared or key.startswith("version"))
         if scope == HOST or of_site:
-            known.setdefault((name, key), {})[max(0, bisect_right(starts, at) - 1)] = value
+            known.setdefault((name, key), {})[_number(starts, at)] = value
     alike: dict[SessionDifference, list[str]] = {}
     for (name, key), by_session in known.items():
         values = tuple(by_session.get(each, "") for each in used)
