@@ -15,7 +15,8 @@ WORDS: Mapping[DomainType, str] = {"pv": "PV", "pvh": "PVH", "hvm": "HVM"}
 CONSOLE = "/dev/hvc0"
 DRIVERS = ("xen-blkfront", "xen-netfront", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
 """By `weighbridge.guests.kernel`'s names."""
-_DISKS = ("xvda", "xvdb")
+_DISKS = ("xvde", "xvdf")
+"""The first names for which the machine of an HVM domain has no IDE disk beside them, that cannot be read-only."""
 _ROW = re.compile(r"^(?P<name>\S+) +(?P<id>\d+) +(?P<memory>\d+) +\d+ +\S+ +(?P<cpu_s>\d+\.\d+)$", re.MULTILINE)
 _ERROR = re.compile(r"^libxl: error: \S+:(?:Domain \d+:)?(.*)$", re.MULTILINE)
 _INFO = re.compile(r"^(\w+) *: (.*)$", re.MULTILINE)
