@@ -58,4 +58,4 @@ def test_nowhere_to_report(weighbridge, tmp_path):  # noqa: F811
 def test_a_bundled_study_of_hypervisors_is_planned_in_every_profile(weighbridge):  # noqa: F811
     for profile in ("standard", "quick", "published"):
         said = weighbridge("plan", "hypervisor-network", "--profile", profile)
-        assert said.code == 0 and "qemu-tcg" in said.out and "client=elsewhere" in said.out
+        assert said.code in (0, 4) and "qemu-tcg" in said.out and "client=elsewhere" in said.out

@@ -75,9 +75,9 @@ def _storage() -> SiteStorage:
 
 def _open(stack: ExitStack, run: RunContext, host: GuestHost, userland: Userland, **asked: object) -> Site:
     options = XenOptions.model_validate({"type": asked.pop("type", "pvh")})
-    memory = int(str(asked.pop("memory", 192 * MIB)))
+    memory, cpus = int(str(asked.pop("memory", 192 * MIB))), float(str(asked.pop("cpus", 1)))
     request = SiteRequest(
-        run, host, "0-xen-server", "server", userland, Limits(cpus=1, memory=memory), storage=_storage()
+        run, host, "0-xen-server", "server", userland, Limits(cpus=cpus, memory=memory), storage=_storage()
     )
     return stack.enter_context(PLUGIN.open(options, request))
 
@@ -137,9 +137,11 @@ def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host:
             Unavailable, match="a domain of 4096 MiB of memory has no room on host lab, where Xen has"
         ):
             _open(stack, run, host, small_userland, memory=4096 * MIB)
-        site = _open(stack, run, host, small_userland, type="pv")
+        site = _open(stack, run, host, small_userland, type="pv", cpus=0.5)
         asleep = site.start(Command(("sleep", "600"), 600))
         [(_, name)] = xen_domains.named(_run(host, "xl", "list"))
+        share = _run(host, "xl", "sched-credit2", "-d", name).split()
+        assert share[share.index(name) - 1 :][-1] == "50", "half a CPU is its cap"
         _run(host, "xl", "destroy", name)
         with pytest.raises(EnvironmentLost, match="its domain ended"):
             asleep.stop()

@@ -30,18 +30,23 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.progress import show
         from weighbridge.cli.runs import continuable
         from weighbridge.runner.calibration import keep
-        from weighbridge.runner.run import run_study
+        from weighbridge.runner.preflight import require_userland
+        from weighbridge.runner.run import require_ready, run_study, userland_of
         from weighbridge.runner.signals import interruptible
         from weighbridge.store.run import RunStore
         from weighbridge.study.loader import load
 
         directory = directory or Path("runs") / f"calibration-{time.strftime('%Y%m%d-%H%M%S')}"
         again = ("calibrate", "--out", str(directory))
+        studies = {name: load(name) for name in STUDIES}
+        for study in studies.values():  # before there is a directory
+            require_ready(study)
+            require_userland(userland_of(study))
         with interruptible(), continuable(directory / STUDIES[0], *again):
-            for name in STUDIES:
+            for name, study in studies.items():
                 err().print(f"{name}: results go to {directory / name}", markup=False)
                 with show() as progress:
-                    run_study(load(name), directory / name, progress, lambda store: None)
+                    run_study(study, directory / name, progress, lambda store: None)
         with ExitStack() as stack:
             found = summary([stack.enter_context(RunStore(directory / name)) for name in STUDIES])
         found["made"] = time.strftime("%Y-%m-%d %H:%M:%S %z")

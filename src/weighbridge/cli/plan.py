@@ -31,7 +31,11 @@ def register(app: typer.Typer) -> None:
             False, "--trials", help="Also list every trial in the order in which it will run."
         ),
     ) -> None:
-        """Show what a study will run, in which order, and how long it takes. Runs nothing."""
+        """Show what a study will run, in which order, and how long it takes. Runs nothing.
+
+        Exits with 4 where 'weighbridge run' would refuse it on this machine, after saying why.
+        """
+        from weighbridge.errors import Unavailable
         from weighbridge.study.loader import with_blocks
         from weighbridge.study.profiles import load
 
@@ -42,6 +46,8 @@ def register(app: typer.Typer) -> None:
             print_json(planned)
         else:
             _print(planned, hosts_line(chosen), set_up_line(chosen), trials)
+        if planned["refusals"]:
+            raise typer.Exit(Unavailable.exit_code)
 
 
 def describe(study: "Study") -> "PlanDocument":
@@ -63,6 +69,7 @@ def describe(study: "Study") -> "PlanDocument":
     spec = userland_of(study)
     problem = userland_problem(spec, study.file.userland)
     lacking = [f"the userland cannot be built here: {problem.detail}: {problem.remedy}"] if problem else []
+    openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
     notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
     empty = nothing_left(whole, left_out)
@@ -73,8 +80,9 @@ def describe(study: "Study") -> "PlanDocument":
         "baseline": study.file.baseline,
         "environments": [
             {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "optional": arm.optional,
-             "ready": ready[arm.name].ready, "why": ready[arm.name].detail, "remedy": ready[arm.name].remedy,
-             "caveat": ready[arm.name].caveat, "unverified": unverified.get(arm.name, "")}
+             "ready": openable[arm.name].ready, "why": openable[arm.name].detail,
+             "remedy": openable[arm.name].remedy, "caveat": openable[arm.name].caveat,
+             "unverified": unverified.get(arm.name, "")}
             for arm in whole.arms
         ],
         "refusals": [*([empty] if empty else ()), *refusals(study, ready), *lacking],

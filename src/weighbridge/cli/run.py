@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
         """
         from weighbridge.cli.approval import confirm, confirm_continued
         from weighbridge.cli.progress import show
-        from weighbridge.cli.runs import continuable
+        from weighbridge.cli.runs import continuable, holds_a_run
         from weighbridge.errors import Untrusted
         from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible
@@ -63,7 +63,7 @@ def register(app: typer.Typer) -> None:
         loaded = load(study, profile) if study is not None else None
         if loaded is not None and blocks is not None:
             loaded = with_blocks(loaded, blocks)
-        if loaded is not None and study is not None:
+        if loaded is not None and study is not None and not (directory and holds_a_run(directory)):
             directory = directory or new_directory(loaded)
             asked = confirm(study, loaded, directory, yes=yes)
         else:

@@ -38,6 +38,15 @@ def continuable(run: Path, *command: str) -> Iterator[None]:
         raise
 
 
+def holds_a_run(directory: Path) -> bool:
+    """Whether there is a run that can be continued, be it before its first trial."""
+    try:
+        with RunStore(directory):
+            return True
+    except WeighbridgeError:
+        return False
+
+
 def _holds_a_trial(directory: Path) -> bool:
     try:
         with RunStore(directory) as store:
