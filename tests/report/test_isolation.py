@@ -193,6 +193,11 @@ def test_environments_on_one_guest_are_compared_inside_of_it(run):
     assert Nested((), "lab", ("QEMU, TCG",)) in row.remarks
     text = terminal(found)
     assert "against native (inside QEMU, TCG: emulated)" in text
+    assert EmulatedCost("zxen", ("QEMU, TCG",), both=True) in row.remarks
+    assert not [each for each in row.remarks if each == EmulatedCost("native", ("QEMU, TCG",))]
+    (notice,) = [each for each in found.notices if each.code == "emulated"]
+    assert notice == Emulated(("native", "zxen", "bridge", "native-again"), ("QEMU, TCG",), "native")
+    assert "compare emulated with emulated" in text and "the emulator's" not in text
     assert "measured on host lab, which is itself inside QEMU, TCG: costs are those inside of that machine" in text
 
 
