@@ -216,3 +216,8 @@ class Unresolved(AboutEnvironment):
     code = RemarkCode.UNRESOLVED
     count: int
     trials: int
+
+    @property
+    def unresolved_in(self) -> str:
+        """The environment itself."""
+        return self.environment

@@ -12,7 +12,7 @@ from weighbridge.report.terminal_matrix import STYLES
 from weighbridge.report.text.formatting import quantities, quantity, shared_unit
 from weighbridge.report.text.metric_names import metric_name
 from weighbridge.report.text.units import difference_unit_of, value_unit
-from weighbridge.report.text.verdicts import comparison_verdict, cost_text
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text, resolved_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -50,6 +50,7 @@ def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> "list[
     rows = [(_text("environment"), _text(told), _text("median"), _text("blocks"), _text("verdict"))]
     if few:
         own = quantities(analysis.block_values(report, analysis.baseline), report.unit, shown_in=shown)
+        own = resolved_text(own, analysis.baseline, *report.comparisons)
         rows.append((_text(analysis.baseline), _text(own), _text(""), _text(""), _text("")))
     for row in report.comparisons:
         values, median = analysis.block_values(report, row.environment), quantity(row.value, report.unit, shown)
