@@ -10,7 +10,10 @@ from weighbridge.analysis.confounders import confounders
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.study import Repetitions
+from weighbridge.report.export.json import report_json
+from weighbridge.report.html import write_html
 from weighbridge.report.text.matrix import matrix
+from weighbridge.report.text.matrix_words import large, native
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import (
@@ -399,3 +402,34 @@ def test_memory_per_site_around_zero_is_below_what_can_be_resolved(run, centre: 
     analysis = analyse(run(costs={"bridge": 1.0}, workloads=[memory]))
     remarks = [each for each in analysis.metrics[0].comparisons[0].remarks if isinstance(each, Unresolved)]
     assert remarks == ([Unresolved("native", 10, 10), Unresolved("bridge", 10, 10)] if told else [])
+
+
+@pytest.mark.parametrize("blocks", [3, 10])
+def test_what_is_not_resolved_is_marked_in_every_table(run, blocks: int):
+    memory = Workload("density", [(Metric("memory_per_site", "MiB", "lower"), 8.0, 0.01)])
+    store = run(costs={"tiny": -1.0, "bridge": 1.2}, workloads=[memory], blocks=blocks)
+    analysis = analyse(store)
+    found = {row.environment: row for row in analysis.metrics[0].comparisons}
+    assert found["tiny"].unresolved == ("tiny",) and found["bridge"].unresolved == ()
+    assert comparison_verdict(found["tiny"]).endswith("not resolved")
+    assert "not resolved" not in comparison_verdict(found["bridge"])
+    (row,) = matrix(analysis).rows
+    cells = {cell.environment: large(row, cell) for cell in row.cells if cell is not None}
+    assert cells["tiny"].endswith("not resolved") and "not resolved" not in cells["bridge"]
+    assert "not resolved" not in native(analysis, row)
+    page = write_html(store, store.directory / "report.html").read_text()
+    assert f"<strong>{cells['tiny']}" in page
+    assert {cost["environment"]: cost["unresolved"] for cost in report_json(store)["costs"]}["tiny"] == ["tiny"]
+
+
+def test_a_baseline_that_is_not_resolved_is_marked_beside_its_value(run):
+    memory = Workload("density", [(Metric("memory_per_site", "MiB", "lower"), -3.7, 0.01)])
+    analysis = analyse(run(costs={"bridge": 1.0}, workloads=[memory]))
+    (row,) = matrix(analysis).rows
+    assert native(analysis, row).endswith("not resolved")
+
+
+@pytest.mark.parametrize(("blocks", "told"), [(4, True), (5, False)])
+def test_that_drift_was_not_tested_is_said_of_few_blocks(run, blocks: int, told: bool):
+    analysis = analyse(run(costs={"bridge": 1.2}, blocks=blocks))
+    assert ("drift during the session was not tested" in exploratory_sentence(analysis)) is told

@@ -1,5 +1,6 @@
 """What changes on the path: paths beside the figures of the trials, for the clients in each place."""
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,7 +85,7 @@ def terminal(given: Any, width: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["port", "docker-published-userland", "podman-rootless-slirp4netns-published", "x" * 60]
+    "name", ["port", "docker-published-userland", "podman-rootless-slirp4netns-published", "x" * 40]
 )
 def test_no_head_and_no_name_is_cut_in_a_terminal(name: str):
     said = terminal(analysis("here", other=name), 80)
@@ -93,6 +94,22 @@ def test_no_head_and_no_name_is_cut_in_a_terminal(name: str):
         assert word in said.split(), said
     wide = terminal(analysis("here", other=name), 200)
     assert wide.count("translation") == 1 and wide.count("environment") == 2 and "rules matched" in wide
+
+
+LONG = "xen-beside (inside Xen's first domain inside QEMU, TCG: emulated; Xen PV inside QEMU, TCG: emulated)"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("name", ["port", LONG, "x" * 60])
+def test_long_names_fold_and_every_figure_stands_beside_them(name: str, width: int):
+    given = analysis("here", other=name)
+    given.of("tcp (client=here)")[1].comparisons[0].value = 12400.0
+    said = terminal(given, width)
+    assert "…" not in said and all(len(line) <= width for line in said.splitlines())
+    assert {"host:", "veth", "1448", "65483", "DNAT", "3", "2.00", "12\u00a0400", *name.split()} - {"x" * 60} <= {
+        *re.split("[ \n]+", said)
+    }
+    assert said.count("x" * 20) >= (3 if name == "x" * 60 else 0)
 
 
 def test_columns_in_which_nothing_is_are_left_out_of_the_terminal():

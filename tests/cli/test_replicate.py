@@ -27,6 +27,18 @@ def test_the_pages_of_a_finished_run_are_written_again(weighbridge, finished):  
     assert (finished / "report.html").is_file() and (finished / "replication.html").is_file()
 
 
+def test_a_page_elsewhere_leaves_the_run_as_it_is(weighbridge, finished, tmp_path):  # noqa: F811
+    weighbridge("replicate", "--report", finished)
+    pages = [finished / "report.html", finished / "replication.html"]
+    for page in pages:
+        page.write_text("before")
+    said = weighbridge("report", finished, "--html", tmp_path / "elsewhere.html")
+    assert said.code == 0 and "</html>" in (tmp_path / "elsewhere.html").read_text()
+    assert [page.read_text() for page in pages] == ["before", "before"] and "replication.html" not in said.err
+    assert weighbridge("report", finished).code == 0
+    assert all("</html>" in page.read_text() for page in pages)
+
+
 def test_as_json(weighbridge, finished):  # noqa: F811
     said = weighbridge("replicate", "--report", finished, "--json")
     assert json.loads(said.out)["study"] == "docker-networks"

@@ -13,6 +13,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested
 from weighbridge.analysis.gate import judge
 from weighbridge.analysis.isolation import Isolation, isolations
+from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.limit import parse_limit
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
@@ -24,11 +25,13 @@ from weighbridge.report.export.json import limits_json, report_json
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
 from weighbridge.report.text.environments import displayed, environment_name
+from weighbridge.report.text.formatting import quantity
 from weighbridge.report.text.limits import finding_sentence
 from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.units import value_unit
 from weighbridge.store.run import RunStore
 
-from .made_up_runs import LATENCY, REQUESTS, TCP, Workload
+from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, Workload
 from .swept_runs import Sweep, make_sweep
 
 TCG, KVM, XEN = Layer("QEMU, TCG", emulated=True), Layer("QEMU, KVM"), Layer("Xen PVH")
@@ -190,6 +193,11 @@ def test_environments_on_one_guest_are_compared_inside_of_it(run):
     assert Nested((), "lab", ("QEMU, TCG",)) in row.remarks
     text = terminal(found)
     assert "against native (inside QEMU, TCG: emulated)" in text
+    assert EmulatedCost("zxen", ("QEMU, TCG",), both=True) in row.remarks
+    assert not [each for each in row.remarks if each == EmulatedCost("native", ("QEMU, TCG",))]
+    (notice,) = [each for each in found.notices if each.code == "emulated"]
+    assert notice == Emulated(("native", "zxen", "bridge", "native-again"), ("QEMU, TCG",), "native")
+    assert "compare emulated with emulated" in text and "the emulator's" not in text
     assert "measured on host lab, which is itself inside QEMU, TCG: costs are those inside of that machine" in text
 
 
@@ -256,6 +264,31 @@ def test_a_narrow_terminal_keeps_every_letter(run):
     text = terminal(analyse(rich_run(run)), width=60, whole=True)
     assert max(map(len, text.splitlines())) <= 60
     assert "emulated" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 70, 80])
+@pytest.mark.parametrize("blocks", [2, 10])
+def test_tables_of_long_names_lose_no_figure(run, width, blocks):
+    facts = {SCOPE: {"zxen/client": layers_json(SiteLayers("machine", (TCG, Layer("Xen's first domain")))),
+                     "zxen/server": layers_json(NESTED)}}  # fmt: skip
+    store = run(
+        costs={"zxen": 1.4, "a-name-as-long-as-a-name-is-allowed-to-b": 1.01}, facts=facts, blocks=blocks,
+        workloads=[Workload("web", [(REQUESTS, 123456.0, 0.5), (LOSS, 0.01, 2.0)])],
+        failing={(2, "zxen"): Outcome.DEADLINE}, histograms={"service_latency": 12.0},
+    )  # fmt: skip
+    analysis = analyse(store)
+    text = terminal(analysis, width=width, whole=True)
+    assert "…" not in text and max(map(len, text.splitlines())) <= width
+    letters = re.sub(r"\s", "", text)
+    report = analysis.metrics[0]
+    for row in report.comparisons:
+        if blocks > 2:
+            assert "(exploratory)" in letters or width < 60
+            (value,) = {quantity(row.value, "requests/s", value_unit(report)).replace("\u00a0", " ")}
+            assert value in text or width < 60
+    for latency in analysis.latencies:
+        assert all(f"p{percent:g}" in letters for percent in PERCENTS)
+        assert text.count(" s ") + text.count(" s\n") >= len(PERCENTS) * len(latency.rows)
 
 
 def test_cpu_time_that_an_emulated_host_counts_is_told(run):

@@ -16,7 +16,7 @@ from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 KEYS = {
     "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "cost", "cost_low", "cost_high",
     "cost_unit", "noise_low", "noise_high", "typical", "low", "high",
-    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "hidden", "flags",
+    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "unresolved", "hidden", "flags",
     "remarks", "layers", "emulated",
 }  # fmt: skip
 

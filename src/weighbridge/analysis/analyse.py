@@ -86,7 +86,7 @@ def analyse(store: RunStore) -> Analysis:
         left_out=store.left_out(),
         rungs=plan.ladder,
         isolation=isolation,
-        notices=(*isolation_remarks(isolation), *unverified_remarks(facts, plan.environments)),
+        notices=(*isolation_remarks(isolation, plan.baseline), *unverified_remarks(facts, plan.environments)),
         sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}),
         context=context,
     )

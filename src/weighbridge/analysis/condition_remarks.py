@@ -117,19 +117,25 @@ class OtherDurability(Remark):
 
 @dataclass(frozen=True, slots=True)
 class Emulated(Remark):
-    """These environments were measured under emulation: what they cost is the cost of the emulators in ``layers``."""
+    """These environments were measured under emulation: what they cost is the cost of the emulators in ``layers``.
+
+    ``baseline`` is its name where it is one of them, else empty: the costs of the others are then emulated on both
+    sides.
+    """
 
     code = RemarkCode.EMULATED
     environments: tuple[str, ...]
     layers: tuple[str, ...]
+    baseline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EmulatedCost(AboutEnvironment):
-    """One side of a comparison was measured under emulation."""
+    """A side of a comparison was measured under emulation; ``both``: the other, too (``layers`` are of both)."""
 
     code = RemarkCode.EMULATED
     layers: tuple[str, ...]
+    both: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +216,8 @@ class Unresolved(AboutEnvironment):
     code = RemarkCode.UNRESOLVED
     count: int
     trials: int
+
+    @property
+    def unresolved_in(self) -> str:
+        """The environment itself."""
+        return self.environment

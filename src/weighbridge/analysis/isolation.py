@@ -45,12 +45,12 @@ def _read(place: str, stored: str) -> SiteLayers:
         raise RunDirectoryError(f"the run is damaged: the hypervisors of {place} cannot be read") from None
 
 
-def isolation_remarks(isolation: Mapping[str, Isolation]) -> tuple[Remark, ...]:
+def isolation_remarks(isolation: Mapping[str, Isolation], baseline: str) -> tuple[Remark, ...]:
     """Give what stands on top of a report: which costs are an emulator's, and which hosts are guests themselves."""
     found: list[Remark] = []
     if emulated := [name for name, each in isolation.items() if each.emulated]:
         names = dict.fromkeys(name for each in emulated for name in emulators(isolation[each]))
-        found.append(Emulated(tuple(emulated), tuple(names)))
+        found.append(Emulated(tuple(emulated), tuple(names), baseline if baseline in emulated else ""))
     nested: dict[Nested, dict[str, None]] = {}
     for name, each in isolation.items():
         for site in _guests(each):
@@ -87,6 +87,9 @@ def of_comparison(isolation: Mapping[str, Isolation], *environments: str) -> lis
     found: list[Remark] = [
         EmulatedCost(name, emulators(side)) for name, side in zip(environments, sides, strict=True) if side.emulated
     ]
+    if all(side.emulated for side in sides):
+        layers = dict.fromkeys(name for side in sides for name in emulators(side))
+        found = [EmulatedCost(environments[0], tuple(layers), both=True)]
     common = [each for each in _guests(sides[0]) if all(each in _guests(side) for side in sides)]
     if common or not all(_guests(side) for side in sides):
         return [*found, *common]

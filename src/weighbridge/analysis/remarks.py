@@ -57,6 +57,11 @@ class Remark:
 
     code: ClassVar[RemarkCode]
 
+    @property
+    def unresolved_in(self) -> str:
+        """The environment whose value is below what can be resolved; empty of other remarks."""
+        return ""
+
 
 # -- about the blocks of a comparison --------------------------------------------------------------
 

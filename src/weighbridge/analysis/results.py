@@ -61,6 +61,11 @@ class Comparison:
         return self.cost.blocks if self.cost else 0
 
     @property
+    def unresolved(self) -> tuple[str, ...]:
+        """Which of the two environments have a value below what can be resolved."""
+        return tuple(filter(None, (remark.unresolved_in for remark in self.remarks)))
+
+    @property
     def few(self) -> bool:
         """Whether the cost is made of so few blocks that the values are shown instead of it."""
         return self.cost is not None and self.cost.blocks < FEW_BLOCKS

@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
         as_json: bool = JsonFlag,
         whole: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
         page: Path | None = typer.Option(
-            None, "--html", help="Where the page goes (default: report.html in the run)."
+            None, "--html", help="Where the page goes; nothing in the run is written then."
         ),
         fail_if: list[str] = typer.Option(
             [],
@@ -44,7 +44,10 @@ def register(app: typer.Typer) -> None:
             help="End with an exit code of its own where a cost is above a limit. Can be repeated.",
         ),
     ) -> None:
-        """Show the verdicts of a run and write its page, from what is stored."""
+        """Show the verdicts of a run and write its page anew, from what is stored.
+
+        Without --html and --json that is report.html in the run, and replication.html too where the run has one.
+        """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.analysis.gate import judge
         from weighbridge.analysis.limit import parse_limit
@@ -69,7 +72,7 @@ def register(app: typer.Typer) -> None:
                 _answer(findings, analysis)
                 return
             written = write_html(store, page or run / "report.html", analysis)
-            beside = write_beside(store, analysis)[1] if (run / PAGE).exists() else None
+            beside = write_beside(store, analysis)[1] if page is None and (run / PAGE).exists() else None
             print_report(analysis, out(), whole=whole)
         err().print(f"report: {written}", markup=False)
         if beside is not None:

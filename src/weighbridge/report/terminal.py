@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 SHOWN_FAILURES = 10
-NARROW = 70
-"""Columns below which the median has no column of its own, and stands below the cost."""
 
 
 def print_report(analysis: Analysis, console: "Console | None" = None, *, whole: bool = False) -> None:
@@ -83,7 +81,7 @@ def _print_cell(
             out.print(_text(f"  {baseline_sentence(report, analysis.baseline)}"))
         if durability := durability_of(analysis, label):
             out.print(_text(f"  {durability}"))
-        out.print(costs_table(analysis, report, narrow=out.width < NARROW))
+        out.print(costs_table(analysis, report, out.width))
         for line in remark_lines(report, seen, without, kinds):
             out.print(_indented(line))
     for latency in (each for each in analysis.latencies if each.label == label):

@@ -7,46 +7,61 @@ from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import LatencyReport
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.text import printable
+from weighbridge.report.terminal_columns import SplitTable, longest_line, narrowest, room, table, widths
 from weighbridge.report.terminal_matrix import STYLES
 from weighbridge.report.text.formatting import quantities, quantity, shared_unit
 from weighbridge.report.text.metric_names import metric_name
 from weighbridge.report.text.units import difference_unit_of, value_unit
-from weighbridge.report.text.verdicts import comparison_verdict, cost_text
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text, resolved_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-
-def costs_table(analysis: Analysis, report: MetricReport, *, narrow: bool) -> "RenderableType":
-    """Give the costs beside the medians; of few blocks their values. Blocks have a column only where they differ."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    few = all(row.few for row in report.comparisons)
-    same = blocks_of(report) is not None
+VERDICT = len("(exploratory)")
+"""Characters of a verdict that have room before anything else."""
+
+
+def costs_table(analysis: Analysis, report: MetricReport, width: int) -> "RenderableType":
+    """Give the costs beside the medians; of few blocks their values. Blocks are told only where they differ.
+
+    Where `width` characters are too few, medians stand below the costs, and blocks below the verdicts.
+    """
+    few, same = all(row.few for row in report.comparisons), blocks_of(report) is not None
+    rows = _cost_rows(analysis, report, few=few)
+    shown = [0, 1, *([] if few else [2]), *([] if same else [3]), 4]
+    columns = [[row[number] for row in rows] for number in shown]
+    least = [longest_line(column) for column in columns]
+    least[0], least[-1] = min(least[0], width // 4), min(least[-1], VERDICT)
+    if few:
+        least[1] = narrowest(columns[1])
+    elif sum(least) > room(len(columns), width):
+        columns = [[row[0] for row in rows], [_above(row[1], row[2]) for row in rows],
+                   [row[4] if same else _above(row[4], row[3]) for row in rows]]  # fmt: skip
+        least = [least[0], narrowest(columns[1]), least[-1]]
+    found = widths(columns, least, room(len(columns), width), order=(1, 0, *range(2, len(columns))))
+    return table(columns, found, right=range(2, len(columns) - 1))
+
+
+def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> "list[tuple[Text, Text, Text, Text, Text]]":
+    """The head and the rows: environment, cost (or what was measured), median, blocks, verdict."""
     shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("environment", overflow="fold")
-    table.add_column("measured" if few else "typical cost [95 %]", no_wrap=not (few or narrow), overflow="fold")
-    if not (narrow or few):
-        table.add_column("median", justify="right", no_wrap=True)
-    if not same:
-        table.add_column("blocks", justify="right")
-    table.add_column("verdict", min_width=len("(exploratory)"))  # two lines where there is no room for one
+    told = "measured" if few else "typical cost [95 %]"
+    rows = [(_text("environment"), _text(told), _text("median"), _text("blocks"), _text("verdict"))]
     if few:
         own = quantities(analysis.block_values(report, analysis.baseline), report.unit, shown_in=shown)
-        table.add_row(Text(printable(analysis.baseline)), Text(own), *[Text("")] * (1 if same else 2))
+        own = resolved_text(own, analysis.baseline, *report.comparisons)
+        rows.append((_text(analysis.baseline), _text(own), _text(""), _text(""), _text("")))
     for row in report.comparisons:
         values, median = analysis.block_values(report, row.environment), quantity(row.value, report.unit, shown)
         cost = quantities(values, report.unit, shown_in=shown) if few else cost_text(row, report.unit, by)
-        cells = [Text(printable(row.environment)), Text(f"{cost}\n{median}" if narrow and not few else cost)]
-        if not (narrow or few):
-            cells.append(Text(median))
-        if not same:
-            cells.append(Text(str(row.blocks)))
-        table.add_row(*cells, Text(comparison_verdict(row), style=STYLES.get(row.shown_as, "dim")))
-    return table
+        verdict = _text(comparison_verdict(row), STYLES.get(row.shown_as, "dim"))
+        rows.append((_text(row.environment), _text(cost), _text(median), _text(str(row.blocks)), verdict))
+    return rows
+
+
+def _above(first: "Text", second: "Text") -> "Text":
+    return first.copy().append("\n").append(second.plain, style="not bold dim")
 
 
 def blocks_of(report: MetricReport) -> int | None:
@@ -57,18 +72,12 @@ def blocks_of(report: MetricReport) -> int | None:
 
 def percentiles_table(latency: LatencyReport) -> "RenderableType":
     """Give the percentiles of all requests of all runs."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("environment", overflow="fold")
-    for percent in PERCENTS:
-        table.add_column(f"p{percent:g}", justify="right", no_wrap=True)
     units = [shared_unit(column, "s") for column in zip(*(row.percentiles for row in latency.rows), strict=True)]
-    for row in latency.rows:
-        values = zip(row.percentiles, units, strict=True)
-        table.add_row(_text(row.environment), *[_text(quantity(value, "s", unit)) for value, unit in values])
-    return table
+    rows = [
+        [row.environment, *(quantity(value, "s", unit) for value, unit in zip(row.percentiles, units, strict=True))]
+        for row in latency.rows
+    ]
+    return SplitTable(["environment", *(f"p{percent:g}" for percent in PERCENTS)], rows, numbers=True)
 
 
 def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> "RenderableType":
@@ -90,7 +99,7 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> "Ren
     return table
 
 
-def _text(text: str, style: str = "") -> "RenderableType":
+def _text(text: str, style: str = "") -> "Text":
     from rich.text import Text
 
     return Text(printable(text), style=style)

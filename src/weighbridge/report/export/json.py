@@ -190,6 +190,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison) -> Cost
         "exploratory": row.blocks < 10,
         "resource_use": report.resource_use,
         "verdict": row.verdict,
+        "unresolved": list(row.unresolved),
         "hidden": hidden_json(row.hidden),
         "flags": [coded_text(remark) for remark in row.remarks],
         "remarks": [remark_json(remark) for remark in row.remarks],

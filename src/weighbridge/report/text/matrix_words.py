@@ -6,7 +6,7 @@ from weighbridge.report.text.effect import effect
 from weighbridge.report.text.formatting import SPACE, TOO_FEW, percent_short, percent_text, quantities, quantity
 from weighbridge.report.text.matrix import Cell, MatrixRow
 from weighbridge.report.text.units import value_unit
-from weighbridge.report.text.verdicts import broke_instead
+from weighbridge.report.text.verdicts import broke_instead, resolved_text
 
 WORDS = {
     "equivalent": "no difference",
@@ -29,6 +29,10 @@ def large(row: MatrixRow, cell: Cell | None) -> str:
     """Return what stands in a cell in large letters: a cost that is different, a value of few blocks, or words."""
     if cell is None:
         return ABSENT
+    return resolved_text(_large(row, cell), cell.environment, *(compared for _, compared in cell.rows))
+
+
+def _large(row: MatrixRow, cell: Cell) -> str:
     if cell.shown_as == "few" and row.levels == 1:
         report, compared = cell.rows[0]
         return quantity(compared.value, report.unit, value_unit(report))
@@ -99,4 +103,5 @@ def native(analysis: Analysis, row: MatrixRow) -> str:
     if not values:
         return f"{analysis.baseline} {ABSENT}"
     ends = [min(values), max(values)] if len(values) > 1 else values
-    return f"{analysis.baseline} {quantities(ends, unit, ' to ', value_unit(*row.reports))}"
+    text = f"{analysis.baseline} {quantities(ends, unit, ' to ', value_unit(*row.reports))}"
+    return resolved_text(text, analysis.baseline, *(each for report in row.reports for each in report.comparisons))

@@ -19,15 +19,24 @@ from weighbridge.report.text.verdicts import LIMITS
 
 def emulated_text(remark: Emulated) -> str:
     """Return whose costs those of some environments are."""
+    begin = f"{', '.join(remark.environments)}: measured under emulation ({', '.join(remark.layers)})"
+    if remark.baseline:
+        return (
+            f"{begin}: their costs against {remark.baseline} compare emulated with emulated, and are not what real "
+            "hardware would show"
+        )
     return (
-        f"{', '.join(remark.environments)}: measured under emulation ({', '.join(remark.layers)}): what they cost is "
-        "the emulator's on this machine, and says nothing of a hypervisor with hardware support"
+        f"{begin}: what they cost is the emulator's on this machine, and says nothing of a hypervisor with hardware "
+        "support"
     )
 
 
 def emulated_cost_text(remark: EmulatedCost) -> str:
     """Return whose a cost is."""
-    return f"{remark.environment}: measured under emulation ({', '.join(remark.layers)}): the cost is the emulator's"
+    layers = ", ".join(remark.layers)
+    if remark.both:
+        return f"both sides were measured under emulation ({layers}): the cost is not what real hardware would show"
+    return f"{remark.environment}: measured under emulation ({layers}): the cost is the emulator's"
 
 
 def nested_text(remark: Nested) -> str:

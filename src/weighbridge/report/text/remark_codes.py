@@ -46,7 +46,7 @@ CODES = {
     Code.DURABILITY: "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
     Code.CONFOUNDER: "something besides the isolation differs: versions, limits that could not be honoured",
     Code.EMULATED: (
-        "measured under emulation: the cost is the emulator's, and not the hypervisor's with hardware support"
+        "measured under emulation: the cost is the emulator's, or of emulated against emulated: not real hardware's"
     ),
     Code.UNVERIFIED: "an environment or a host of a kind that was never seen to work on real hardware",
     Code.NESTED: "measured on a host that is itself a guest: the cost is one inside of that machine",

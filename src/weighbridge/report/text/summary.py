@@ -21,7 +21,7 @@ from weighbridge.report.text.metric_names import metric_name, metric_phrase
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.units import value_unit
-from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict
+from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, resolved_text
 
 BESIDE_VERDICTS = (RemarkCode.PACKET_SIZE, RemarkCode.FRAGMENTS, RemarkCode.CAPPED, RemarkCode.DURABILITY)
 """Codes of the remarks that are said in the sentence of a comparison."""
@@ -189,13 +189,17 @@ def exploratory_sentence(analysis: Analysis) -> str:
     blocks = count(high) if low == high else f"{low} to {high} blocks"
     if analysis.few:
         few = "is too few" if blocks == "1 block" else "are too few"
-        return f"Quick test: {blocks} {few} for a verdict. {FEW_BLOCKS} give a first one, {ENOUGH} a reliable one."
+        return (
+            f"Quick test: {blocks} {few} for a verdict; drift during the session was not tested. "
+            f"{FEW_BLOCKS} give a first verdict, {ENOUGH} a reliable one."
+        )
     return f"Only {blocks}: every verdict here is exploratory ({ENOUGH} are needed)"
 
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
     """Give the baseline's absolute value and the metric's noise floor as one line."""
     value = quantity(report.baseline_value, report.unit, value_unit(report))
+    value = resolved_text(value, baseline, *report.comparisons)
     if report.aa is not None and report.aa.few:
         return f"{baseline} {value}"
     return f"{baseline} {value}, noise floor {metric_noise(report)}"

@@ -28,8 +28,21 @@ LIMITS = {
 """What limits a trial so that its environment does not decide the result."""
 
 
+UNRESOLVED = "not resolved"
+"""What stands beside a value that is below what can be resolved."""
+
+
+def resolved_text(text: str, environment: str, *rows: Comparison) -> str:
+    """Return `text` about an environment's value, with `UNRESOLVED` behind it where one of the rows says so."""
+    return f"{text}, {UNRESOLVED}" if any(environment in row.unresolved for row in rows) else text
+
+
 def comparison_verdict(row: Comparison) -> str:
     """Return the verdict as people read it: with "(exploratory)" below ten blocks, none of too few."""
+    return resolved_text(_verdict(row), row.environment, row)
+
+
+def _verdict(row: Comparison) -> str:
     if row.aa:
         return "A/A arm"
     if row.broke_instead:
