@@ -46,8 +46,6 @@ if [ "$extra" = dev ]; then
     need sar sysstat
     need docker-compose docker-compose
     need jq jq
-    need qemu-system-x86_64 qemu-system-x86
-    need depmod kmod
     need chromium chromium
     need prometheus-node-exporter prometheus-node-exporter
     need prometheus prometheus

@@ -55,18 +55,20 @@ def test_every_key_of_the_schema_is_in_the_page_about_studies():
     missing = keys_of(json_schema()) - known
     assert not missing, f"docs/study.md must name these keys in code: {sorted(missing)}"
     kinds = {*registry.workloads(), *registry.environments(), *registry.hosts(), *registry.storage(), *bundled()}
-    assert kinds <= known, f"docs/study.md must name these kinds and studies in code: {sorted(kinds - known)}"
+    unnamed = sorted(kinds - known)
+    assert not unnamed, f"docs/study.md must name these kinds and studies in code: {unnamed}"
 
 
 def test_every_option_is_told_where_its_kind_is():
     hosts = {kind: plugin for kind, plugin in registry.hosts().items() if not plugin.options.traits.this_machine}
     plugins = {**registry.environments(), **registry.workloads(), **registry.storage(), **hosts}
     for kind, options in {kind: plugin.options for kind, plugin in plugins.items()}.items():
-        own = re.search(rf"^(?:- `{kind}`.*?(?=^- |^\n|^#)|### `{kind}`.*?(?=^##))", STUDY, re.DOTALL | re.MULTILINE)
+        entry, section = rf"- `{kind}`.*?(?=^- |^\n|^#|\Z)", rf"### `{kind}`.*?(?=^##|\Z)"
+        own = re.search(f"^(?:{entry}|{section})", STUDY, re.DOTALL | re.MULTILINE)
         assert own, (
             f"docs/study.md must have an entry '- `{kind}` - ' (workload, storage) or a section '### `{kind}`'"
         )
-        missing = {*options.model_fields} - {"kind"} - in_code(own[0])
+        missing = sorted({*options.model_fields} - {"kind"} - in_code(own[0]))
         assert not missing, f"docs/study.md must name these options of {kind} in code, at its entry: {missing}"
 
 
@@ -82,6 +84,16 @@ def test_the_studies_in_the_page_about_studies_load_and_are_between_two_hosts():
 def test_the_readme_s_first_study_loads_and_is_between_two_hosts():
     file = check(parse(blocks("README.md", "yaml")[0], "README.md")).file
     assert sorted(set(file.placement.named)) == ["a", "b"]
+
+
+def test_the_readme_names_every_package_that_the_setup_installs():
+    script = (ROOT / "scripts/setup.sh").read_text()
+    needed = re.findall(r"^ *need [\w.-]+ ([\w.-]+)$|missing=\"\$missing ([\w.-]+)\"", script, re.MULTILINE)
+    packages = ["".join(each) for each in needed]
+    assert len(packages) == len(set(packages)), "scripts/setup.sh must name each package once"
+    readme = (ROOT / "README.md").read_text()
+    missing = [package for package in packages if f"`{package}`" not in readme]
+    assert not missing, f"README.md must name these packages: {missing}"
 
 
 def test_the_readme_s_study_loads():

@@ -3,10 +3,10 @@
 import functools
 import importlib
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 from types import MappingProxyType
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.host_kind import HostKind
@@ -18,7 +18,7 @@ P = TypeVar("P", bound=Plugin)
 
 
 class RegistryError(WeighbridgeError):
-    """A module has no plug-in, or two plug-ins share one kind: a fault of the program or of an add-on."""
+    """A module cannot be loaded or has no plug-in, or two share one kind: a fault of the program or of an add-on."""
 
 
 def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[str, P]:
@@ -41,9 +41,19 @@ def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]
         if module_info.name.startswith("_"):
             continue  # code that plug-ins share
         name = f"{package_name}.{module_info.name}"
-        yield name, getattr(importlib.import_module(name), "PLUGIN", None)
+        yield name, getattr(_loaded(name, functools.partial(importlib.import_module, name)), "PLUGIN", None)
     for entry in entry_points(group=group or package_name):
-        yield f"entry point {entry.name} of {entry.dist.name if entry.dist else '?'}", cast(object, entry.load())
+        where = f"entry point {entry.name} of {entry.dist.name if entry.dist else '?'}"
+        yield where, _loaded(where, entry.load)
+
+
+def _loaded(where: str, load: Callable[[], object]) -> object:
+    """What ``load`` gives; RegistryError where the plug-in's own code fails, in whatever way."""
+    try:
+        return load()
+    except Exception as error:
+        told = f"{where} cannot be loaded ({type(error).__name__}: {error}): mend it or uninstall it"
+        raise RegistryError(told) from error
 
 
 @functools.cache

@@ -350,9 +350,11 @@ def test_confounders_are_found_per_role():
         ("docker/client", "user", "root", 0.0),
         ("docker/client", "not honoured: memory", "memory: swap is off", 0.0),
         ("outside/client", "not honoured: pin", "no second CPU", 0.0),
+        ("docker/server", "not metered: CPU time of all", "nobody counts it", 0.0),
         ("host", "not honoured: nonsense", "x", 0.0),
     ]
     assert [remark_text(each) for each in confounders(facts, "native", ["native", "docker"])] == [
+        "docker: not metered: CPU time of all: nobody counts it",
         "docker: iperf3: 3.16, but 3.12 in native",
         "docker: packages: not the same as in native",
         "docker: not honoured: memory: swap is off",

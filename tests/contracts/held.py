@@ -48,6 +48,9 @@ def must(plugin: Plugin, holds: bool, member: str, expected: str, found: object 
 
 
 def describes_itself(plugin: Plugin) -> None:
+    for member in ("kind", "summary", "options"):
+        where = f"{type(plugin).__name__} ({type(plugin).__module__})"
+        assert hasattr(plugin, member), f"{where}: {member} must be there"
     kind, summary, unverified = plugin.kind, plugin.summary, plugin.unverified()
     plain = bool(re.fullmatch(r"[a-z][a-z0-9-]*", kind))
     must(plugin, plain, "kind", "be lower-case letters, digits and dashes", kind)

@@ -205,3 +205,15 @@ def test_each_role_gets_its_files_before_anything_starts() -> None:
     assert {site for site, _ in world.files} == {"solo", "client"}
     assert [argv[0] for _, argv, _ in world.started] == ["perl", "own-server", "perl", "own-server", "perl"]
     assert world.started[-2][1] == ("own-server", "--listen", f"{held_workload.AT.listen}:{held_workload.AT.port}")
+
+
+def test_what_a_plug_in_lacks_is_told_with_its_name() -> None:
+    unshare = type(registry.environments()["unshare"])
+    nameless = type("Nameless", (unshare,), {})()
+    try:
+        summary = unshare.summary
+        del unshare.summary
+        with pytest.raises(AssertionError, match=r"Nameless \(.*\): summary must be there"):
+            held.describes_itself(nameless)
+    finally:
+        unshare.summary = summary

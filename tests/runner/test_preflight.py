@@ -1,6 +1,7 @@
 """What a study asks for that this machine has not."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,11 @@ def test_of_a_study_that_a_run_has_kept_no_lines_are_known():
     }
     assert refusals(study, lacking) == ["a:4: n, n-again: it is broken: mend it"]
     assert refusals(study.model_copy(update={"lines": {}}), lacking) == ["n, n-again: it is broken: mend it"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_ready_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path / "not" / "yet"))
+    assert machine.checks()["disk"].ready
+    monkeypatch.setattr(os, "access", lambda path, how: path != tmp_path)
+    found = machine.checks()["disk"]
+    assert not found.ready and str(tmp_path) in found.detail and "WEIGHBRIDGE_CACHE" in found.remedy

@@ -191,6 +191,15 @@ class NotHonoured(AboutEnvironment):
 
 
 @dataclass(frozen=True, slots=True)
+class NotMetered(AboutEnvironment):
+    """What no meter of an environment reads, and why."""
+
+    code = RemarkCode.CONFOUNDER
+    quantity: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class OtherValue(AboutEnvironment):
     """A fact of its site that is not the baseline's; both values are empty where they are digests, or too long."""
 

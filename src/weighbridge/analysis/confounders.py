@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from weighbridge.analysis.condition_remarks import (
     HostsDiffer,
     NotHonoured,
+    NotMetered,
     OtherPacketSize,
     OtherPath,
     OtherValue,
@@ -44,10 +45,11 @@ def confounders(
 ) -> tuple[Remark, ...]:
     """Give what differs besides the isolation, from the facts of scopes ``environment`` or ``environment/role``.
 
-    A key that starts with ``not honoured`` is one by itself; those in `COMPARED` and with ``version`` at the start
-    are one where the value differs from that of the baseline's same role (or, where the baseline has none, from the
-    userland's). So is what differs between the hosts (scope "host differences"), which is about every environment,
-    and so are packet sizes that differ and options that a workload of `study` has in one environment alone.
+    A key that starts with ``not honoured`` or ``not metered`` is one by itself; those in `COMPARED` and with
+    ``version`` at the start are one where the value differs from that of the baseline's same role (or, where the
+    baseline has none, from the userland's). So is what differs between the hosts (scope "host differences"), which is
+    about every environment, and so are packet sizes that differ and options that a workload of `study` has in one
+    environment alone.
     """
     facts = list(facts)
     by_site: dict[tuple[str, str], dict[str, str]] = {}
@@ -61,7 +63,7 @@ def confounders(
     for (name, role), site in by_site.items():
         if name in (*environments, OUTSIDE):
             reference = {**by_site.get(("userland", ""), {}), **by_site.get((baseline, role), {})}
-            found += _not_honoured(name, site)
+            found += _by_itself(name, site)
             if name not in (baseline, OUTSIDE):
                 found += _different(name, site, reference, baseline)
     sizes = _sizes(packet_sizes(facts), baseline, environments)
@@ -77,11 +79,12 @@ def _hosts_differ(value: str) -> HostsDiffer:
         return HostsDiffer(None, value)
 
 
-def _not_honoured(name: str, site: Mapping[str, str]) -> list[NotHonoured]:
+def _by_itself(name: str, site: Mapping[str, str]) -> list[Remark]:
     return [
-        NotHonoured(name, key.removeprefix("not honoured").lstrip(": "), value)
+        remark(name, key.removeprefix(prefix).lstrip(": "), value)
         for key, value in site.items()
-        if key.startswith("not honoured")
+        for prefix, remark in (("not honoured", NotHonoured), ("not metered", NotMetered))
+        if key.startswith(prefix)
     ]
 
 

@@ -204,8 +204,8 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "network": options.network,
         "kernel package": made.version,
         "metered": "the domain's virtual CPUs; not what its drivers cost the host's own domain",
-        "not honoured: costs in CPU time": "its host's kernel counts nothing of a domain, so that there is "
-        "no figure of the site, of all who worked or of the whole machine",
+        "not metered: CPU time of all who worked": "the kernel of its host counts nothing of a domain, so that there "
+        "is no cost in CPU time",
     }
     if domain.interface is not None and not domain.interface.offloads:
         notes["offloads"] = "off; what arrives the domain's own kernel may merge (GRO)"

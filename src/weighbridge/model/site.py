@@ -297,4 +297,4 @@ class Site(Protocol):
         """The files of its host that tell its use over time: label -> path (`weighbridge.meters.scopes`)."""
 
     def facts(self) -> Mapping[str, str]:
-        """What is in force: versions, limits, network. ``not honoured: X`` keys name what could not be done."""
+        """What is in force: versions, limits, network. ``not honoured: X``, ``not metered: X`` keys: what is not."""

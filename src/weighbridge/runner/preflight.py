@@ -19,6 +19,8 @@ from weighbridge.model.userland_source import UserlandSource
 from weighbridge.runner.readiness import missing_programs, ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
+_LEAST_FREE = 2 * 2**30
+
 
 def environment_readiness(environment: Environment) -> Readiness:
     """An environment is ready where it can be opened and there is, or can be, a userland to put into it."""
@@ -102,7 +104,6 @@ def checks() -> dict[str, Readiness]:
     """By name: root, control groups, CPUs, space."""
     root = os.geteuid() == 0
     version = cgroup_files.version()
-    free = shutil.disk_usage(_existing(cache_folder())).free
     cpus = len(cpus_online())
     return {
         "root": Readiness(root, "" if root else "without root limits may not be honoured (a stated confounder) and "
@@ -111,9 +112,20 @@ def checks() -> dict[str, Readiness]:
                                     "" if version else "mount -t cgroup2 none /sys/fs/cgroup"),
         "CPUs": Readiness(cpus > 1, f"{cpus}" + ("" if cpus > 1 else ": server and client share one"),
                           "" if cpus > 1 else "give the machine a second CPU"),
-        "disk": Readiness(free > 2 * 2**30, f"{free / 2**30:.1f} GiB free at {cache_folder()}",
-                          "" if free > 2 * 2**30 else "make room, or set WEIGHBRIDGE_CACHE to a larger disk"),
+        "disk": _disk(cache_folder()),
     }  # fmt: skip
+
+
+def _disk(cache: Path) -> Readiness:
+    """Whether userlands and images can be kept: there is room, and this user may write there."""
+    there = _existing(cache)
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Readiness(False, f"this user may not write to {there}", "set WEIGHBRIDGE_CACHE to a folder of yours")
+    free = shutil.disk_usage(there).free
+    if free <= _LEAST_FREE:
+        told = f"{free / 2**30:.1f} GiB free at {cache}"
+        return Readiness(False, told, "make room, or set WEIGHBRIDGE_CACHE to a larger disk")
+    return Readiness(True, f"{free / 2**30:.1f} GiB free at {cache}")
 
 
 def _existing(folder: Path) -> Path:

@@ -44,7 +44,9 @@ CODES = {
     Code.NO_PATH: "the network path of one of the two is not known: never different, never equivalent",
     Code.INTERRUPT_TIME: "a site's own CPU time leaves out the network stack's interrupts here: read cpu_all_per_*",
     Code.DURABILITY: "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
-    Code.CONFOUNDER: "something besides the isolation differs: versions, limits that could not be honoured",
+    Code.CONFOUNDER: (
+        "something besides the isolation differs: versions, limits that could not be honoured, what is not metered"
+    ),
     Code.EMULATED: (
         "measured under emulation: the cost is the emulator's, or of emulated against emulated: not real hardware's"
     ),

@@ -10,6 +10,7 @@ from weighbridge.analysis.condition_remarks import (
     InterruptTimeApart,
     NoPath,
     NotHonoured,
+    NotMetered,
     OtherDurability,
     OtherPacketSize,
     OtherPath,
@@ -260,6 +261,11 @@ def _host_difference(difference: HostDifference) -> str:
 def _(remark: NotHonoured) -> str:
     named = remark.why.startswith(remark.limit)  # as older runs have it
     return f"{remark.environment}: not honoured: {remark.why if named else f'{remark.limit}: {remark.why}'}"
+
+
+@remark_text.register
+def _(remark: NotMetered) -> str:
+    return f"{remark.environment}: not metered: {remark.quantity}: {remark.why}"
 
 
 @remark_text.register
