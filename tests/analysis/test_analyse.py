@@ -435,3 +435,13 @@ def test_a_baseline_that_is_not_resolved_is_marked_beside_its_value(run):
 def test_that_drift_was_not_tested_is_said_of_few_blocks(run, blocks: int, told: bool):
     analysis = analyse(run(costs={"bridge": 1.2}, blocks=blocks))
     assert ("drift during the session was not tested" in exploratory_sentence(analysis)) is told
+
+
+def test_a_cost_against_a_baseline_that_is_not_resolved_is_marked(run):
+    memory = Workload("density", [(Metric("memory_per_site", "MiB", "lower"), -3.7, 0.01)])
+    analysis = analyse(run(costs={"bridge": -3.0}, workloads=[memory]))
+    (bridge,) = [row for row in analysis.metrics[0].comparisons if row.environment == "bridge"]
+    assert bridge.unresolved == ("native",) and comparison_verdict(bridge).endswith("not resolved")
+    (row,) = matrix(analysis).rows
+    (cell,) = [each for each in row.cells if each is not None and each.environment == "bridge"]
+    assert large(row, cell).endswith("not resolved")

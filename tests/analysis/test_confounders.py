@@ -205,4 +205,4 @@ def test_names():
     assert titled("tcp", "tcp", "throughput", "bit/s") == "tcp · throughput"
     assert titled("redis-set", "redis-set", "set_throughput", "requests/s") == "redis-set · requests/s"
     assert titled("redis-set", "redis-set", "set_p99", "ms") == "redis-set · p99"
-    assert titled("memory", "memory", "memory_usage", "MiB") == "memory · memory usage"
+    assert titled("memory", "memory", "memory_usage", "MiB") == "memory · memory usage (committed, used or not)"

@@ -1,5 +1,6 @@
 """The command line, in this process: what it prints where, its exit codes, and that no failure is a traceback."""
 
+import errno
 import io
 import json
 import os
@@ -28,6 +29,7 @@ from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.userland import UserlandSpec
+from weighbridge.report import html
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
@@ -562,6 +564,8 @@ def test_run_names_its_own_directory(weighbridge: Weighbridge, ready: list):
 
 
 def test_run_continues_without_a_study(weighbridge: Weighbridge, ready: list):
+    with RunStore(Path("there"), writable=True) as store:
+        store.begin(load("first-look"), {"run_id": "0" * 12, "version": "1"})
     assert weighbridge("run", "--out", "there").code == 0
     assert ready == [(None, Path("there"))]
     one_sentence(weighbridge("run"), 2, "name a study")
@@ -653,14 +657,17 @@ def test_run_says_what_is_not_ready(weighbridge: Weighbridge):
 @pytest.mark.parametrize(
     ("prepare", "says"),
     [
-        (lambda path: path.mkdir(), "holds no run yet"),
+        (lambda path: None, "is not a run directory"),
+        (lambda path: path.mkdir(), "is not a run directory"),
         (lambda path: path.touch(), "there"),
         (lambda path: (path.mkdir(), (path / "run.sqlite").write_bytes(b"garbage" * 99)), "not a run"),
     ],
 )  # fmt: skip
 def test_run_into_what_is_no_run(weighbridge: Weighbridge, prepare, says: str):
     prepare(Path("there"))
+    before = {*Path.cwd().rglob("*")}
     one_sentence(weighbridge("run", "--out", "there"), 6, says)
+    assert {*Path.cwd().rglob("*")} == before, "nothing is made where nothing was"
 
 
 def test_two_runs_of_one_directory(weighbridge: Weighbridge, run: Path):
@@ -1066,3 +1073,14 @@ def test_nothing_but_the_baseline_is_no_study(weighbridge: Weighbridge, ready: l
     said = weighbridge("run", "s.yaml", "--out", "there", "--yes")
     assert said.code == 4 and "nothing is left to compare with native: port is left out: docker does not" in said.err
     assert ready == []
+
+
+def test_a_run_in_a_folder_of_somebody_else_is_shown_without_a_page(
+    weighbridge: Weighbridge, run: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(run / "report.html"))
+
+    monkeypatch.setattr(html, "write_html", refuse)
+    said = weighbridge("report", run)
+    assert said.code == 1 and "--html FILE" in said.err and "bridge" in said.out

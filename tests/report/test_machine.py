@@ -17,7 +17,7 @@ KEYS = {
     "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "cost", "cost_low", "cost_high",
     "cost_unit", "noise_low", "noise_high", "typical", "low", "high",
     "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "unresolved", "hidden", "flags",
-    "remarks", "layers", "emulated",
+    "remarks", "layers", "emulated", "baseline_emulated",
 }  # fmt: skip
 
 
@@ -133,7 +133,10 @@ def test_what_an_older_run_does_not_say(run):
 def test_exploratory_verdicts_are_the_same_words_for_machines(run):
     document = report_json(run(costs={"bridge": 1.5}, blocks=3))
     bridge = document["costs"][0]
-    assert bridge["verdict"] == "different" and bridge["exploratory"] is True and document["trusted"] is None
+    assert bridge["verdict"] == "inconclusive" and bridge["exploratory"] is True and document["trusted"] is None
+    document = report_json(run(costs={"bridge": 1.5}, blocks=6))
+    bridge = document["costs"][0]
+    assert bridge["verdict"] == "different" and bridge["exploratory"] is True
 
 
 def test_csv_comes_back_as_it_was(run, tmp_path):

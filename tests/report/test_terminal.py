@@ -1,4 +1,5 @@
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -7,7 +8,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.terminal import print_report
 
-from .made_up_runs import LOSS, TCP, Workload
+from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
 
 def shown(store, width=80, *, whole=False, **options) -> str:
@@ -77,3 +78,14 @@ def test_texts_cannot_steer_the_terminal(run):
     )  # fmt: skip
     text = shown(store)
     assert "\x1b" not in text and "\x07" not in text and "[bold]is" in text
+
+
+@pytest.mark.parametrize("width", range(60, 100))
+def test_no_line_ends_inside_a_number(run, width: int):
+    file = io.StringIO()
+    second = Workload("tcp", [*TCP.metrics, (REQUESTS, 25_000.0, 0.1)])
+    found = analyse(run(costs={"bridge": 1.25, "a-name-of-some-length": 1.1}, workloads=[second], blocks=2))
+    print_report(found, Console(file=file, width=width, highlight=False))
+    lines = file.getvalue().splitlines()
+    assert "\u00a0" in file.getvalue()
+    assert not [line for line in lines if re.search("[0-9]\u00a0 *$|^ *\u00a0", line)]

@@ -59,6 +59,12 @@ def test_below_the_resolution_there_is_no_figure(busy_s: float):
     assert "context_switches_per_gbit" not in figures(made(Use(2.0, busy_s, 0.0, 50.0)))
 
 
+@pytest.mark.parametrize(("ticks_s", "told"), [(0.1, False), (0.5, False), (20 * RESOLUTION_S, True), (3.0, True)])
+def test_a_share_of_few_ticks_is_absent(ticks_s: float, told: bool):
+    use = made(Use(2.0, ticks_s, 0.1 * ticks_s, 50.0, ticks_s))
+    assert ("softirq_share" in figures(use)) is told
+
+
 def test_what_is_not_known_is_absent():
     assert figures(None) == {}
     use = made(Use(2.0, 3.0, 0.6, 1100.0, 3.0), Use(2.0, 3.0, 0.6, 1100.0, 3.0))

@@ -119,8 +119,7 @@ class OtherDurability(Remark):
 class Emulated(Remark):
     """These environments were measured under emulation: what they cost is the cost of the emulators in ``layers``.
 
-    ``baseline`` is its name where it is one of them, else empty: the costs of the others are then emulated on both
-    sides.
+    ``baseline`` is its name where it is one of them, else empty: every cost is then one of an emulator.
     """
 
     code = RemarkCode.EMULATED

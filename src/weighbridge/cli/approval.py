@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -54,15 +53,13 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
 def confirm_continued(directory: Path, *, yes: bool) -> bool:
     """Tell what the study in a run brings, and ask before it is started again; whether there was anything to ask.
 
-    Without a terminal it needs ``yes``. What holds no run is left to the command that continues it.
+    Without a terminal it needs ``yes``. Raises RunDirectoryError where there is no run.
     """
-    from weighbridge.errors import WeighbridgeError
     from weighbridge.runner.run import study_of
     from weighbridge.store.run import RunStore
     from weighbridge.study.brings import brought_by
 
-    brought: tuple[Brought, ...] = ()
-    with suppress(WeighbridgeError), RunStore(directory) as store:
+    with RunStore(directory) as store:
         brought = brought_by(study_of(store))
     if not brought:
         return False

@@ -49,7 +49,8 @@ def register(app: typer.Typer) -> None:
             for gone in found.removed if only else ():
                 out().print(f"removed: {gone.kind} {gone.name}", markup=False, soft_wrap=True)
             for leftover in left:
-                out().print(f"{leftover.kind} {leftover.name} (run {leftover.run})", markup=False, soft_wrap=True)
+                whose = f" (run {leftover.run})" if leftover.run else ""
+                out().print(f"{leftover.kind} {leftover.name}{whose}", markup=False, soft_wrap=True)
         if left and check:
             command = "weighbridge clean" if only is None else f"weighbridge clean --run {only}"
             raise Leftovers(f"{plural(len(left), 'thing')} left: {command} removes what is left")

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
             False, "--trials", help="Also list every trial in the order in which it will run."
         ),
     ) -> None:
-        """Show what a study will run, in which order, and how long it takes. Runs nothing.
+        """Show what a study will run and how long it takes, with --trials also in which order. Runs nothing.
 
         Exits with 4 where 'weighbridge run' would refuse it on this machine, after saying why.
         """

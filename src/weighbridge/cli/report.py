@@ -53,6 +53,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.analysis.limit import parse_limit
         from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
+        from weighbridge.errors import WeighbridgeError
         from weighbridge.model.text import printable
         from weighbridge.report.export.json import limits_json, report_json
         from weighbridge.report.html import write_html
@@ -71,12 +72,19 @@ def register(app: typer.Typer) -> None:
                 print_json({**document, "limits": limits_json(analysis, findings)} if limits else document)
                 _answer(findings, analysis)
                 return
-            written = write_html(store, page or run / "report.html", analysis)
-            beside = write_beside(store, analysis)[1] if page is None and (run / PAGE).exists() else None
+            at = page or run / "report.html"
+            pages, refused = [f"report: {at}"], ""
+            try:
+                write_html(store, at, analysis)
+                if page is None and (run / PAGE).exists():
+                    pages.append(f"published and measured: {write_beside(store, analysis)[1]}")
+            except PermissionError as error:
+                refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
             print_report(analysis, out(), whole=whole)
-        err().print(f"report: {written}", markup=False)
-        if beside is not None:
-            err().print(f"published and measured: {beside}", markup=False)
+        if refused:
+            fail(refused, WeighbridgeError.exit_code)
+        for line in pages:
+            err().print(line, markup=False)
         for finding in findings:
             if finding.outcome == "kept":
                 out().print(printable(finding_sentence(finding, analysis)), markup=False, soft_wrap=True)

@@ -4,13 +4,14 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import chroot_site
-from weighbridge.linux import tc
+from weighbridge.linux import network, tc
 from weighbridge.linux.links import must
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix, output
@@ -18,7 +19,7 @@ from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Environment, Needs, Readiness
 from weighbridge.model.quantity import Rate
-from weighbridge.model.site import Host, Link, Site, SiteRequest
+from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
 NETWORK = (198, 18)
@@ -26,6 +27,8 @@ NETWORK = (198, 18)
 
 _numbers = itertools.count()
 _networks = itertools.count()
+_BLOCKS = 2**14
+"""Networks of four addresses in its half of them; the other half is that of bridges."""
 
 
 class NetnsOptions(EnvironmentOptions):
@@ -63,7 +66,7 @@ class Netns(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A chroot behind a veth pair; the link goes away with the namespace."""
         name = f"{link_prefix(request.run.id)}v{next(_numbers) % 1000}"
-        with chroot_site(request, own_network=True) as site, _link(request.host, name, site.pid) as address:
+        with chroot_site(request, own_network=True) as site, _link(request, name, site.pid) as address:
             site.address = site.listen = address
             if options.rate is not None:
                 _limit(request.host, name, site.pid, options.rate)
@@ -73,9 +76,9 @@ class Netns(Environment):
 
 
 @contextmanager
-def _link(host: Host, name: str, pid: int) -> Iterator[str]:
+def _link(request: SiteRequest, name: str, pid: int) -> Iterator[str]:
     """A veth pair between the host and the namespace of ``pid``; gives the address at the far end."""
-    block = 4 * next(_networks)
+    host, block = request.host, _free_block(request.run, request.host)
     ours, theirs = (_address(block + offset) for offset in (1, 2))
     must(host, "ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
     try:
@@ -88,6 +91,19 @@ def _link(host: Host, name: str, pid: int) -> Iterator[str]:
     finally:
         with contextlib.suppress(Unavailable):
             must(host, "ip", "link", "delete", name)
+
+
+def _free_block(run: RunContext, host: Host) -> int:
+    """The first of four addresses that the host has no route to; where to begin to look depends on the run."""
+    try:
+        routes = host.read(str(Path(host.network[1]).parent / "route")).decode()
+    except OSError:
+        routes = ""
+    for _ in range(_BLOCKS):
+        block = 4 * ((int(run.id, 16) + next(_networks)) % _BLOCKS)
+        if network.route_in(routes, f"{_address(block)}/30") is None:
+            return block
+    raise Unavailable(f"host {host.name} uses all of {_address(0)}/16: no network is left for a namespace")
 
 
 def _limit(host: Host, name: str, pid: int, rate: float) -> None:

@@ -11,6 +11,7 @@ from weighbridge.model.text import printable
 from weighbridge.report.terminal_matrix import STYLES, matrix_tables
 from weighbridge.report.terminal_paths import path_parts
 from weighbridge.report.terminal_tables import blocks_of, costs_table, percentiles_table, resources_table
+from weighbridge.report.terminal_wrap import keep_no_break_spaces
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines
 from weighbridge.report.text.curves import curve_sentences, curve_title
@@ -50,6 +51,7 @@ def print_report(analysis: Analysis, console: "Console | None" = None, *, whole:
     """
     from rich.console import Console
 
+    keep_no_break_spaces()
     analysis = displayed(analysis)
     without = {"exploratory"} if analysis.exploratory else set()
     out = console or Console(highlight=False)

@@ -32,7 +32,7 @@ def costs_table(analysis: Analysis, report: MetricReport, width: int) -> "Render
     shown = [0, 1, *([] if few else [2]), *([] if same else [3]), 4]
     columns = [[row[number] for row in rows] for number in shown]
     least = [longest_line(column) for column in columns]
-    least[0], least[-1] = min(least[0], width // 4), min(least[-1], VERDICT)
+    least[0], least[-1] = min(least[0], max(width // 4, narrowest(columns[0]))), min(least[-1], VERDICT)
     if few:
         least[1] = narrowest(columns[1])
     elif sum(least) > room(len(columns), width):
@@ -86,17 +86,26 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> "Ren
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("metric", "environment", "typical cost [95 %]", "verdict"):
+    all_few = all(row.few for report in reports for row in report.comparisons)
+    for name in ("metric", "environment", "measured" if all_few else "typical cost [95 %]", "verdict"):
         table.add_column(name, overflow="fold")
     for report in reports:
         by = difference_unit_of(report.comparisons, report.unit)
-        table.add_row(_text(metric_name(report)), _text(analysis.baseline),
-                      _text(quantity(report.baseline_value, report.unit), "dim"), _text(""))  # fmt: skip
+        few = all(row.few for row in report.comparisons)
+        own = _measured(analysis, report, analysis.baseline) if few else quantity(report.baseline_value, report.unit)
+        table.add_row(_text(metric_name(report)), _text(analysis.baseline), _text(own, "dim"), _text(""))
         for row in report.comparisons:
             style = STYLES.get(row.shown_as, "dim")
-            cells = (row.environment, cost_text(row, report.unit, by))
+            cells = (
+                row.environment,
+                _measured(analysis, report, row.environment) if few else cost_text(row, report.unit, by),
+            )
             table.add_row(_text(""), *[_text(each) for each in cells], _text(comparison_verdict(row), style))
     return table
+
+
+def _measured(analysis: Analysis, report: MetricReport, environment: str) -> str:
+    return quantities(analysis.block_values(report, environment), report.unit, shown_in=value_unit(report))
 
 
 def _text(text: str, style: str = "") -> "Text":

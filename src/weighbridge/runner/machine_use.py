@@ -26,6 +26,8 @@ FIRST_S, AGAIN_S = 1.0, 0.5
 """How long the first look at idle machines takes, and each later one."""
 BETWEEN_S = 100 * AGAIN_S
 """At least so long after a look is the next: looking costs no more than one percent of a run."""
+_SHARE_TOLD = 0.05
+"""How far the counters' steps may put a share off, at most, for it to be told."""
 STOLEN = 0.01
 """Share of the CPU time that a hypervisor may take before that of all who worked cannot be told."""
 LOOKS = 5
@@ -180,10 +182,11 @@ def _per_work(
 def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:
     """Of all CPU time, the share that the kernel spent in software interrupts: most of its network stack.
 
-    Both by the ticks of /proc/stat.
+    Both by the ticks of /proc/stat; absent where these are too few to tell the share to `_SHARE_TOLD`.
     """
     busy_s = sum(each.ticks_s for each in uses.values())
-    share = sum(each.softirq_s for each in uses.values()) / busy_s if busy_s > RESOLUTION_S * len(uses) else -1.0
+    told = busy_s * _SHARE_TOLD >= RESOLUTION_S * len(uses)
+    share = sum(each.softirq_s for each in uses.values()) / busy_s if told else -1.0
     if 0 <= share <= 1:
         yield Measurement(Metric("softirq_share", "%", "lower"), 100 * share)
 

@@ -198,8 +198,8 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:
         raise RunDirectoryError(
-            f"{store.directory} holds a run of another study or of another version of it: choose a new --out, "
-            "or leave the study out to continue that run"
+            f"{store.directory} holds a run of another study, another version of it or another number of blocks: "
+            "choose a new --out, or leave the study out to continue that run (--blocks: to so many blocks in all)"
         )
     if study is not None and (place := first_difference(frozen, study)):
         raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept

@@ -28,8 +28,9 @@ COST_COLUMNS = {
     "scale": str, "typical": float, "low": float, "high": float,
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
     "noise_floor": float, "noise_low": float, "noise_high": float, "aa": bool, "flags": str,
-    "hidden_by": str, "hidden_share": float, "hidden_rate": float,
+    "hidden_by": str, "hidden_share": float, "hidden_rate": float, "unresolved": str,
     "version": int, "run": str, "date": str, "kernel": str, "engine": str, "layers": str, "emulated": bool,
+    "baseline_emulated": bool,
 }  # fmt: skip
 
 
@@ -49,7 +50,7 @@ def write_csv(store: RunStore, directory: Path, analysis: Analysis | None = None
     (``engine``: the environment's own) beside ``scale`` (ratio, or difference in the unit, of ``typical`` and the
     means), ``adjusted_p`` (Holm) and ``noise_floor`` (fraction of the ratio); infinite limits are empty. Both:
     ``layers``, the hypervisors that the environment was measured in, the outermost first and joined by "; ", and
-    whether one of them emulates.
+    whether one of them emulates; ``baseline_emulated``: whether one does of the side that a cost is against.
     """
     analysis = analysis or analyse(store)
     directory.mkdir(parents=True, exist_ok=True)
@@ -129,7 +130,7 @@ def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict
     return {
         **cost_json(analysis, report, row), **numbers, **_within(analysis, row.environment), "level": report.level,
         "value": row.value, "adjusted_p": row.adjusted_p, "noise_floor": report.noise_floor, "aa": row.aa,
-        "flags": "; ".join(map(coded_text, row.remarks)),
+        "flags": "; ".join(map(coded_text, row.remarks)), "unresolved": "; ".join(row.unresolved),
     }  # fmt: skip
 
 

@@ -89,6 +89,7 @@ class CostRow(Within, Worsening, Noise, Interval):
     exploratory: bool
     resource_use: bool
     verdict: Verdict
+    baseline_emulated: bool
     unresolved: list[str]
     hidden: Hidden | None
     flags: list[str]

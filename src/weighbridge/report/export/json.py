@@ -58,7 +58,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "environments": {name: within_json(analysis, name) for name in analysis.environments},
         "costs": [cost_json(analysis, report, row) for report in analysis.metrics for row in report.comparisons],
         "ladder": [
-            {**cost_json(analysis, ladder.report, step.row), "against": step.previous,
+            {**cost_json(analysis, ladder.report, step.row, step.previous), "against": step.previous,
              "change": change_text(step.changes)}
             for ladder in analysis.ladder
             for step in ladder.steps
@@ -165,8 +165,11 @@ def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAn
     return found
 
 
-def cost_json(analysis: Analysis, report: MetricReport, row: Comparison) -> CostRow:
-    """One object of ``costs``."""
+def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against: str | None = None) -> CostRow:
+    """One object of ``costs``; ``against``: the environment that it is the cost against, else the baseline.
+
+    Of fewer than five blocks, of which people are shown no verdict, none is decided either.
+    """
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
     aa = report.aa.cost if report.aa is not None else None
@@ -189,7 +192,8 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison) -> Cost
         "blocks": row.blocks,
         "exploratory": row.blocks < 10,
         "resource_use": report.resource_use,
-        "verdict": row.verdict,
+        "verdict": "inconclusive" if row.few else row.verdict,
+        "baseline_emulated": within_json(analysis, against or analysis.baseline)["emulated"],
         "unresolved": list(row.unresolved),
         "hidden": hidden_json(row.hidden),
         "flags": [coded_text(remark) for remark in row.remarks],

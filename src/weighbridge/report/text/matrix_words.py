@@ -29,7 +29,9 @@ def large(row: MatrixRow, cell: Cell | None) -> str:
     """Return what stands in a cell in large letters: a cost that is different, a value of few blocks, or words."""
     if cell is None:
         return ABSENT
-    return resolved_text(_large(row, cell), cell.environment, *(compared for _, compared in cell.rows))
+    compared = [each for _, each in cell.rows]
+    name = cell.environment if cell.shown_as == "few" else next((n for each in compared for n in each.unresolved), "")
+    return resolved_text(_large(row, cell), name, *compared)
 
 
 def _large(row: MatrixRow, cell: Cell) -> str:

@@ -5,8 +5,8 @@ import re
 from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.results import MetricReport
 
-DERIVED = {"one_way_latency": "derived: half of 1/rate"}
-"""Metrics that no clock measured, and what they are computed from."""
+ABOUT = {"one_way_latency": "derived: half of 1/rate", "memory_usage": "committed, used or not"}
+"""What a metric is computed from where its name would be taken for more, or for another thing."""
 
 ALL, ALL_WORDS = "cpu_all_per_", "cpu of all of the machine beyond idle per "
 """How the names of metrics begin that tell the CPU time of all who worked, and how they are read."""
@@ -19,7 +19,7 @@ SPELLED = {"cpu": "CPU", "gbit": "Gbit"}
 def metric_words(metric: str) -> str:
     """Return a metric's name in words: ``p99 latency``, ``one way latency (derived: half of 1/rate)``."""
     words = " ".join(SPELLED.get(word, word) for word in metric.replace(ALL, ALL_WORDS).replace("_", " ").split(" "))
-    return f"{words} ({DERIVED[metric]})" if metric in DERIVED else words
+    return f"{words} ({ABOUT[metric]})" if metric in ABOUT else words
 
 
 def metric_label(workload: str, metric: str, unit: str) -> str:
@@ -27,7 +27,7 @@ def metric_label(workload: str, metric: str, unit: str) -> str:
 
     ``requests/s`` for ``set_throughput`` of ``redis-set``, ``mean`` for ``latency_mean`` of ``latency``.
     """
-    if is_resource_use(metric) or metric in DERIVED:
+    if is_resource_use(metric) or metric in ABOUT:
         return metric_words(metric)
     said = set(re.split(r"[-_ ]", workload))
     kept = [word for word in metric.split("_") if word not in said]

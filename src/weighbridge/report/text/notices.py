@@ -22,8 +22,8 @@ def emulated_text(remark: Emulated) -> str:
     begin = f"{', '.join(remark.environments)}: measured under emulation ({', '.join(remark.layers)})"
     if remark.baseline:
         return (
-            f"{begin}: their costs against {remark.baseline} compare emulated with emulated, and are not what real "
-            "hardware would show"
+            f"{begin}: as {remark.baseline} is the baseline, each cost is the emulator's or compares emulated with "
+            "emulated, and is not what real hardware would show"
         )
     return (
         f"{begin}: what they cost is the emulator's on this machine, and says nothing of a hypervisor with hardware "

@@ -185,7 +185,9 @@ def exploratory_sentence(analysis: Analysis) -> str:
     """Say that every verdict is exploratory, or that there is none; empty where some comparison has ten blocks."""
     if not analysis.exploratory:
         return ""
-    low, high = (pick(row.blocks for row in analysis.compared) for pick in (min, max))
+    rows = [row for report in analysis.metrics if not report.resource_use for row in report.comparisons if not row.aa]
+    compared = [row for row in rows if row.cost is not None] or analysis.compared
+    low, high = (pick(row.blocks for row in compared) for pick in (min, max))
     blocks = count(high) if low == high else f"{low} to {high} blocks"
     if analysis.few:
         few = "is too few" if blocks == "1 block" else "are too few"

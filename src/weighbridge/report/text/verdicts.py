@@ -38,8 +38,12 @@ def resolved_text(text: str, environment: str, *rows: Comparison) -> str:
 
 
 def comparison_verdict(row: Comparison) -> str:
-    """Return the verdict as people read it: with "(exploratory)" below ten blocks, none of too few."""
-    return resolved_text(_verdict(row), row.environment, row)
+    """Return the verdict as people read it: with "(exploratory)" below ten blocks, none of too few.
+
+    A cost is not resolved where either side is not; of few blocks only the environment's own values are shown.
+    """
+    names = [row.environment] if row.few else row.unresolved
+    return resolved_text(_verdict(row), names[0], row) if names else _verdict(row)
 
 
 def _verdict(row: Comparison) -> str:
@@ -47,6 +51,8 @@ def _verdict(row: Comparison) -> str:
         return "A/A arm"
     if row.broke_instead:
         return "broke"
+    if row.cost is None:
+        return "not measured"
     if row.few:
         return TOO_FEW
     if row.hidden:
