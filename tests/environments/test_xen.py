@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.environments import _xen_console as console
-from weighbridge.environments._xen_domain import DRIVERS, Domain, Interface, info_of, memory_of_xen, reason_of, use_of
+from weighbridge.environments._xen_domain import (
+    DRIVERS,
+    Domain,
+    Interface,
+    info_of,
+    is_ending,
+    memory_of_xen,
+    reason_of,
+    use_of,
+)
 from weighbridge.environments.xen import _JOIN, PLUGIN, XenOptions, _require_memory
 from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel
@@ -153,6 +162,23 @@ def test_it_is_one_text_that_needs_nothing_of_ours():
     text = Path(console.__file__).read_text()
     compile(text, "<text>", "exec")
     assert "weighbridge." not in text and len(text) < 2**16  # it is one word of a command
+
+
+LISTED = (
+    "Name                                        ID   Mem VCPUs\tState\tTime(s)\n"
+    "Domain-0                                     0   640     2     r-----     213.9\n"
+    "weighbridge-6e57d057a0e1-1                   1   192     1     {state}      25.1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "ending"), [("r-----", False), ("-b----", False), ("--p---", False), ("--psc-", True), ("----cd", True)]
+)
+def test_a_domain_that_ends_is_told_from_one_that_is_silent(state: str, ending: bool):
+    listed = LISTED.format(state=state)
+    assert is_ending(listed, "weighbridge-6e57d057a0e1-1") is ending
+    assert use_of(listed, "weighbridge-6e57d057a0e1-1")["cpu_s"] == 25.1
+    assert is_ending(listed, "weighbridge-6e57d057a0e1-2")
 
 
 def test_only_xens_first_domain_holds_it():

@@ -17,7 +17,9 @@ DRIVERS = ("xen-blkfront", "xen-netfront", "crc32c_generic", "ext4", "tcp_diag",
 """By `weighbridge.guests.kernel`'s names."""
 _DISKS = ("xvde", "xvdf")
 """The first names for which the machine of an HVM domain has no IDE disk beside them, that cannot be read-only."""
-_ROW = re.compile(r"^(?P<name>\S+) +(?P<id>\d+) +(?P<memory>\d+) +\d+ +\S+ +(?P<cpu_s>\d+\.\d+)$", re.MULTILINE)
+_ROW = re.compile(
+    r"^(?P<name>\S+) +(?P<id>\d+) +(?P<memory>\d+) +\d+ +(?P<state>\S+) +(?P<cpu_s>\d+\.\d+)$", re.MULTILINE
+)
 _ERROR = re.compile(r"^libxl: error: \S+:(?:Domain \d+:)?(.*)$", re.MULTILINE)
 _INFO = re.compile(r"^(\w+) *: (.*)$", re.MULTILINE)
 
@@ -126,6 +128,12 @@ def use_of(listed: str, name: str) -> Mapping[str, float]:
         if row["name"] == name:
             return {"cpu_s": float(row["cpu_s"]), "memory_bytes": float(int(row["memory"]) << 20)}
     return {}
+
+
+def is_ending(listed: str, name: str) -> bool:
+    """Whether a domain is none that runs, by what ``xl list`` prints: shut down, crashed, dying, or not there."""
+    states = [row["state"] for row in _ROW.finditer(listed) if row["name"] == name]
+    return not states or bool({*"scd"} & {*states[0]})
 
 
 def reason_of(said: bytes) -> str:

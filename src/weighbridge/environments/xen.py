@@ -19,6 +19,7 @@ from weighbridge.environments._xen_domain import (
     DomainType,
     Interface,
     info_of,
+    is_ending,
     memory_of_xen,
     reason_of,
     use_of,
@@ -40,7 +41,9 @@ from weighbridge.model.storage import EnvironmentOptions
 READY_S, EMULATED_READY_S = 120.0, 600.0
 """How long a domain may take to come up; where Xen itself is emulated on a busy machine it takes some minutes."""
 _DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
-_ANSWER_S, _END_S, _TOGETHER_S = 60.0, 60.0, 5.0
+_ANSWER_S, _TOGETHER_S = 60.0, 5.0
+_END_S = 120.0
+"""How long xl may take to end a domain: it waits for each device's end, and emulated and busy that is a minute."""
 _JOIN = Path(__file__).with_name("_xen_join.sh")
 _FIXED = (
     'give the first domain a fixed part (in /etc/default/grub GRUB_CMDLINE_XEN_DEFAULT="dom0_mem=2G,max:2G", then '
@@ -92,7 +95,7 @@ class XenSite(GuestSite):
 
     def meters(self) -> Mapping[str, float]:
         """CPU time of its virtual CPUs, to a tenth of a second, and its memory."""
-        return use_of(self.host.run(Command(("xl", "list"), _ANSWER_S)).text, self._domain.name)
+        return use_of(_listed(self.host), self._domain.name)
 
     def memory(self) -> Mapping[str, int]:
         """Xen's own: of the first domain's no other one gets any."""
@@ -246,7 +249,7 @@ def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
     process, stream = host.talk(Command(argv))
 
     def why() -> str:
-        ended = process.wait(_TOGETHER_S)
+        ended = process.wait(_TOGETHER_S) or (is_ending(_listed(host), domain.name) and process.wait(_END_S))
         said = reason_of(process.stop().stderr)
         silent = f"does not answer, {time.monotonic() - begun:.0f} s after it was to be made"
         return f"its domain {'ended' if ended else silent}{f': {said}' if said else ''}"
@@ -259,6 +262,12 @@ def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
         with contextlib.suppress(EnvironmentLost):
             process.wait(_END_S)
             process.stop()
+            if use_of(_listed(host), domain.name):
+                host.run(Command(("xl", "destroy", domain.name), _END_S))
+
+
+def _listed(host: Host) -> str:
+    return host.run(Command(("xl", "list"), _ANSWER_S)).text
 
 
 def _xl(host: Host, *words: str) -> str:

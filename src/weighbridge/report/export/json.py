@@ -192,7 +192,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
         "blocks": row.blocks,
         "exploratory": row.blocks < 10,
         "resource_use": report.resource_use,
-        "verdict": "inconclusive" if row.few else row.verdict,
+        "verdict": "inconclusive" if row.few and row.hidden is None else row.verdict,
         "baseline_emulated": within_json(analysis, against or analysis.baseline)["emulated"],
         "unresolved": list(row.unresolved),
         "hidden": hidden_json(row.hidden),
