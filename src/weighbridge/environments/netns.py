@@ -4,12 +4,12 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.bridge import routes_of
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.linux import network, tc
 from weighbridge.linux.links import must
@@ -95,10 +95,7 @@ def _link(request: SiteRequest, name: str, pid: int) -> Iterator[str]:
 
 def _free_block(run: RunContext, host: Host) -> int:
     """The first of four addresses that the host has no route to; where to begin to look depends on the run."""
-    try:
-        routes = host.read(str(Path(host.network[1]).parent / "route")).decode()
-    except OSError:
-        routes = ""
+    routes = routes_of(host)
     for _ in range(_BLOCKS):
         block = 4 * ((int(run.id, 16) + next(_networks)) % _BLOCKS)
         if network.route_in(routes, f"{_address(block)}/30") is None:

@@ -184,9 +184,14 @@ def addresses(network: str) -> Callable[[], str]:
     return give
 
 
+def routes_of(host: Host) -> str:
+    """The host's routes as its kernel tells them (/proc/net/route); empty where it tells none."""
+    return _file(host, str(Path(host.network[1]).parent / "route")) or ""
+
+
 def _free_network(run: RunContext, host: Host) -> int:
     """The third number of a network that the host has no route into; where to begin to look depends on the run."""
-    routes = _file(host, str(Path(host.network[1]).parent / "route")) or ""
+    routes = routes_of(host)
     start = int(run.id, 16)
     for step in range(_SUBNETS):
         third = _FIRST + (start + step) % _SUBNETS

@@ -49,12 +49,11 @@ def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> "list[
     told = "measured" if few else "typical cost [95 %]"
     rows = [(_text("environment"), _text(told), _text("median"), _text("blocks"), _text("verdict"))]
     if few:
-        own = quantities(analysis.block_values(report, analysis.baseline), report.unit, shown_in=shown)
-        own = resolved_text(own, analysis.baseline, *report.comparisons)
+        own = resolved_text(_measured(analysis, report, analysis.baseline), analysis.baseline, *report.comparisons)
         rows.append((_text(analysis.baseline), _text(own), _text(""), _text(""), _text("")))
     for row in report.comparisons:
-        values, median = analysis.block_values(report, row.environment), quantity(row.value, report.unit, shown)
-        cost = quantities(values, report.unit, shown_in=shown) if few else cost_text(row, report.unit, by)
+        median = quantity(row.value, report.unit, shown)
+        cost = _measured(analysis, report, row.environment) if few else cost_text(row, report.unit, by)
         verdict = _text(comparison_verdict(row), STYLES.get(row.shown_as, "dim"))
         rows.append((_text(row.environment), _text(cost), _text(median), _text(str(row.blocks)), verdict))
     return rows
