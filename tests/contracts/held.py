@@ -157,8 +157,9 @@ def _fits_storage(environment: Environment) -> None:
         "derive from EnvironmentOptions if it has 'mounts', and only then",
     )
     if environment.storage:
-        way = registry.storage()[environment.storage].way
-        must(environment, way in mounts, "storage", f"get in by one of its 'mounts' ({', '.join(mounts)})", way)
+        ways = registry.storage()[environment.storage].ways
+        fits = bool({*ways} & mounts)
+        must(environment, fits, "storage", f"get in by one of its 'mounts' ({', '.join(mounts)})", ways)
 
 
 def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -> None:
@@ -166,10 +167,10 @@ def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -
     _is_of_its_kind(storage)
     options = storage.options.model_validate(given)
     durability, ways = storage.durability(options), get_args(Way)
-    must(storage, storage.way in ways, "way", f"be one of {', '.join(ways)}", storage.way)
+    must(storage, {*storage.ways} <= {*ways} and storage.ways, "ways", f"be of {', '.join(ways)}", storage.ways)
     must(storage, durability in get_args(Durability), "durability()", f"be of {get_args(Durability)}", durability)
-    used = any(storage.way in environment.mounts for environment in registry.environments().values())
-    must(storage, used, "way", "be among the 'mounts' of an environment", storage.way)
+    used = any({*storage.ways} & environment.mounts for environment in registry.environments().values())
+    must(storage, used, "ways", "be among the 'mounts' of an environment", storage.ways)
     every = registry.storage()
     others = {*every, *(name for other in every.values() if other is not storage for name in other.aliases)}
     must(storage, not {*storage.aliases} & others, "aliases", "be of no other storage", {*storage.aliases} & others)

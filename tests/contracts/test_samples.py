@@ -171,10 +171,10 @@ def test_sites_get_the_storage_that_was_named(tmp_path: Path) -> None:
     native = registry.environments()["native"]
     by_name = {arm.name: arm.options for arm in study().arms}
     kinds = [
-        getattr(site_storage(native, by_name[name], study(), "server"), "kind", "") for name in ("native", "disk")
+        getattr(site_storage(native, by_name[name], study(), "server", {}), "kind", "") for name in ("native", "disk")
     ]
     assert kinds == ["tmpfs", "directory"]
-    assert site_storage(native, by_name["disk"], study(), "client") is None
+    assert site_storage(native, by_name["disk"], study(), "client", {}) is None
 
 
 def test_the_host_is_opened(tmp_path: Path) -> None:

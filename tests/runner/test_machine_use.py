@@ -129,6 +129,6 @@ def test_where_a_hypervisor_took_part_the_cpu_time_of_all_is_not_known():
 
 def test_all_who_worked_are_no_less_than_the_sites():
     use, work = made(Use(2.0, 1.0, 0.1, 1100.0, 1.0)), Work(1.0, "gbit")
-    for sites_s, known in ((0.5, True), (1.05, True), (1.5, False)):
+    for sites_s, known in ((0.5, True), (0.84, True), (1.5, False)):
         found = {each.metric.name for each in all_who_worked(use, LEVEL, 0.0, work, sites_s)}
         assert ("cpu_all_per_gbit" in found) is known

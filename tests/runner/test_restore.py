@@ -30,4 +30,4 @@ def test_what_cannot_be_restored_starts_nothing(world: World, stage: Stage):
     world.fails = ("restore",)
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     assert (record.outcome, world.started) == (Outcome.SERVER_NOT_READY, [])
-    assert record.message == "the server's data cannot be restored: no space left"
+    assert record.message == "the data at /srv cannot be restored: no space left"

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,9 +86,11 @@ class Engine:
         self.client.images.load(image_archive(tag, self.labels, self._architecture, layers))
 
     @contextmanager
-    def volume(self, name: str) -> Iterator[str]:
-        """A new, empty volume for the site ``name``, removed at the end."""
-        made = self.client.volumes.create(f"weighbridge-{self._run.id}-{name}", labels=self.labels)
+    def volume(self, name: str, options: Mapping[str, str] | None = None) -> Iterator[str]:
+        """A volume of the local driver for the site ``name``, removed at the end; new and empty without options."""
+        made = self.client.volumes.create(
+            f"weighbridge-{self._run.id}-{name}", driver_opts=dict(options or {}), labels=self.labels
+        )
         try:
             yield str(made.name)
         finally:

@@ -159,7 +159,8 @@ def _storage_way(arm: Arm, chosen: Iterable[tuple[Cell, Workload, Any]]) -> str:
     environment = registry.environments()[arm.kind]
     named = arm.options.storage if environment.mounts else None
     kind = named.kind if named is not None else environment.storage
-    return registry.storage()[kind].way if kind else ""
+    ways = registry.storage()[kind].ways if kind else ()
+    return next((way for way in ways if way in environment.mounts), "")
 
 
 def _reached(workload: Workload, options: Any, port: int) -> Iterator[tuple[Transport, int]]:

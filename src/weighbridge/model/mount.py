@@ -1,8 +1,8 @@
 """What a site has at `weighbridge.model.site.DATA`, and what is needed to make it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from weighbridge.model.site import Host, RunContext
@@ -13,27 +13,41 @@ Way = Literal["folder", "volume", "layer"]
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """``source`` is the folder as the host names it, or the volume's name; empty for the container's layer."""
+    """``source`` is the folder as the host names it, or the volume's name; empty for the container's layer.
+
+    ``servers``: the hosts other than the site's that hold its files, and cache them. ``facts``: what is in force of
+    it there (export options, the file system of a disk), by name.
+    """
 
     way: Way
     source: str = ""
+    servers: tuple[Host, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Volumes(Protocol):
     """An engine that makes volumes."""
 
-    def volume(self, name: str) -> AbstractContextManager[str]:
-        """Make an empty volume for the site ``name``; gives the volume's own name, and removes it at the end."""
+    def volume(self, name: str, options: Mapping[str, str] | None = None) -> AbstractContextManager[str]:
+        """Make a volume for the site ``name``; gives the volume's own name, and removes it at the end.
+
+        Empty, and on the engine's disk, unless there are ``options`` of the engine's local driver (``type``, ``o``,
+        ``device``). Raises Unavailable.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class MountRequest:
-    """What an environment tells of a site: its host, its name, and the engine that it is in (None: in none)."""
+    """What an environment tells of a site: its host, its name, and the engine that it is in (None: in none).
+
+    ``server``, which the runner adds: the host on which the study places servers of storage; None: on the site's.
+    """
 
     run: RunContext
     host: Host
     name: str
     volumes: Volumes | None = None
+    server: Host | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +56,5 @@ class SiteStorage:
 
     kind: str
     open: Callable[[MountRequest], AbstractContextManager[Mount]]
+    mounts: list[Mount] = field(default_factory=list, compare=False)
+    """What was opened of it: the runner notes it here."""

@@ -211,8 +211,22 @@ class Workload(Plugin):
         return {}
 
     def needs_data(self, options: Any) -> bool:
-        """Whether its server needs a folder on a disk, `weighbridge.model.site.DATA`, which outlives a trial."""
+        """Whether its server, or its one role, needs a folder on a disk, `weighbridge.model.site.DATA`.
+
+        It outlives a trial.
+        """
         return False
+
+    def cold(self, options: Any) -> bool:
+        """Whether each trial begins with empty page caches: of the site's kernel, its host's, and of its storage's.
+
+        What is not written yet is written first; all that is before the server starts, and before a warm-up.
+        """
+        return False
+
+    def room(self, options: Any) -> int:
+        """About how many bytes it writes below DATA: what is known to be missing refuses the study before it runs."""
+        return 0
 
     def durability(self, options: Any) -> Durability | None:
         """What a power cut leaves of what the server has acknowledged; None where it keeps nothing of its clients.
@@ -224,7 +238,8 @@ class Workload(Plugin):
     def prepare(self, options: Any, at: Endpoint) -> Command | None:
         """What is run once in the server's site, before the first trial that asks for this very command there.
 
-        It makes what every trial starts from, below DATA. None where there is nothing to be made.
+        It makes what every trial starts from, below DATA. None where there is nothing to be made. Of a workload
+        without a server it is the site of its one role, as for ``restore``.
         """
         return None
 

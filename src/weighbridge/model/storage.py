@@ -33,8 +33,10 @@ class Storage(Plugin):
     """What a site keeps its data on."""
 
     options: ClassVar[type[StorageOptions]]
-    way: ClassVar[Way]
-    """How it gets into a site; an environment says which ways its sites take."""
+    ways: ClassVar[tuple[Way, ...]]
+    """How it can get into a site, the preferred way first; an environment says which of them its sites take."""
+    served: ClassVar[bool] = False
+    """Whether a server has it, on the host that the study's placement names for ``storage``, else on the site's."""
     aliases: ClassVar[tuple[str, ...]] = ()
     """Other names that studies have for it."""
 

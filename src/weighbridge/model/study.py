@@ -92,10 +92,14 @@ class Repetitions(Options):
 
 
 class Placement(Options):
-    """Which host each role is on. A list for ``client`` sweeps where the clients of the study's servers are."""
+    """Which host each role is on. A list for ``client`` sweeps where the clients of the study's servers are.
+
+    ``storage``: where the servers of storage are (NFS); by default on the host of the site that mounts it.
+    """
 
     client: Name | Annotated[list[Name], Field(min_length=1)] | None = None
     server: Name | None = None
+    storage: Name | None = None
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -105,7 +109,7 @@ class Placement(Options):
     @property
     def named(self) -> tuple[str, ...]:
         """Every host that is named, the server's first."""
-        return (*((self.server,) if self.server else ()), *self.clients)
+        return (*((self.server,) if self.server else ()), *self.clients, *((self.storage,) if self.storage else ()))
 
 
 _Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
@@ -252,3 +256,8 @@ class Study(BaseModel):
     def client_hosts(self) -> tuple[str, ...]:
         """The names of the hosts of clients: as placed, else the first host alone."""
         return self.file.placement.clients or (next(iter(self.file.hosts)),)
+
+    @property
+    def storage_hosts(self) -> tuple[str, ...]:
+        """The name of the host of servers of storage, where one is placed."""
+        return (self.file.placement.storage,) if self.file.placement.storage else ()

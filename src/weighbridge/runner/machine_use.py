@@ -33,8 +33,8 @@ STOLEN = 0.01
 CLOCKS_DIFFER = 0.06
 """Share of its own CPU time by which the sites' can exceed that of all.
 
-The scheduler charges a task from the moment at which it is woken, while the idle clock runs until the CPU has left its
-idle state: both count the way out of it. Seen to be 4 % where a server is woken 14 000 times a second.
+The scheduler charges a task from the moment at which it is woken, while the idle clock runs until the CPU has left
+its idle state: both count the way out of it. Seen to be 4 % where a server is woken 14 000 times a second.
 """
 LOOKS = 5
 """How many of the last looks make the idle level."""

@@ -8,7 +8,7 @@ from weighbridge.model.study import Study
 
 def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
     """The hosts that some role is on, by name; the run closes them. Unavailable names the one that cannot be had."""
-    wanted = {name: study.file.hosts[name] for name in (study.server_host, *study.client_hosts)}
+    wanted = {name: study.file.hosts[name] for name in (study.server_host, *study.client_hosts, *study.storage_hosts)}
     opened: dict[str, Host] = {}
     refused: list[str] = []
     for name, options in wanted.items():  # every one is tried, so that one run tells all that is wrong

@@ -1,7 +1,7 @@
 """The sites of a run: opened before the first trial, all but the measured ones frozen, closed at the end."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from weighbridge.model.command import Transport
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.left_out import LeftOut
+from weighbridge.model.mount import Mount
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, RunContext, Site, SiteRequest
@@ -31,7 +32,7 @@ from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Stage, below, links_of, machines_of
-from weighbridge.runner.storage import site_storage
+from weighbridge.runner.storage import site_storage, storage_facts
 
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
@@ -62,6 +63,7 @@ class Sites:
     """By environment and host of the client, as the other one."""
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     _awake: set[Key] = field(default_factory=set)
+    _mounts: dict[Key, list[Mount]] = field(default_factory=dict)
     _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
     _requests: SiteRequests = field(default_factory=SiteRequests)
 
@@ -145,6 +147,7 @@ class Sites:
         kind = arm.kind if inside else "native"
         ports = self._ports.get((arm.name, client), {})
         environment = registry.environments()[kind]
+        storage = site_storage(environment, arm.options if inside else None, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,
             host=host,
@@ -155,13 +158,15 @@ class Sites:
             ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
             environment=place,
             apart=self._apart(client),
-            storage=site_storage(environment, arm.options if inside else None, self.study, role),
+            storage=storage,
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.say(f"starting {place} ({role}{apart})")
         options = arm.options if inside else environment.options()
         site = stack.enter_context(self._requests.open(key, environment, options, request))
         self._open[key] = site
+        if storage is not None:
+            self._mounts[key] = storage.mounts
         site.freeze()
 
     def _key(self, arm: Arm, role: Role, client: str) -> Key:
@@ -195,8 +200,12 @@ class Sites:
         return Stage(
             sites, self._endpoint(arm, cell, sites), machines_of(sites, self.here), hosts, meters, prepared,
             cpus, inside, links_of(sites), open_site=partial(self._requests.open_beside, keys[measured]),
-            polled=self.polled, below=below(sites, self.here),
+            polled=self.polled, below=below(sites, self.here), storage_servers=self._storage_servers(wanted),
         )  # fmt: skip
+
+    def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:
+        found = {host.name: host for key in keys for mount in self._mounts.get(key, ()) for host in mount.servers}
+        return tuple(found.values())
 
     def _cpus(self, role: Role, site: Site) -> int:
         cpuset = limits_of(self.study, role, site.host).cpuset
@@ -270,10 +279,15 @@ class Sites:
         The package database is compared between them.
         """
         found = {}
-        for name, role, site in self._named():
+        for key, (name, role, site) in zip(self._open, self._named(), strict=True):
             site.thaw()
             limits = {"limits": str(limits_of(self.study, role, site.host))}  # unless it has others, as it then says
-            found[name] = {**limits, **site.facts(), **about_site(site)}
+            found[name] = {
+                **limits,
+                **site.facts(),
+                **about_site(site),
+                **storage_facts(self._mounts.get(key, ()), site),
+            }
             site.freeze()
         self._awake = set()
         return found

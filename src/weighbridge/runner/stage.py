@@ -8,7 +8,7 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Idle, Read, read_here
 from weighbridge.meters.meter import Meter
 from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import HERE, Group, Link, Site
+from weighbridge.model.site import HERE, Group, Host, Link, Site
 from weighbridge.model.study import Role
 
 
@@ -48,6 +48,8 @@ class Stage:
 
     open_site: Callable[[], AbstractContextManager[Site]] | None = None
     """Opens one more site like the measured one, which is the caller's."""
+    storage_servers: tuple[Host, ...] = ()
+    """The hosts on which servers of the sites' storage are, where these are not the sites' own."""
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
 

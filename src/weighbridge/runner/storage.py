@@ -1,26 +1,41 @@
 """Which storage each site has: what the study says, else what the environment has for workloads that need one."""
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from weighbridge import registry
-from weighbridge.model.mount import SiteStorage
+from weighbridge.model.mount import Mount, MountRequest, SiteStorage
 from weighbridge.model.plugin import Durability, Environment, Readiness
+from weighbridge.model.site import DATA, Host, Site
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions, weaker
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.runner.readiness import ready
 
 
-def site_storage(environment: Environment, options: Any, study: Study, role: str) -> SiteStorage | None:
+def site_storage(
+    environment: Environment, options: Any, study: Study, role: str, hosts: Mapping[str, Host]
+) -> SiteStorage | None:
     """The storage of a site with these options of its environment; None where nothing asks for one.
 
-    Where a workload keeps data, all sites but clients have one.
+    Where a workload keeps data, all sites but clients have one. ``hosts``: the open ones, by name.
     """
     named = _named(options)
     needed = any(registry.workloads()[cell.kind].needs_data(cell.options) for cell in study.cells)
     if named is None and (role == "client" or not needed or not environment.storage):
         return None
     plugin, chosen = _chosen(environment, named)
-    return SiteStorage(plugin.kind, lambda request: plugin.open(chosen, request))
+    server = next((hosts[name] for name in study.storage_hosts), None)
+    mounts: list[Mount] = []
+
+    @contextmanager
+    def opened(request: MountRequest) -> Iterator[Mount]:
+        with plugin.open(chosen, replace(request, server=server)) as mount:
+            mounts.append(mount)
+            yield mount
+
+    return SiteStorage(plugin.kind, opened, mounts)
 
 
 def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
@@ -34,6 +49,23 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
         return own
     plugin, chosen = _chosen(environment, named)
     return weaker(own, plugin.durability(chosen))
+
+
+def storage_facts(mounts: Iterable[Mount], site: Site) -> dict[str, str]:
+    """What is in force of a site's storage: what its servers and disks say, and the site's own mount table."""
+    found = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
+    with suppress(OSError):
+        table = site.read("/proc/self/mountinfo").decode(errors="replace").splitlines()
+        if lines := [line for line in table if line.split(" ")[4:5] == [DATA]]:
+            found["storage: mounted"] = " ".join(_without_numbers(lines[-1]))
+    return found
+
+
+def _without_numbers(line: str) -> Iterator[str]:
+    """File system, mount options and the file system's own, of a line of mountinfo (proc_pid_mountinfo(5))."""
+    before, _, after = line.partition(" - ")
+    kind, _, own, *_ = *after.split(" "), "", "", ""
+    yield from (kind, before.split(" ")[5], own)
 
 
 def storage_readiness(arm: Arm) -> Readiness:

@@ -9,9 +9,11 @@ from weighbridge.linux.process import OUTPUT_LIMIT
 from weighbridge.model.command import Command, Completed, Running, port_in_use
 from weighbridge.model.measurement import DeadlineExceeded, ProgramFailed, ServerDied, ServerNotReady
 from weighbridge.model.plugin import Workload
-from weighbridge.model.site import Site
+from weighbridge.model.site import DATA, Site
+from weighbridge.model.study import Role
 from weighbridge.runner.evaluation import plugin_faults
 from weighbridge.runner.missing_program import missing
+from weighbridge.runner.page_caches import drop_page_caches
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
 
@@ -28,15 +30,18 @@ def prepare(workload: Workload, options: Any, stage: Stage) -> None:
     at = stage.endpoint
     with plugin_faults(workload, ProgramFailed):
         files = {role: dict(workload.files(role, options, at)) for role in stage.sites}
-        served = "server" in stage.sites
-        command, restore = (workload.prepare(options, at), workload.restore(options, at)) if served else (None, None)
+        role: Role = "server" if "server" in stage.sites else "solo"
+        keeps, cold = role in stage.sites, workload.cold(options)
+        command, restore = (workload.prepare(options, at), workload.restore(options, at)) if keeps else (None, None)
     if command is not None and command.argv not in stage.prepared:
-        _make_data(stage.sites["server"], command, "prepared")
+        _make_data(stage.sites[role], command, "prepared")
         stage.prepared.add(command.argv)
     if restore is not None:
-        _make_data(stage.sites["server"], restore, "restored")
-    for role, site in stage.sites.items():
-        for path, data in files[role].items():
+        _make_data(stage.sites[role], restore, "restored")
+    if cold:
+        drop_page_caches(stage.sites.values(), stage.storage_servers)
+    for each, site in stage.sites.items():
+        for path, data in files[each].items():
             site.put(path, data)
 
 
@@ -44,7 +49,7 @@ def _make_data(site: Site, command: Command, what: str) -> None:
     completed = site.run(command)
     if completed.returncode != 0:
         why = "did not end in time" if completed.timed_out else missing(completed) or completed.last_words
-        raise ServerNotReady(f"the server's data cannot be {what}: {why}")
+        raise ServerNotReady(f"the data at {DATA} cannot be {what}: {why}")
 
 
 def serve(command: Command, site: Site, state: TrialState) -> None:

@@ -21,7 +21,7 @@ class Directory(Storage):
     kind = "directory"
     summary = "a directory on the disk of the site's host"
     options = DirectoryOptions
-    way = "folder"
+    ways = ("folder",)
 
     def durability(self, options: Any) -> Durability:
         """What was synced is on the disk."""
@@ -31,7 +31,7 @@ class Directory(Storage):
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
         """A new, empty one."""
         with request.host.data_folder(request.run, request.name) as folder:
-            yield Mount(self.way, str(folder))
+            yield Mount("folder", str(folder))
 
 
 PLUGIN = Directory()

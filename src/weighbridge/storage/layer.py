@@ -20,7 +20,7 @@ class Layer(Storage):
     kind = "layer"
     summary = "the container's own writable layer, through the engine's storage driver"
     options = LayerOptions
-    way = "layer"
+    ways = ("layer",)
     aliases: ClassVar = ("overlay",)
 
     def durability(self, options: Any) -> Durability:
@@ -29,7 +29,7 @@ class Layer(Storage):
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
         """The layer comes and goes with its container."""
-        return nullcontext(Mount(self.way))
+        return nullcontext(Mount("layer"))
 
 
 PLUGIN = Layer()

@@ -27,7 +27,7 @@ class Volume(Storage):
     kind = "volume"
     summary = "a volume of the container engine, on its disk"
     options = VolumeOptions
-    way = "volume"
+    ways = ("volume",)
 
     def durability(self, options: Any) -> Durability:
         """What was synced is on the disk."""
@@ -43,7 +43,7 @@ class Volume(Storage):
         if request.volumes is None:
             raise Unavailable(f"{request.name} is in no engine that could make a volume: use storage: directory")
         with request.volumes.volume(request.name) as volume:
-            yield Mount(self.way, volume)
+            yield Mount("volume", volume)
 
 
 PLUGIN = Volume()

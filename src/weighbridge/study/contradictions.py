@@ -70,8 +70,8 @@ def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
     """Storage that the sites of an environment cannot have, and a lack of it."""
     environment, chosen = registry.environments()[arm.kind], getattr(arm.options, "storage", None)
     every = registry.storage()
-    if chosen is not None and every[chosen.kind].way not in environment.mounts:
-        fits = ", ".join(kind for kind, storage in every.items() if storage.way in environment.mounts)
+    if chosen is not None and not {*every[chosen.kind].ways} & environment.mounts:
+        fits = ", ".join(kind for kind, storage in every.items() if {*storage.ways} & environment.mounts)
         yield f"storage: its sites cannot have a {chosen.kind}; they can have: {fits or 'none'}"
     needing = [cell.workload for cell in cells if registry.workloads()[cell.kind].needs_data(cell.options)]
     if chosen is None and needing and not environment.storage:
@@ -79,7 +79,8 @@ def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
 
 
 def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
-    for role, host in (("server", file.placement.server), *(("client", host) for host in file.placement.clients)):
+    clients = (("client", host) for host in file.placement.clients)
+    for role, host in (("server", file.placement.server), *clients, ("storage", file.placement.storage)):
         if host is not None and host not in file.hosts:
             yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
     if len(set(file.placement.clients)) < len(file.placement.clients):

@@ -27,7 +27,7 @@ class Tmpfs(Storage):
     kind = "tmpfs"
     summary = "memory of the site's host"
     options = TmpfsOptions
-    way = "folder"
+    ways = ("folder",)
     programs: ClassVar = {"mount": "mount"}
 
     def durability(self, options: Any) -> Durability:
@@ -43,7 +43,7 @@ class Tmpfs(Storage):
             if mounted.returncode != 0:
                 raise Unavailable(f"{request.name}: {mounted.last_words}")
             try:
-                yield Mount(self.way, str(folder))
+                yield Mount("folder", str(folder))
             finally:
                 host.run(Command(("umount", "--lazy", str(folder)), 10))
 
