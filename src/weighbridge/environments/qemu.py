@@ -67,6 +67,7 @@ class Qemu(Environment):
     summary = "a QEMU guest, under KVM or emulated, with a choice of devices, on a bridge or a user network"
     options = QemuOptions
     mounts = frozenset({"folder"})
+    shares_storage = False
     storage = "directory"
     programs: ClassVar = {PROGRAM: "qemu-system-x86", **kernel.PROGRAMS, **disk.PROGRAMS, "ip": "iproute2"}
 

@@ -54,6 +54,7 @@ class Virtualbox(Environment):
     summary = "a machine of VirtualBox, with a choice of networks and interfaces"
     options = VirtualboxOptions
     mounts = frozenset({"folder"})
+    shares_storage = False
     storage = "directory"
     programs: ClassVar = {**kernel.PROGRAMS, **disk.PROGRAMS, **medium.PROGRAMS, "ip": "iproute2"}
 

@@ -113,6 +113,7 @@ class Xen(Environment):
     summary = "a domain of Xen: PV, PVH or HVM, on a bridge"
     options = XenOptions
     mounts = frozenset({"folder"})
+    shares_storage = False
     storage = "directory"
     programs: ClassVar = {
         "xl": "xen-system-amd64", "xenstore-read": "xenstore-utils",

@@ -15,6 +15,11 @@ class Metric:
     unit: str
     better: Better
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether values of several sites at work at a time have a sum: those of rates and counts, not of times."""
+        return self.unit == "count" or self.unit.endswith("/s")
+
 
 LARGEST, SMALLEST = 1e100, 1e-100
 """Beyond what any unit makes of anything; their ratios, squares and sums are finite."""

@@ -13,7 +13,7 @@ from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.mount import Way
 from weighbridge.model.openings import Openings
 from weighbridge.model.result import TrialResult
-from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.site import DATA, Site, SiteRequest
 from weighbridge.model.study import Options, Resources, Role
 from weighbridge.model.userland import UserlandSpec
 
@@ -46,6 +46,8 @@ class Endpoint:
     port: int
     client: str = ""
     udp_payload: int | None = None
+    data: str = DATA
+    """The folder below which a site's programs keep data; each of several sites on one storage has its own."""
 
     @property
     def data_port(self) -> int:
@@ -105,6 +107,8 @@ class Environment(Plugin):
     launches = True
     mounts: ClassVar[frozenset[Way]] = frozenset()
     """The ways in which storage gets into its sites; its options are then `weighbridge.model.storage`'s."""
+    shares_storage: ClassVar[bool] = True
+    """Whether several of its sites can have one storage at a time; not where it holds the disk of one guest."""
     storage: ClassVar[str] = ""
     """The kind of storage where a workload needs one and the study names none."""
 

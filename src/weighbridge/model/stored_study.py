@@ -74,6 +74,7 @@ class StoredCell(_Stored):
     options: dict[str, Any]
     client: str
     link: Literal["none"] | None
+    sites: int = 1
 
 
 class StoredStudy(_Stored):

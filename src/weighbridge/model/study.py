@@ -166,6 +166,8 @@ class StudyFile(Options):
     ] = Field(default_factory=dict)
 
 
+SITES = "sites"
+"""The factor of a level that says in how many sites at a time a workload runs, where the study sweeps that."""
 CLIENT = "client"
 """The factor of a level that says on which host the client is, where the study's placement sweeps it."""
 
@@ -199,6 +201,8 @@ class Cell(BaseModel):
     client: str = ""
     link: Literal["none"] | None = None
     """``none``: while it is measured, the cables of testbed hosts have no rate limit."""
+    sites: int = 1
+    """In how many sites of an environment it runs at a time."""
 
     @property
     def label(self) -> str:

@@ -28,7 +28,7 @@ from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
-from weighbridge.runner.study_facts import durabilities, unlimited_links, unverified_parts
+from weighbridge.runner.study_facts import durabilities, packet_sizes, unlimited_links, unverified_parts
 from weighbridge.runner.trial import run_trial
 from weighbridge.store.reader import LEFT_OUT
 from weighbridge.store.run import METERS_HZ, RunStore
@@ -133,7 +133,7 @@ class Session:
             for scope, facts in about_hosts(self._sites.hosts).items():
                 self.store.add_facts(scope, facts)
             self.store.add_facts("path", self._sites.paths())
-            self.store.add_facts("packet sizes", self._sites.sizes())
+            self.store.add_facts("packet sizes", packet_sizes(self.study, self._sites.endpoint_of))
             self.store.add_facts("durability", durabilities(self.study))
             self.store.add_facts("unverified", unverified_parts(self.study))
             self.store.add_facts("links", unlimited_links(self.study))

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from weighbridge.model.mount import SiteStorage
 from weighbridge.model.plugin import Environment
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Role
@@ -38,3 +39,12 @@ class SiteRequests:
         """Open one more like it, which publishes no port and is the caller's."""
         environment, options, request = self._made[key]
         return environment.open(options, replace(request, name=self.name(key), ports=(), beside=request.name))
+
+    def open_sharing(self, key: Key) -> AbstractContextManager[Site]:
+        """Open one more like it that has the same storage, which the first one closes."""
+        environment, options, request = self._made[key]
+        storage = request.storage
+        if storage is not None and storage.mounts:
+            storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
+        beside = replace(request, name=self.name(key), ports=(), beside=request.name, storage=storage)
+        return environment.open(options, beside)

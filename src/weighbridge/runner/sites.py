@@ -62,6 +62,8 @@ class Sites:
     _paths: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
     """By environment and host of the client, as the other one."""
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    _further: dict[Key, list[Site]] = field(default_factory=dict)
+    """Those beside the open one of a key, for workloads that run in several at a time."""
     _awake: set[Key] = field(default_factory=set)
     _mounts: dict[Key, list[Mount]] = field(default_factory=dict)
     _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
@@ -79,20 +81,10 @@ class Sites:
                     # each environment has ports of its own: a published port takes its number on the whole host
                     ports = self._ports.setdefault((arm.name, cell.client), {})
                     if cell.workload not in ports:
-                        ports[cell.workload] = self._host("server").free_ports(self._taken())
+                        taken = {port for each in self._ports.values() for port in each.values()}
+                        ports[cell.workload] = self._host("server").free_ports(taken)
         for arm in self.study.arms:
-            keys = [
-                self._key(arm, role, cell.client)
-                for cell in self.study.cells
-                for role in (roles_of(cell) if arm in self.study.arms_of(cell) else ())
-            ]
-            for key in keys:
-                if key[0] == OUTSIDE:  # it is of every environment
-                    self._open_one(stack, key, arm)
-            own = self._stacks[arm.name] = stack.enter_context(ExitStack())
-            with self._leaving_out(arm):
-                for key in keys:
-                    self._open_one(own, key, arm)
+            self._open_arm(stack, arm)
         over: dict[tuple[str, str], tuple[Transport, Arm, Cell]] = {}
         for place, arm, cell in first_over(self.study, "udp"):
             over[place] = "udp", arm, cell
@@ -107,6 +99,20 @@ class Sites:
                         arm, cell, "connection", partial(connection, transport=transport)
                     )
 
+    def _open_arm(self, stack: ExitStack, arm: Arm) -> None:
+        cells = [cell for cell in self.study.cells if arm in self.study.arms_of(cell)]
+        keys = [self._key(arm, role, cell.client) for cell in cells for role in roles_of(cell)]
+        for key in keys:
+            if key[0] == OUTSIDE:  # it is of every environment
+                self._open_one(stack, key, arm)
+        own = self._stacks[arm.name] = stack.enter_context(ExitStack())
+        with self._leaving_out(arm):
+            for key in keys:
+                self._open_one(own, key, arm)
+            for cell in cells:
+                if cell.sites > 1:
+                    self._open_further(own, self._key(arm, "solo", cell.client), cell.sites - 1)
+
     @contextmanager
     def _leaving_out(self, arm: Arm) -> Iterator[None]:
         """Leave an optional environment out where something cannot be had of it, and close what it opened."""
@@ -116,7 +122,7 @@ class Sites:
             if not (self.may_leave_out and arm.optional):
                 raise
             self._stacks.pop(arm.name).close()
-            every: tuple[dict[Any, Any], ...] = self._open, self._ports, self._payloads, self._paths
+            every: tuple[dict[Any, Any], ...] = self._open, self._further, self._ports, self._payloads, self._paths
             for noted in every:
                 for where in [each for each in noted if each[0] == arm.name]:
                     del noted[where]
@@ -132,12 +138,6 @@ class Sites:
 
     def _host(self, role: Role, client: str = "") -> Host:
         return self.hosts[(client or self.study.client_hosts[0]) if role == "client" else self.study.server_host]
-
-    def _apart(self, client: str) -> bool:
-        return self._host("server") is not self._host("client", client)
-
-    def _taken(self) -> set[int]:
-        return {port for ports in self._ports.values() for port in ports.values()}
 
     def _open_one(self, stack: ExitStack, key: Key, arm: Arm) -> None:
         if key in self._open:
@@ -157,7 +157,7 @@ class Sites:
             limits=limits_of(self.study, role, host),
             ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
             environment=place,
-            apart=self._apart(client),
+            apart=self._host("server") is not self._host("client", client),
             storage=storage,
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
@@ -168,6 +168,18 @@ class Sites:
         if storage is not None:
             self._mounts[key] = storage.mounts
         site.freeze()
+
+    def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:
+        further = self._further.setdefault(key, [])
+        while len(further) < number:
+            self.run.say(f"starting {key[0]} ({len(further) + 2} of {number + 1})")
+            site = stack.enter_context(self._requests.open_sharing(key))
+            further.append(site)
+            site.freeze()
+
+    def _at(self, key: Key) -> list[Site]:
+        """All sites of a key: the further ones stand beside the first, and wake and rest with it."""
+        return [self._open[key], *self._further.get(key, ())]
 
     def _key(self, arm: Arm, role: Role, client: str) -> Key:
         client = client or next((host for host in self.study.client_hosts if self._has_clients(arm, host)), "")
@@ -184,10 +196,10 @@ class Sites:
         keys = {role: self._key(arm, role, cell.client) for role in roles_of(cell)}
         measured = roles_of(cell)[-1]
         wanted = set(keys.values())
-        for key in self._awake - wanted:
-            self._open[key].freeze()
-        for key in wanted - self._awake:
-            self._open[key].thaw()
+        for site in [site for key in self._awake - wanted for site in self._at(key)]:
+            site.freeze()
+        for site in [site for key in wanted - self._awake for site in self._at(key)]:
+            site.thaw()
         self._awake = wanted
         sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
         for host in {site.host.name: site.host for site in sites.values()}.values():
@@ -201,6 +213,7 @@ class Sites:
             sites, self._endpoint(arm, cell, sites), machines_of(sites, self.here), hosts, meters, prepared,
             cpus, inside, links_of(sites), open_site=partial(self._requests.open_beside, keys[measured]),
             polled=self.polled, below=below(sites, self.here), storage_servers=self._storage_servers(wanted),
+            further=tuple(self._at(keys[measured])[1 : cell.sites]),
         )  # fmt: skip
 
     def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:
@@ -245,19 +258,9 @@ class Sites:
     def _sites(self, arm: Arm, cell: Cell) -> dict[Role, Site]:
         return {role: self._open[self._key(arm, role, cell.client)] for role in roles_of(cell)}
 
-    def sizes(self) -> dict[str, str]:
-        """The size of what each workload sends in each environment, by "ENVIRONMENT/WORKLOAD", where it has one."""
-        found = {}
-        for cell in self.study.cells:
-            for arm in self.study.arms_of(cell):
-                workload, options = registry.workloads()[cell.kind], self.study.options(arm, cell)
-                if not workload.transports(options):
-                    continue
-                size = workload.packet_size(options, self._endpoint(arm, cell, self._sites(arm, cell)))
-                probed = " (probed)" if workload.wants_payload(options) else ""
-                if size is not None:
-                    found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
-        return found
+    def endpoint_of(self, arm: Arm, cell: Cell) -> Endpoint:
+        """Where a workload's server and client are in an environment."""
+        return self._endpoint(arm, cell, self._sites(arm, cell))
 
     def layers(self) -> dict[str, str]:
         """The hypervisors of each site that is in some, as JSON (`weighbridge.model.isolation.SiteLayers`)."""
@@ -269,8 +272,8 @@ class Sites:
 
     def rest(self) -> None:
         """Freeze every site."""
-        for key in self._awake:
-            self._open[key].freeze()
+        for site in [site for key in self._awake for site in self._at(key)]:
+            site.freeze()
         self._awake = set()
 
     def facts(self) -> dict[str, dict[str, str]]:
@@ -282,12 +285,8 @@ class Sites:
         for key, (name, role, site) in zip(self._open, self._named(), strict=True):
             site.thaw()
             limits = {"limits": str(limits_of(self.study, role, site.host))}  # unless it has others, as it then says
-            found[name] = {
-                **limits,
-                **site.facts(),
-                **about_site(site),
-                **storage_facts(self._mounts.get(key, ()), site),
-            }
+            stored = storage_facts(self._mounts.get(key, ()), site)
+            found[name] = {**limits, **site.facts(), **about_site(site), **stored}
             site.freeze()
         self._awake = set()
         return found

@@ -1,5 +1,6 @@
 """Where one trial takes place: its sites, their hosts and machines, and what is between them."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -48,10 +49,34 @@ class Stage:
 
     open_site: Callable[[], AbstractContextManager[Site]] | None = None
     """Opens one more site like the measured one, which is the caller's."""
+    further: tuple[Site, ...] = ()
+    """The sites beside the measured one in which its program runs too, at the same time."""
     storage_servers: tuple[Host, ...] = ()
     """The hosts on which servers of the sites' storage are, where these are not the sites' own."""
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
+
+    @property
+    def measured(self) -> Role:
+        """The role whose program is measured."""
+        return list(self.sites)[-1]
+
+    def sites_of(self, role: Role) -> tuple[Site, ...]:
+        """The sites in which a role's program runs."""
+        return (self.sites[role], *(self.further if role == self.measured else ()))
+
+    def counters(self) -> dict[Role, Mapping[str, float]]:
+        """The counters of each role's sites, added up (`Site.meters`); ``throttled_s`` is their mean."""
+        found: dict[Role, Mapping[str, float]] = {}
+        for role in self.sites:
+            total: Counter[str] = Counter()
+            for site in self.sites_of(role):
+                total.update(site.meters())
+            held_s = (
+                {"throttled_s": total["throttled_s"] / len(self.sites_of(role))} if "throttled_s" in total else {}
+            )
+            found[role] = {**total, **held_s}
+        return found
 
     @property
     def counted(self) -> bool:

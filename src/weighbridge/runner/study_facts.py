@@ -1,7 +1,10 @@
 """What a study says of its workloads that a reader has to know beside their numbers."""
 
+from collections.abc import Callable
+
 from weighbridge import registry
-from weighbridge.model.study import Study
+from weighbridge.model.plugin import Endpoint
+from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.runner.storage import durability_of
 
 
@@ -27,3 +30,18 @@ def unverified_parts(study: Study) -> dict[str, str]:
         if options := study.file.hosts.get(name):
             found[f"host {name}"] = kinds[options.kind].unverified(options)
     return {what: why for what, why in found.items() if why}
+
+
+def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> dict[str, str]:
+    """The size of what each workload sends in each environment, by "ENVIRONMENT/WORKLOAD", where it has one."""
+    found = {}
+    for cell in study.cells:
+        for arm in study.arms_of(cell):
+            workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
+            if not workload.transports(options):
+                continue
+            size = workload.packet_size(options, endpoint_of(arm, cell))
+            probed = " (probed)" if workload.wants_payload(options) else ""
+            if size is not None:
+                found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
+    return found

@@ -10,6 +10,7 @@ from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Outcome, ProgramFailed, TrialFailure, Unparseable
 from weighbridge.model.plugin import Workload
+from weighbridge.model.result import TrialResult
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Watch
@@ -17,6 +18,7 @@ from weighbridge.runner.evaluation import find_limit, flag_clocks, flag_use, mea
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.openings import open_sites
 from weighbridge.runner.overload import why_broke
+from weighbridge.runner.several_sites import add_up, per_site, place, read_all, start_in_all
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_programs import prepare, serve, stop_server, watch
 from weighbridge.runner.trial_state import TrialState
@@ -33,12 +35,12 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     guests: Mapping[str, Mapping[str, float]] = {}
     try:
         guests = _guest_meters(stage)
-        prepare(workload, options, stage)
+        prepare(workload, options, stage, state)
         state.metering.begin()
         _measure(workload, options, stage, state)
         state.metering.end()
         stop_server(state)
-        result = read_result(workload, options, state.completed)
+        result = _read(workload, options, stage, state)
         state.times = result.times(options, state.measured_s)
         with plugin_faults(workload, Unparseable):
             asked = workload.asked_rate(options)
@@ -86,15 +88,19 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
     at = stage.endpoint
     with plugin_faults(workload, ProgramFailed):
         roles, state.load = workload.roles(options), workload.load(options)
-        state.threads = workload.generator_threads(options)
+        state.threads = workload.generator_threads(options) * len(state.endpoints)
         measured, served = roles[-1], workload.command("server", options, at) if "server" in roles else None
-        warm_up, command = workload.warm_up(options, at), workload.command(measured, options, at)
         opens = workload.openings(options)
+        commands = [workload.command(measured, options, its) for its in state.endpoints]
+        warm_ups = [each for its in state.endpoints if (each := workload.warm_up(options, its)) is not None]
     if served is not None:
         serve(served, stage.sites["server"], state)
-    site = stage.sites[measured]
-    if warm_up is not None and watch(site.start(warm_up), warm_up, state, "warm-up").returncode != 0:
-        raise _warm_up_failure(workload, options, state, measured)
+    command = commands[0]
+    site, sites = stage.sites[measured], stage.sites_of(measured)
+    if warm_ups:
+        warming = start_in_all(sites, warm_ups) if stage.further else site.start(warm_ups[0])
+        if watch(warming, warm_ups[0], state, "warm-up").returncode != 0:
+            raise _warm_up_failure(workload, options, state, measured)
     state.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
     state.watch.begin()
     if opens is not None and stage.open_site is not None:
@@ -109,14 +115,19 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
         return
     if state.server is not None and stage.counted:  # what a program without a counterpart costs, its own site tells
         state.metering.watch({name: machine.read for name, machine in stage.machines.items()}, stage.idle)
-    before, begun = {role: each.meters() for role, each in stage.sites.items()}, time.monotonic()
+    before, begun = stage.counters(), time.monotonic()
 
     def ended() -> None:
         state.metering.watched()
         state.watch.end()
-        state.measured_use = {role: host.used(before[role], each.meters()) for role, each in stage.sites.items()}
+        state.measured_use = {role: host.used(before[role], after) for role, after in stage.counters().items()}
 
-    completed = watch(site.start(command), command, state, measured, ended)
+    if stage.further:
+        together = start_in_all(sites, commands)
+        completed = watch(together, command, state, measured, ended)
+        state.completed |= {place(measured, number): left for number, left in enumerate(together.left, 1)}
+    else:
+        completed = watch(site.start(command), command, state, measured, ended)
     state.metering.window(begun, completed.duration_s)
     state.measured(completed.duration_s)
 
@@ -134,6 +145,15 @@ def _warm_up_failure(workload: Workload, options: Any, state: TrialState, measur
             failure.args = (f"in the warm-up, {failure}",)  # it stays what it is: of a killed server, too
             return failure
     return ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
+
+
+def _read(workload: Workload, options: Any, stage: Stage, state: TrialState) -> TrialResult:
+    """What the outputs say; of several sites the sum, and each one's own as samples."""
+    if not stage.further:
+        return read_result(workload, options, state.completed)
+    results = read_all(workload, options, stage.measured, state.completed)
+    state.metering.samples += per_site(results)
+    return add_up(results)
 
 
 Readings = list[tuple[str, Mapping[str, float]]]
@@ -156,7 +176,7 @@ def _meters(stage: Stage) -> Readings:
     machines = [(name, host.read(file=machine.read)) for name, machine in stage.watched.items()]
     groups = [each for machine in stage.watched.values() for each in machine.hypervisors.items()]
     hypervisors = [(place, group.meters()) for place, group in groups]
-    return [*machines, *hypervisors, *((role, site.meters()) for role, site in stage.sites.items())]
+    return [*machines, *hypervisors, *stage.counters().items()]
 
 
 def _guest_meters(stage: Stage, *, quietly: bool = False) -> dict[str, Mapping[str, float]]:

@@ -14,6 +14,7 @@ from weighbridge.model.study import Role
 from weighbridge.runner.evaluation import plugin_faults
 from weighbridge.runner.missing_program import missing
 from weighbridge.runner.page_caches import drop_page_caches
+from weighbridge.runner.several_sites import endpoints
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
 
@@ -25,24 +26,30 @@ _TOO_MUCH = f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limi
 _WATCH_S = 0.25
 
 
-def prepare(workload: Workload, options: Any, stage: Stage) -> None:
+def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -> None:
     """Make what the server starts from, and write what each role reads."""
     at = stage.endpoint
+    with plugin_faults(workload, ProgramFailed):
+        writes = workload.needs_data(options)
+    state.endpoints = endpoints(at, stage.sites_of(stage.measured), keeps=writes)
     with plugin_faults(workload, ProgramFailed):
         files = {role: dict(workload.files(role, options, at)) for role in stage.sites}
         role: Role = "server" if "server" in stage.sites else "solo"
         keeps, cold = role in stage.sites, workload.cold(options)
-        command, restore = (workload.prepare(options, at), workload.restore(options, at)) if keeps else (None, None)
-    if command is not None and command.argv not in stage.prepared:
-        _make_data(stage.sites[role], command, "prepared")
-        stage.prepared.add(command.argv)
-    if restore is not None:
-        _make_data(stage.sites[role], restore, "restored")
+    for site, its in zip(stage.sites_of(role), state.endpoints, strict=True) if keeps else ():
+        with plugin_faults(workload, ProgramFailed):
+            command, restore = workload.prepare(options, its), workload.restore(options, its)
+        if command is not None and command.argv not in stage.prepared:
+            _make_data(site, command, "prepared")
+            stage.prepared.add(command.argv)
+        if restore is not None:
+            _make_data(site, restore, "restored")
     if cold:
-        drop_page_caches(stage.sites.values(), stage.storage_servers)
-    for each, site in stage.sites.items():
-        for path, data in files[each].items():
-            site.put(path, data)
+        drop_page_caches([*stage.sites.values(), *stage.further], stage.storage_servers)
+    for each in stage.sites:
+        for site in stage.sites_of(each):
+            for path, data in files[each].items():
+                site.put(path, data)
 
 
 def _make_data(site: Site, command: Command, what: str) -> None:

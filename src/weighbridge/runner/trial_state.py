@@ -1,9 +1,10 @@
 """What has happened so far in a trial."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weighbridge.model.command import Completed, Running
+from weighbridge.model.plugin import Endpoint
 from weighbridge.model.result import Times
 from weighbridge.runner.bottleneck import Watch
 from weighbridge.runner.metering import Metering
@@ -16,6 +17,8 @@ class TrialState:
     metering: Metering
     completed: dict[str, Completed] = field(default_factory=dict)
     """What each role's program left; of a warm-up under its own name."""
+    endpoints: Sequence[Endpoint] = ()
+    """Where each site of the measured role works."""
     server: Running | None = None
     measured_s: float = 0.0
     """How long the measured process ran."""

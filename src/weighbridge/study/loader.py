@@ -12,6 +12,7 @@ from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.study import CLIENT, Arm, Cell, Level, Name, Options, Study, StudyFile
+from weighbridge.study import of_workloads
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
 from weighbridge.study.mistakes import location_of, sentence
 from weighbridge.study.source import Place, Source, nearest, parse, plain, read
@@ -50,9 +51,10 @@ def check(source: Source) -> Study:
     cells: list[Cell] = []
     if file is not None:
         for name, level, kind, options in _expand("workloads", source, file, registry.workloads(), problems):
-            link = _link(source.data["workloads"][name])
-            cells += _placed(file, Cell(workload=name, kind=kind, level=level, options=options, link=link))
-        problems += _wrong_links(source.data, file)
+            cell = Cell(workload=name, kind=kind, level=level, options=options)
+            for each in of_workloads.placed_on_sites(cell, source.data["workloads"][name]):
+                cells += _placed(file, each)
+        problems += of_workloads.wrong(source.data, file)
         own = {name: own_options(name, source, cells, problems) for name in file.environments}
         for name, level, kind, options in _expand("environments", source, file, registry.environments(), problems):
             given = _of_environment(name, source, problems)
@@ -66,7 +68,7 @@ def check(source: Source) -> Study:
                     optional=given.optional,
                 )
             )
-        problems += contradictions(file, arms, cells)
+        problems += [*contradictions(file, arms, cells), *of_workloads.crowded(arms, cells)]
     if problems or file is None:
         raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
     if file.aa:
@@ -123,7 +125,7 @@ def _expand(
             for key in ("workloads", *_OfEnvironment.model_fields):
                 entry.pop(key, None)  # of every environment, whatever its kind: read elsewhere
         else:
-            entry.pop("link", None)  # it is about the hosts' cables: _link reads it
+            entry = of_workloads.without(entry, kind)
         if kind is None:
             problems.append((place, f"'{name}' needs a kind (known: {', '.join(plugins)})"))
             continue
@@ -175,32 +177,13 @@ def own_options(
         model = registry.workloads()[here[0].kind].options
         for cell in here:
             swept = {factor: value for factor, value in cell.level if (factor, value) != (CLIENT, cell.client)}
-            whole = {**source.data["workloads"][name], **swept, **changed}
+            whole = of_workloads.without({**source.data["workloads"][name], **swept, **changed}, here[0].kind)
             whole.pop("kind", None)
-            whole.pop("link", None)
             options = _validate(model, whole, (*place, name), problems)
             if options is None:
                 break
             found[cell.workload, cell.level] = options
     return found
-
-
-def _link(entry: Mapping[str, Any]) -> Literal["none"] | None:
-    return "none" if entry.get("link") == "none" else None
-
-
-def _wrong_links(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
-    """Cables of a workload that say anything else than ``none``, or that are of one environment only."""
-    for name, entry in file.workloads.items():
-        if entry.get("link", "none") != "none":
-            told = "link: of a workload it is 'none' (no rate limit on testbed cables); the rate is the host's"
-            yield ("workloads", name, "link"), told
-    for name, environment in file.environments.items():
-        own = environment.get("workloads")
-        for workload, changed in own.items() if isinstance(own, Mapping) else ():
-            if isinstance(changed, Mapping) and "link" in changed:
-                told = "link: it is the workload's own, the same in every environment"
-                yield ("environments", name, "workloads", workload, "link"), told
 
 
 def _levels(entry: dict[str, Any], model: type[BaseModel]) -> Iterator[tuple[Level, dict[str, Any]]]:

@@ -10,6 +10,7 @@ from weighbridge.model.plugin import Plugin
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import StudyFile
+from weighbridge.study.of_workloads import MOST_SITES
 
 
 def json_schema() -> dict[str, Any]:
@@ -37,6 +38,7 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
+_NUMBER = {"type": "integer", "minimum": 1, "maximum": MOST_SITES}
 _OWN: dict[str, dict[str, Any]] = {
     "environments": {
         "workloads": {
@@ -57,7 +59,12 @@ _OWN: dict[str, dict[str, Any]] = {
         },
     },
     "workloads": {
-        "link": {"const": "none", "description": "No rate limit on the cables of testbed hosts while it is measured"}
+        "link": {"const": "none", "description": "No rate limit on the cables of testbed hosts while it is measured"},
+        "sites": {
+            "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}],
+            "default": 1,
+            "description": "In how many sites of each environment it runs at a time; a list sweeps it",
+        },
     },
 }
 """What an entry may say beside the options of its plug-in."""

@@ -1,0 +1,52 @@
+"""In how many sites a workload runs: one number or a sweep of it, the same in every environment."""
+
+import pytest
+
+from weighbridge.errors import StudyError
+from weighbridge.model.study import Study
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+TEXT = """
+study: several
+question: Do they add up?
+baseline: native
+environments:
+  native: {kind: native}
+  other: {kind: ENVIRONMENT}
+workloads:
+  cpu: {kind: KIND}
+"""
+
+
+def made(kind: str, environment: str = "docker, network: none") -> Study:
+    return check(parse(TEXT.replace("KIND", kind).replace("ENVIRONMENT", environment), "several.yaml"))
+
+
+@pytest.mark.parametrize(("asked", "sites"), [("4", [4]), ("[1, 10]", [1, 10])])
+def test_numbers_of_sites(asked: str, sites: list[int]):
+    cells = made(f"sysbench-cpu, sites: {asked}").cells
+    assert [cell.sites for cell in cells] == sites
+    swept = len(sites) > 1
+    assert [dict(cell.level) for cell in cells] == [{"sites": str(number)} if swept else {} for number in sites]
+
+
+@pytest.mark.parametrize("asked", ["0", "101", "many", "true", "1.5", "[]", "[1, 0]", "[2, 2]"])
+def test_numbers_that_cannot_be(asked: str):
+    with pytest.raises(StudyError, match=r"several\.yaml:9: sites: "):
+        made(f"sysbench-cpu, sites: {asked}")
+
+
+def test_what_has_a_counterpart_cannot():
+    with pytest.raises(StudyError, match="sites: iperf3 does not run alone in a site"):
+        made("iperf3, sites: 2")
+
+
+def test_an_option_of_that_name_is_the_kinds_own():
+    (cell,) = made("density, sites: 3").cells
+    assert (cell.sites, cell.options.sites) == (1, 3)
+
+
+def test_it_is_the_same_in_every_environment():
+    with pytest.raises(StudyError, match="sites: it is the workload's own, the same in every environment"):
+        made("sysbench-cpu", "docker, network: none, workloads: {cpu: {sites: 2}}")
