@@ -277,13 +277,17 @@ class Analysis:
 
     def block_values(self, report: MetricReport, environment: str) -> tuple[float, ...]:
         """Return an environment's values of a metric, in its unit: in each block the first good attempt's."""
+        return tuple(self.by_block(report, environment).values())
+
+    def by_block(self, report: MetricReport, environment: str) -> dict[int, float]:
+        """Return these values by the numbers of their blocks, in order."""
         found: dict[int, tuple[int, float]] = {}
         for trial in self.trials_of.get(report.label, ()):
             here = (trial.workload, trial.level, trial.environment) == (report.workload, report.level, environment)
             if here and report.metric in trial.values:
                 given = (trial.attempt, trial.values[report.metric])
                 found[trial.block] = min(found.get(trial.block, given), given)
-        return tuple(value for _, (_, value) in sorted(found.items()))
+        return {block: value for block, (_, value) in sorted(found.items())}
 
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""

@@ -12,6 +12,8 @@ from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
 from weighbridge.replication.absent import Offer, offered, why_impossible, why_not_measured
 from weighbridge.replication.pair import compare_pair
+from weighbridge.replication.paired import PairRows, pair_rows
+from weighbridge.replication.paired_words import pairs_sentence
 from weighbridge.replication.proof import PublishedRow, rows
 from weighbridge.replication.published import Compared, Published
 from weighbridge.replication.spread import SpreadRows, spread_rows
@@ -124,6 +126,8 @@ class Replication:
     tables: tuple[Table, ...]
     spreads: tuple[SpreadRows, ...] = ()
     """How far runs differ, as published and in the run."""
+    pairs: tuple[PairRows, ...] = ()
+    """Paired differences with their t-test."""
 
     @property
     def counts(self) -> dict[Direction, int]:
@@ -151,6 +155,8 @@ class Replication:
     def sentence(self) -> str:
         """The outcome in one sentence."""
         told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
+        if self.pairs:
+            return pairs_sentence(self.pairs)
         rows = [row for table in self.tables for row in table.rows]
         measured, apart = [row for row in rows if row.measured is not None], sum(row.apart for row in rows)
         emulated = sum(row.emulated for row in measured)
@@ -169,7 +175,7 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
     for compared in study.comparisons:
         found = rows(study, compared, analysis.equivalence)
         tables.append(Table(compared, tuple(_row(study, analysis, compared, row, offers) for row in found)))
-    return Replication(study, analysis, tuple(tables), spread_rows(analysis, study))
+    return Replication(study, analysis, tuple(tables), spread_rows(analysis, study), pair_rows(analysis, study))
 
 
 def _row(

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.replication.comparison import Direction
+from weighbridge.replication.paired import Agreement
 from weighbridge.replication.proof import Proof
 from weighbridge.report.export.document import Hidden, Interval, Within
 from weighbridge.statistics import Scale, Verdict
@@ -89,6 +90,39 @@ class SpreadRowDocument(TypedDict):
     why: str
 
 
+class PublishedPairDocument(TypedDict):
+    """A printed difference: mean, standard deviation, t and p."""
+
+    mean: float
+    deviation: float
+    t: float
+    p: float
+
+
+class MeasuredPairDocument(TypedDict):
+    """The same of a run's blocks; t and p are null where all differences are the same."""
+
+    mean: float
+    deviation: float
+    pairs: int
+    t: float | None
+    p: float | None
+    unit: str
+    verdict: Verdict | None
+
+
+class PairDocument(TypedDict):
+    """A paired difference with its t-test, as published and as measured."""
+
+    table: str
+    first: str
+    second: str
+    published: PublishedPairDocument
+    measured: MeasuredPairDocument | None
+    agreement: Agreement
+    why: str
+
+
 @with_config(ConfigDict(extra="forbid"))
 class ReplicationDocument(TypedDict):
     """The document of ``weighbridge replicate --json``.
@@ -105,4 +139,5 @@ class ReplicationDocument(TypedDict):
     summary: dict[str, str]
     rows: list[ReplicationRow]
     spreads: list[SpreadRowDocument]
+    pairs: list[PairDocument]
     oddities: list[str]

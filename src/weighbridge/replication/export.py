@@ -5,11 +5,14 @@ from weighbridge.replication.document import (
     VERSION,
     Estimate,
     MeasuredComparison,
+    MeasuredPairDocument,
     MeasuredSpreadDocument,
+    PairDocument,
     ReplicationDocument,
     ReplicationRow,
     SpreadRowDocument,
 )
+from weighbridge.replication.paired import PairRow
 from weighbridge.replication.published import Compared
 from weighbridge.replication.spread import SpreadRow
 from weighbridge.report.export.json import finite, hidden_json
@@ -24,7 +27,22 @@ def replication_json(found: Replication) -> ReplicationDocument:
         "trusted": found.analysis.trust.trusted, "counts": found.counts, "summary": dict(found.summary),
         "rows": [_row_json(found, table.compared, row) for table in found.tables for row in table.rows],
         "spreads": [_spread_json(found, each.table.title, row) for each in found.spreads for row in each.rows],
+        "pairs": [_pair_json(each.table.title, row) for each in found.pairs for row in each.rows],
         "oddities": list(found.study.oddities),
+    }  # fmt: skip
+
+
+def _pair_json(title: str, row: PairRow) -> PairDocument:
+    own, test = row.published, row.measured
+    measured: MeasuredPairDocument | None = None
+    if test is not None:
+        verdict = row.judged.verdict if row.judged else None
+        measured = {"mean": test.mean, "deviation": test.deviation, "pairs": test.pairs, "t": test.t, "p": test.p,
+                    "unit": row.unit, "verdict": verdict}  # fmt: skip
+    return {
+        "table": title, "first": row.first, "second": row.second,
+        "published": {"mean": own.mean, "deviation": own.deviation, "t": own.t, "p": own.p},
+        "measured": measured, "agreement": row.agreement, "why": row.why,
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from weighbridge.replication.comparison import (
     measured_text,
     published_text,
 )
+from weighbridge.replication.paired_words import PAIR_COLUMNS, pair_cells, print_pairs
 from weighbridge.replication.published_study import better_words, comparison_words, left_out, setup_rows, variant
 from weighbridge.replication.spread_words import SPREAD_COLUMNS, print_spreads, spread_cells
 from weighbridge.report.charts.base import Canvas, Chart, colour_of, layer, nominal, quantitative, rule_at
@@ -59,6 +60,8 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
             }
             for number, table in enumerate(found.tables, 1)
         ],
+        pairs=[{"table": each.table, "rows": pair_cells(each, found.name)} for each in found.pairs],
+        pair_columns=PAIR_COLUMNS,
         spreads=[{"table": each.table, "rows": spread_cells(each, found.name)} for each in found.spreads],
         colours=COLOURS,
         setup=setup_rows(found.study, store, analysis),
@@ -231,5 +234,6 @@ def print_replication(found: Replication, console: "Console") -> None:
             absent.setdefault(row.why, []).append(row.name)
         for why, names in absent.items():
             console.print(Text(f"  not measured ({printable(why)}): {', '.join(names)}", style="dim"))
+    print_pairs(found.pairs, found.name, console)
     print_spreads(found.spreads, found.name, console)
     console.print(Text(found.sentence, style="bold"))

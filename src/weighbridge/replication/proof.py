@@ -156,8 +156,8 @@ def unused(study: Published) -> list[Figure]:
 
 
 def used(study: Published, figure: Figure) -> bool:
-    """Whether any comparison, or table of spreads, uses a figure."""
-    if any(table.fits(figure) for table in study.spreads):
+    """Whether any comparison, or table of spreads or pairs, uses a figure."""
+    if any(table.fits(figure) for table in (*study.spreads, *study.pairs)):
         return True
     for compared in study.comparisons:
         if compared.statistic == "ratio":

@@ -22,6 +22,8 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isi
 """Names of environments; a single one may be written alone."""
 
 
+PAIRED = ("diff_mean", "diff_stdev", "t", "p")
+"""The statistics of a `PairTable`, as the figures name them."""
 SPREADS = ("mean", "stdev", "cv")
 """The statistics of a `SpreadTable`, as the figures name them."""
 
@@ -138,6 +140,28 @@ class SpreadTable(_Data):
         return figure.table in self.labels and about == (self.workload, self.metric) and figure.statistic in SPREADS
 
 
+class PairTable(_Data):
+    """Paired differences of two environments with their t-test, as published and of a run's blocks."""
+
+    title: str
+    workload: str
+    metric: str
+    unit: str
+    """Of the printed means and deviations."""
+    labels: tuple[str, ...]
+    level: dict[str, str] = {}
+    measured: Measured
+    pairs: dict[str, tuple[str, str]]
+    """Published difference (``docker-volume - nfs-sync``) -> the two measured environments, in its order."""
+    note: str = ""
+
+    def fits(self, figure: Figure) -> bool:
+        """Whether a figure is part of it."""
+        about = (figure.workload, figure.metric, figure.levels)
+        mine = figure.table in self.labels and figure.environment in self.pairs and figure.statistic in PAIRED
+        return mine and about == (self.workload, self.metric, self.level)
+
+
 class LeftOut(_Data):
     """Figures without a counterpart, and why. A key that is absent fits every figure."""
 
@@ -178,8 +202,9 @@ class Published(_Data):
     environments: dict[str, Names]
     no_environment: dict[str, str] = {}
     """Measured names of environments that no study can have yet, and why: their rows are listed all the same."""
-    comparisons: tuple[Compared, ...]
+    comparisons: tuple[Compared, ...] = ()
     spreads: tuple[SpreadTable, ...] = ()
+    pairs: tuple[PairTable, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     oddities: tuple[str, ...] = ()
     setup: tuple[Setup, ...] = ()
