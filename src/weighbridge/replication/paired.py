@@ -50,9 +50,9 @@ class PairRow:
         sign = here.mean * self.published.mean > 0
         significant = here.p is not None and here.p < SIGNIFICANT
         alike = significant == (self.published.p < SIGNIFICANT)
-        return (
-            "sign and significance" if sign and alike else "sign" if sign else "significance" if alike else "neither"
-        )
+        if sign:
+            return "sign and significance" if alike else "sign"
+        return "significance" if alike else "neither"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PAIR_COLUMNS = (
-    "difference", "published mean (deviation)", "t, p", "measured mean (deviation)", "t, p", "by this run's own rules",
-    "agrees in",
+    "difference", "published mean (deviation)", "t, p", "measured mean (deviation)", "t, p",
+    "by this run's own rules", "agrees in",
 )  # fmt: skip
 """The columns of a table. The run's own rules are those of its report: a ratio with its interval, and a verdict."""
 TERMINAL_COLUMNS = ("difference", "", "mean (deviation)", "t, p", "agrees in")
@@ -87,7 +87,7 @@ def print_pairs(tables: Sequence[PairRows], name: Callable[[str], str], console:
         console.print(Text(f"\n{found.table.title}", style="bold"))
         table = Table(*TERMINAL_COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
         for row in found.rows:
-            agrees = row.agreement
+            agrees: str = row.agreement
             cells = [(_name(row, name), "published", *_published(row, found), agrees)]
             if row.measured is not None:
                 cells.append(("", "measured", *_measured(row), _own(row)))

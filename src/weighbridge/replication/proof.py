@@ -157,7 +157,7 @@ def unused(study: Published) -> list[Figure]:
 
 def used(study: Published, figure: Figure) -> bool:
     """Whether any comparison, or table of spreads or pairs, uses a figure."""
-    if any(table.fits(figure) for table in (*study.spreads, *study.pairs)):
+    if any(table.fits(figure) for table in study.spreads) or any(table.fits(figure) for table in study.pairs):
         return True
     for compared in study.comparisons:
         if compared.statistic == "ratio":
