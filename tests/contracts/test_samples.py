@@ -52,9 +52,9 @@ hosts: {here: {kind: nice, level: 5}}
 userland: {kind: archive, file: /nonexistent.tar}
 baseline: native
 environments:
-  native: {kind: native, storage: {kind: tmpfs, size: 64MiB}}
+  native: {kind: native, storage: {kind: memory, size: 64MiB}}
   disk: {kind: native}
-  alone: {kind: unshare, storage: tmpfs}
+  alone: {kind: unshare, storage: memory}
   guest: {kind: emulator, hardware: true}
 inside: [server, client]
 workloads:
@@ -97,13 +97,13 @@ def study() -> Study:
 def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
     every = held.every_plugin()
     kinds = ("unshare", "uts", "emulator")
-    for name in (*(f"environment {kind}" for kind in kinds), "host nice", "storage tmpfs", "workload script"):
+    for name in (*(f"environment {kind}" for kind in kinds), "host nice", "storage memory", "workload script"):
         held.describes_itself(every[name])
         held.names_its_programs(every[name])
         held.has_strict_options(every[name], {})
     for kind in kinds:
         held.holds_as_environment(registry.environments()[kind])
-    held.holds_as_storage(registry.storage()["tmpfs"], {}, tmp_path)
+    held.holds_as_storage(registry.storage()["memory"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
     held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
     for options in ({}, {"server": "own-server --listen HOST:PORT"}):
@@ -123,7 +123,7 @@ def test_plan_and_doctor_know_them() -> None:
     assert plan.hosts_of(study())["hosts"] == {"here": {"kind": "nice", "level": 5}}
     found = examine()
     assert {"nice", "testbed"} <= {row["name"] for row in found["hosts"]}
-    assert "tmpfs" in {row["name"] for row in found["storage"]}
+    assert "memory" in {row["name"] for row in found["storage"]}
     assert "unshare" in {row["name"] for row in found["environments"]}
 
 
@@ -157,7 +157,7 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
 def test_doctor_tells_how_to_get_their_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     absent: Callable[..., None] = lambda *_, **__: None  # noqa: E731
     monkeypatch.setattr("weighbridge.linux.process.shutil.which", absent)
-    (row,) = [row for row in examine()["storage"] if row["name"] == "tmpfs"]
+    (row,) = [row for row in examine()["storage"] if row["name"] == "memory"]
     assert (row["ready"], row["detail"], row["remedy"]) == (False, "mount is not installed", "apt-get install mount")
 
 
@@ -173,7 +173,7 @@ def test_sites_get_the_storage_that_was_named(tmp_path: Path) -> None:
     kinds = [
         getattr(site_storage(native, by_name[name], study(), "server", {}), "kind", "") for name in ("native", "disk")
     ]
-    assert kinds == ["tmpfs", "directory"]
+    assert kinds == ["memory", "directory"]
     assert site_storage(native, by_name["disk"], study(), "client", {}) is None
 
 

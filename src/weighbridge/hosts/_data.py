@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from weighbridge.linux.mounts import unmount_below
 from weighbridge.linux.process import output
 from weighbridge.model.site import RunContext
 
@@ -19,6 +20,7 @@ def data_folder_here(run: RunContext, name: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
+        unmount_below(folder)
         shutil.rmtree(folder, ignore_errors=True)
         for above in (folder.parent, folder.parent.parent):
             with contextlib.suppress(OSError):

@@ -16,13 +16,15 @@ class Mount:
     """``source`` is the folder as the host names it, or the volume's name; empty for the container's layer.
 
     ``servers``: the hosts other than the site's that hold its files, and cache them. ``facts``: what is in force of
-    it there (export options, the file system of a disk), by name.
+    it there (export options, the file system of a disk), by name. ``filesystem``: the type that the site's mount
+    table must show, where another one may be in its place; "": any.
     """
 
     way: Way
     source: str = ""
     servers: tuple[Host, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    filesystem: str = ""
 
 
 class Volumes(Protocol):

@@ -16,6 +16,7 @@ from weighbridge.engines import podman, swarm, virtualbox
 from weighbridge.engines.private import discard_private
 from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroups, links, lxc_locks, xen_domains
+from weighbridge.linux.mounts import mounted_below, unmount_below
 from weighbridge.linux.process import link_prefix, run_of
 from weighbridge.runner import living
 from weighbridge.runner import run_lock as state
@@ -66,6 +67,7 @@ def find(only: str | None = None) -> Found:
     found += [Leftover(run, "domain", name) for run, name in xen_domains.domains()]
     engines = cache_folder() / "engines"
     found += [Leftover(run, "engine data", str(path)) for run, path in _of_runs(engines)]
+    found += [Leftover(run, "mount", str(at)) for run, path in _of_runs(engines) for at in mounted_below(path)]
     found += [Leftover(run, "folder of VirtualBox", str(path)) for run, path in virtualbox.left()]
     found += [Leftover(run, "lock", str(path)) for run, path in _of_runs(lxc_locks.lock_folder(engines))]
     client = docker.client_from_environment()
@@ -98,6 +100,7 @@ def sweep(run_id: str) -> None:
     podman.discard(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     virtualbox.discard(run_id, state.base() / run_id)
     lxc_locks.remove(state.cache_of(run_id, cache_folder()) / "engines" / run_id)
+    unmount_below(state.cache_of(run_id, cache_folder()) / "engines" / run_id)
     discard_private(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     cgroups.remove_top()
 

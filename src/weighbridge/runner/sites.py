@@ -32,7 +32,7 @@ from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Stage, below, links_of, machines_of
-from weighbridge.runner.storage import site_storage, storage_facts
+from weighbridge.runner.storage import require_in_force, site_storage, storage_facts
 
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
@@ -167,6 +167,7 @@ class Sites:
         self._open[key] = site
         if storage is not None:
             self._mounts[key] = storage.mounts
+            require_in_force(storage.mounts, site)
         site.freeze()
 
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:

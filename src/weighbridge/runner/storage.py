@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from weighbridge import registry
+from weighbridge.errors import Unavailable
 from weighbridge.model.mount import Mount, MountRequest, SiteStorage
 from weighbridge.model.plugin import Durability, Environment, Readiness
 from weighbridge.model.site import DATA, Host, Site
@@ -55,10 +56,29 @@ def storage_facts(mounts: Iterable[Mount], site: Site) -> dict[str, str]:
     """What is in force of a site's storage: what its servers and disks say, and the site's own mount table."""
     found = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
     with suppress(OSError):
-        table = site.read("/proc/self/mountinfo").decode(errors="replace").splitlines()
-        if lines := [line for line in table if line.split(" ")[4:5] == [DATA]]:
-            found["storage: mounted"] = " ".join(_without_numbers(lines[-1]))
+        if words := _mounted(site):
+            found["storage: mounted"] = " ".join(words)
     return found
+
+
+def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
+    """Raise Unavailable where a site, in whose kernel it is mounted, has something else than its storage.
+
+    A mount that an engine in another mount namespace does not see leaves the folder below it in its place.
+    """
+    wanted = [mount.filesystem for mount in mounts if mount.filesystem]
+    if not wanted or site.layers != site.host.layers:
+        return
+    kind = next(iter(_mounted(site)), "nothing")
+    if kind not in wanted:
+        raise Unavailable(f"{site.name} has {kind} at {DATA}, and not {wanted[0]}, which its storage is")
+
+
+def _mounted(site: Site) -> tuple[str, ...]:
+    """What is mounted at DATA in a site, as `_without_numbers` gives it; () where nothing is. Raises OSError."""
+    table = site.read("/proc/self/mountinfo").decode(errors="replace").splitlines()
+    lines = [line for line in table if line.split(" ")[4:5] == [DATA]]
+    return tuple(_without_numbers(lines[-1])) if lines else ()
 
 
 def _without_numbers(line: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability
@@ -16,12 +16,13 @@ class DirectoryOptions(StorageOptions):
 
 
 class Directory(Storage):
-    """The default of native sites; a container mounts it."""
+    """The default of native sites; a container mounts it (a bind mount)."""
 
     kind = "directory"
     summary = "a directory on the disk of the site's host"
     options = DirectoryOptions
     ways = ("folder",)
+    aliases: ClassVar = ("bind",)
 
     def durability(self, options: Any) -> Durability:
         """What was synced is on the disk."""

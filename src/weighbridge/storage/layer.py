@@ -21,7 +21,7 @@ class Layer(Storage):
     summary = "the container's own writable layer, through the engine's storage driver"
     options = LayerOptions
     ways = ("layer",)
-    aliases: ClassVar = ("overlay",)
+    aliases: ClassVar = ("container", "overlay")
 
     def durability(self, options: Any) -> Durability:
         """What was synced is on the disk."""

@@ -14,19 +14,19 @@ from weighbridge.model.quantity import Size
 from weighbridge.model.storage import Storage, StorageOptions
 
 
-class TmpfsOptions(StorageOptions):
+class MemoryOptions(StorageOptions):
     """``size`` is how much it holds, in bytes."""
 
-    kind: Literal["tmpfs"] = "tmpfs"
+    kind: Literal["memory"] = "memory"
     size: Annotated[Size, Field(ge=2**20, description="How much it holds")] = 2**28
 
 
-class Tmpfs(Storage):
+class Memory(Storage):
     """What disks cost is what is missing in it."""
 
-    kind = "tmpfs"
+    kind = "memory"
     summary = "memory of the site's host"
-    options = TmpfsOptions
+    options = MemoryOptions
     ways = ("folder",)
     programs: ClassVar = {"mount": "mount"}
 
@@ -48,4 +48,4 @@ class Tmpfs(Storage):
                 host.run(Command(("umount", "--lazy", str(folder)), 10))
 
 
-PLUGIN = Tmpfs()
+PLUGIN = Memory()

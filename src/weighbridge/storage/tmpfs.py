@@ -1,0 +1,49 @@
+"""Memory of the site's host, as a file system."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.model.mount import Mount, MountRequest
+from weighbridge.model.plugin import Durability
+from weighbridge.model.quantity import Size
+from weighbridge.model.storage import Storage, StorageOptions
+from weighbridge.storage._mounted import mounted
+
+
+class TmpfsOptions(StorageOptions):
+    """``size`` is how much it holds, in bytes: pages that are written are charged to the site's memory limit."""
+
+    kind: Literal["tmpfs"] = "tmpfs"
+    size: Annotated[Size, Field(ge=2**20, description="How much it holds")] = 2**30
+
+
+class Tmpfs(Storage):
+    """What disks cost is what is missing in it. A container's engine mounts it, for other sites their host does."""
+
+    kind = "tmpfs"
+    summary = "memory of the site's host, which ends with it"
+    options = TmpfsOptions
+    ways = ("volume", "folder")
+    programs: ClassVar = {"mount": "mount"}
+
+    def durability(self, options: Any) -> Durability:
+        """A power cut takes all of it."""
+        return "none"
+
+    @contextmanager
+    def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
+        """A new, empty one."""
+        size = f"size={options.size}"
+        if request.volumes is not None:
+            with request.volumes.volume(request.name, {"type": "tmpfs", "device": "tmpfs", "o": size}) as volume:
+                yield Mount("volume", volume, filesystem="tmpfs")
+            return
+        host = request.host
+        with host.data_folder(request.run, request.name) as folder, mounted(host, "tmpfs", "tmpfs", folder, (size,)):
+            yield Mount("folder", str(folder), filesystem="tmpfs")
+
+
+PLUGIN = Tmpfs()

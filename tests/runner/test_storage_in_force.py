@@ -1,0 +1,57 @@
+"""A site's storage is what was asked for: its own mount table says so, or it is refused."""
+
+import pytest
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.mount import Mount
+from weighbridge.runner.storage import require_in_force, storage_facts
+
+TABLE = b"""22 1 254:0 / / ro,relatime - ext4 /dev/vda ro
+31 22 0:44 / /srv rw,relatime master:3 - KIND tmpfs rw,size=1024k
+"""
+
+
+class Host:
+    layers = ()
+
+
+class Site:
+    name, layers, host = "0-native-server", (), Host()
+
+    def __init__(self, table: bytes) -> None:
+        self.table = table
+
+    def read(self, path: str) -> bytes:
+        assert path == "/proc/self/mountinfo"
+        return self.table
+
+
+def site(kind: str) -> Site:
+    return Site(TABLE.replace(b"KIND", kind.encode()))
+
+
+def test_what_was_asked_for():
+    require_in_force([Mount("folder", "/x", filesystem="tmpfs")], site("tmpfs"))
+    require_in_force([Mount("folder", "/x")], site("xfs"))
+
+
+@pytest.mark.parametrize(
+    ("table", "found"), [(site("ext4"), "ext4"), (Site(b""), "nothing"), (Site(b"x y"), "nothing")]
+)
+def test_what_was_not(table: Site, found: str):
+    with pytest.raises(Unavailable, match=f"0-native-server has {found} at /srv, and not tmpfs"):
+        require_in_force([Mount("folder", "/x", filesystem="tmpfs")], table)
+
+
+def test_a_guest_has_a_disk_of_its_own_in_it():
+    guest = site("ext4")
+    guest.layers = ("qemu",)
+    require_in_force([Mount("folder", "/x", filesystem="tmpfs")], guest)
+
+
+def test_facts():
+    mount = Mount("folder", "/x", facts={"export": "sync"})
+    assert storage_facts([mount], site("nfs4")) == {
+        "storage: export": "sync",
+        "storage: mounted": "nfs4 rw,relatime rw,size=1024k",
+    }
