@@ -32,6 +32,8 @@ need "$python" python3
 "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
 if [ "$extra" = dev ]; then
     need mkfs.ext4 e2fsprogs
+    need mkfs.xfs xfsprogs
+    need mkfs.btrfs btrfs-progs
     need losetup mount
     need qemu-system-x86_64 qemu-system-x86
     need depmod kmod

@@ -33,7 +33,7 @@ ONLY: dict[str, set[str]] = {
     "meters": {"linux", *ALL},
     "guests": {"userland", "launcher", "build_once", "linux", *ALL},
     "environments": {"engines", "guests", "hosts", "launcher", "linux", *ALL},
-    "storage": {"engines", *ALL},
+    "storage": {"engines", "linux", *ALL},
     "workloads": ALL,
     "userland": {"engines", "registry", "build_once", "linux", "user_cache", *ALL},
     "study": {"registry", *ALL},

@@ -60,7 +60,7 @@ class DockerSite(LaunchedSite):
             "userland": self._userland.digest,
             "user": "root",
             "docker": self._engine.version + (" (private)" if self._engine.private else ""),
-            "storage driver": info.get("Driver", "?"),
+            "storage driver": " on ".join((info.get("Driver", "?"), *_backing(info))),
             "cgroup driver": info.get("CgroupDriver", "?"),
             "runtime": info.get("DefaultRuntime", "?"),
             "host": self.host.name,
@@ -68,6 +68,11 @@ class DockerSite(LaunchedSite):
             **warnings,
             **notes,
         }
+
+
+def _backing(info: Mapping[str, Any]) -> list[str]:
+    """The file system that holds the engine's layers, where its storage driver tells it."""
+    return [value for key, value in info.get("DriverStatus") or () if key == "Backing Filesystem"]
 
 
 def must_be_there(made: Engine, container: Any) -> None:

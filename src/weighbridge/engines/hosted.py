@@ -4,12 +4,14 @@ import contextlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from weighbridge.engines import gvisor
 from weighbridge.engines.client import INSTALL, await_answer
 from weighbridge.engines.settings import Settings
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.filesystems import disk_in
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command
 from weighbridge.model.host import SecludedHost
@@ -26,7 +28,7 @@ def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> It
     if not _is_installed(host):
         raise Unavailable(f"no Docker engine is installed: {INSTALL}")
     run.say(f"starting a Docker engine on host {host.name}")
-    with host.engine_folder() as data:
+    with host.engine_folder() as folder, _data_of(host, folder, settings) as data:
         # containerd writes to TMPDIR what it did when it was found hanging
         told = {**environment_of(run.id), "TMPDIR": "/run", "DOCKER_SERVICE_PREFER_OFFLINE_IMAGE": "1"}
         variables = (f"{key}={value}" for key, value in told.items())
@@ -53,6 +55,16 @@ def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> It
                 host.switch_off()
             with contextlib.suppress(EnvironmentLost):
                 daemon.stop()
+
+
+@contextmanager
+def _data_of(host: SecludedHost, folder: str, settings: Settings) -> Iterator[str]:
+    """Where its data is: in the host's folder for it, or on a disk of its own in there."""
+    if settings.disk is None:
+        yield folder
+        return
+    with disk_in(host, Path(folder), settings.disk) as at:
+        yield str(at)
 
 
 def _settings_file(host: SecludedHost, folder: str) -> str:

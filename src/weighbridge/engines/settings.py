@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 
+from weighbridge.model.disk import DiskOptions
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """``userland_proxy``: docker-proxy runs for each published port. ``nat``: netfilter carries published ports.
 
-    Without ``nat`` docker-proxy is the path of a published port (dockerd's ``--iptables=false``).
+    Without ``nat`` docker-proxy is the path of a published port (dockerd's ``--iptables=false``). ``disk`` holds all
+    of its data; None: the host's own disk does.
     """
 
     userland_proxy: bool = True
     nat: bool = True
+    disk: DiskOptions | None = None
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -22,7 +26,8 @@ class Settings:
     @property
     def purpose(self) -> str:
         """A name for a host that is used with these settings; empty for the usual ones."""
-        return "-".join((*(() if self.userland_proxy else ("noproxy",)), *(() if self.nat else ("nonat",))))
+        disk = (self.disk.purpose,) if self.disk else ()
+        return "-".join((*(() if self.userland_proxy else ("noproxy",)), *(() if self.nat else ("nonat",)), *disk))
 
 
 USUAL = Settings()

@@ -29,6 +29,9 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         least, limit = mib(gvisor.LEAST_MEMORY), mib(memory)
         yield f"gVisor needs at least {least} of memory, but the limit is {limit}: raise it (resources: memory)"
     yield from _addresses(options)
+    others = [kind for kind, host in needs.holding.items() if not host.secluded]
+    if others and options.storage is not None and options.storage.engine_disk is not None:
+        yield f"storage: 'disk' is of a whole engine: use hosts of kind testbed or guest, and not {others[0]}"
     if needs.network:
         yield from _out_of_reach(options, needs)
     if options.network not in ON_PARENT:

@@ -148,7 +148,8 @@ def _host_for(options: DockerOptions, request: SiteRequest) -> tuple[Host, Setti
     host.
     """
     server = request.role == "server"
-    settings = Settings(options.userland_proxy, nat=not (options.publish_by == "proxy" and server))
+    disk = options.storage.engine_disk if options.storage else None
+    settings = Settings(options.userland_proxy, not (options.publish_by == "proxy" and server), disk)
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
     if not changes and request.host.secluded is not None:
         changes = [_purpose(options)]

@@ -24,8 +24,9 @@ PROGRAM = "/usr/bin/python3"
 """What is started of it, with `AGENT` as the text of its program."""
 AGENT = "/usr/lib/weighbridge/boot.py"
 PACKAGES = (
-    "docker.io", "e2fsprogs", "ethtool", "iproute2", "iptables", "kmod", "mount", "nfs-common", "nfs-kernel-server",
-    "procps", "python3", "qemu-system-xen", "rpcbind", "util-linux", "xen-utils-4.17",
+    "btrfs-progs", "docker.io", "e2fsprogs", "ethtool", "iproute2", "iptables", "kmod", "mount", "nfs-common",
+    "nfs-kernel-server", "procps", "python3", "qemu-system-xen", "rpcbind", "util-linux", "xen-utils-4.17",
+    "xfsprogs",
 )  # fmt: skip
 _HYPERVISOR = "xen-hypervisor-4.17-amd64"
 _KIND = "systems"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, SerializeAsAny
 
+from weighbridge.model.disk import DiskOptions
 from weighbridge.model.mount import Mount, MountRequest, Way
 from weighbridge.model.options import Options, by_kind
 from weighbridge.model.plugin import Durability, Plugin, Readiness
@@ -17,6 +18,11 @@ class StorageOptions(Options):
     """Base of what a study file may say about a storage back end."""
 
     kind: str
+
+    @property
+    def engine_disk(self) -> DiskOptions | None:
+        """The disk that holds all of the engine's data, where it is to have one of its own."""
+        return None
 
 
 class EnvironmentOptions(Options):

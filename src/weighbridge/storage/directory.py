@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
+from weighbridge.linux.filesystems import disk_in
+from weighbridge.model.disk import Disk
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability
 from weighbridge.model.storage import Storage, StorageOptions
 
 
 class DirectoryOptions(StorageOptions):
-    """It has no options: it is where the host keeps its data."""
+    """It is where the host keeps its data, or on a ``disk`` of its own there."""
 
     kind: Literal["directory"] = "directory"
+    disk: Disk = None
 
 
 class Directory(Storage):
@@ -31,8 +34,13 @@ class Directory(Storage):
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
         """A new, empty one."""
-        with request.host.data_folder(request.run, request.name) as folder:
-            yield Mount("folder", str(folder))
+        host, disk = request.host, options.disk
+        with host.data_folder(request.run, request.name) as folder:
+            if disk is None:
+                yield Mount("folder", str(folder))
+                return
+            with disk_in(host, folder, disk) as at:
+                yield Mount("folder", str(at), facts={"disk": str(disk)}, filesystem=disk.filesystem)
 
 
 PLUGIN = Directory()

@@ -3,15 +3,22 @@
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Literal
 
+from weighbridge.model.disk import Disk, DiskOptions
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability
 from weighbridge.model.storage import Storage, StorageOptions
 
 
 class LayerOptions(StorageOptions):
-    """It has no options: it is what the engine's storage driver makes of the image."""
+    """What the engine's storage driver makes of the image; with a ``disk`` all of the engine's data is on that."""
 
     kind: Literal["layer"] = "layer"
+    disk: Disk = None
+
+    @property
+    def engine_disk(self) -> DiskOptions | None:
+        """``disk``."""
+        return self.disk
 
 
 class Layer(Storage):
@@ -29,7 +36,7 @@ class Layer(Storage):
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
         """The layer comes and goes with its container."""
-        return nullcontext(Mount("layer"))
+        return nullcontext(Mount("layer", facts={"disk": str(options.disk)} if options.disk else {}))
 
 
 PLUGIN = Layer()

@@ -6,11 +6,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from weighbridge.linux.filesystems import mounted
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
 from weighbridge.model.storage import Storage, StorageOptions
-from weighbridge.storage._mounted import mounted
 
 
 class TmpfsOptions(StorageOptions):

@@ -6,15 +6,22 @@ from typing import Any, Literal
 
 from weighbridge.engines.client import readiness
 from weighbridge.errors import Unavailable
+from weighbridge.model.disk import Disk, DiskOptions
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.storage import Storage, StorageOptions
 
 
 class VolumeOptions(StorageOptions):
-    """It has no options: it is a volume of the engine's default driver."""
+    """It is a volume of the engine's default driver; with a ``disk`` all of the engine's data is on that."""
 
     kind: Literal["volume"] = "volume"
+    disk: Disk = None
+
+    @property
+    def engine_disk(self) -> DiskOptions | None:
+        """``disk``."""
+        return self.disk
 
 
 class Volume(Storage):
@@ -42,8 +49,10 @@ class Volume(Storage):
         """A new, empty one."""
         if request.volumes is None:
             raise Unavailable(f"{request.name} is in no engine that could make a volume: use storage: directory")
+        disk = options.disk
+        facts, filesystem = ({"disk": str(disk)}, disk.filesystem) if disk else ({}, "")
         with request.volumes.volume(request.name) as volume:
-            yield Mount("volume", volume)
+            yield Mount("volume", volume, facts=facts, filesystem=filesystem)
 
 
 PLUGIN = Volume()

@@ -1,0 +1,62 @@
+"""File systems that are made and mounted on a host, for as long as something needs them."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.disk import DiskOptions
+from weighbridge.model.site import Host
+
+_MOUNT_S, _UNMOUNT_S, _MAKE_S = 60.0, 20.0, 300.0
+_MAKE = {
+    # whole from the start: else the kernel would go on making it while it is measured
+    "ext4": ("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"),
+    "xfs": ("mkfs.xfs", "-q", "-f"),
+    "btrfs": ("mkfs.btrfs", "-q", "-f"),
+}
+_PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
+_PREPARE = 'mkdir -p "$1" && truncate -s "$3" "$2" && command -v "$4"'
+
+
+@contextmanager
+def mounted(host: Host, kind: str, source: str, folder: Path, options: Sequence[str] = ()) -> Iterator[None]:
+    """Mount ``source`` as a file system of that kind (mount(8)). Raises Unavailable with what mount said.
+
+    It is unmounted at the end, also while somebody still uses it.
+    """
+    how = ("-o", ",".join(options)) if options else ()
+    done = host.run(Command(("mount", "-t", kind, *how, "--", source, str(folder)), _MOUNT_S))
+    if done.returncode != 0:
+        why = "mount did not end in time" if done.timed_out else done.last_words
+        raise Unavailable(f"host {host.name}: {source} cannot be mounted as {kind}: {why}")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(EnvironmentLost):
+            host.run(Command(("umount", "--lazy", "--", str(folder)), _UNMOUNT_S))
+
+
+@contextmanager
+def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
+    """A new file system in a file in ``folder``; gives where it is mounted. Its loop device goes with the mount.
+
+    Raises Unavailable, DiskFull.
+    """
+    image, at = folder / "disk.img", folder / "disk"
+    make = _MAKE[disk.filesystem]
+    prepared = host.run(Command(("sh", "-c", _PREPARE, "prepare", str(at), str(image), str(disk.size), make[0]), 10))
+    if prepared.returncode != 0:
+        package = _PACKAGES[disk.filesystem]
+        why = prepared.last_words or f"{make[0]} is not installed there: apt-get install {package}"
+        raise Unavailable(f"host {host.name}: no disk can be made: {why}")
+    made = host.run(Command((*make, str(image)), _MAKE_S))
+    if b"No space left" in made.stderr:
+        raise DiskFull(f"host {host.name} has no room for a disk: {made.last_words}")
+    if made.returncode != 0:
+        raise Unavailable(f"host {host.name}: no disk can be made: {made.last_words}")
+    with mounted(host, disk.filesystem, str(image), at, ("loop",)):
+        host.run(Command(("rm", "-rf", "--", str(at / "lost+found")), 10))
+        yield at
