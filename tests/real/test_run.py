@@ -27,6 +27,7 @@ SMALL = {
     "stream": "array_size: 1MiB, rounds: 2",
     "compress": "size: 64KiB",
     "sysbench-mutex": "locks: 10000",
+    "sysbench-fileio": "file_size: 16MiB, files: 4, duration: 1s",
     "boot": "sites: 1",
     "density": "sites: 2",
 }

@@ -113,6 +113,14 @@ def iperf(name: str, values: dict[str, float], options: dict[str, Any]) -> Case:
     return Case("iperf", f"{name}.server.csv", values, TWO | options, "server", {"client": f"{name}.client.csv"})
 
 
+SMALL_FILES = {"files": 4, "file_size": "16MiB", "duration": "1s"}
+
+
+def fileio(name: str, values: dict[str, float], **options: Any) -> Case:
+    """A report of one second on four files of 4 MiB; latencies are the mean, and percentiles of the histogram."""
+    return Case("sysbench-fileio", f"sysbench-fileio-{name}.txt", values, SMALL_FILES | options)
+
+
 def compress(name: str, options: dict[str, Any]) -> Case:
     """What the programs told of their work; the time, of which the speed is made, is `ended`'s second."""
     size = 8.388608 if "size" in options else 4.194304
@@ -475,6 +483,130 @@ GOOD = [
     compress("pbzip2", {"size": "8MiB", "program": "pbzip2", "threads": 2}),
     compress("pbzip2-one", {"program": "pbzip2"}),
     compress("pbzip2-test", {"program": "pbzip2", "direction": "decompress"}),
+    fileio(
+        "rndrw",
+        {
+            "reads": 38028.75,
+            "writes": 25352.83,
+            "fsyncs": 2535.38,
+            "read_throughput": 594.20,
+            "write_throughput": 396.14,
+            "latency_mean": 981.03 / 66241,
+            "latency_p95": 0.005,
+            "latency_p99": 0.361,
+        },
+    ),
+    fileio(
+        "rndrw-all",
+        {
+            "reads": 6468.54,
+            "writes": 4312.69,
+            "fsyncs": 4312.69,
+            "read_throughput": 101.07,
+            "write_throughput": 67.39,
+            "latency_mean": 994.34 / 10822,
+            "latency_p95": 0.296,
+            "latency_p99": 0.342,
+        },
+        fsync="all",
+    ),
+    fileio(
+        "rndrw-async",
+        {
+            "reads": 56054.67,
+            "writes": 37505.09,
+            "fsyncs": 2395.68,
+            "read_throughput": 875.85,
+            "write_throughput": 586.02,
+        },
+        io_mode="async",
+        threads=2,
+    ),
+    fileio(
+        "rndrd",
+        {
+            "reads": 755039.10,
+            "read_throughput": 11797.49,
+            "latency_mean": 861.09 / 758188,
+            "latency_p95": 0.001,
+            "latency_p99": 0.002,
+        },
+        mode="rndrd",
+    ),
+    fileio(
+        "seqrd",
+        {
+            "reads": 764196.47,
+            "read_throughput": 11940.57,
+            "latency_mean": 872.84 / 766442,
+            "latency_p95": 0.001,
+            "latency_p99": 0.002,
+        },
+        mode="seqrd",
+    ),
+    fileio(
+        "rndwr",
+        {
+            "writes": 41794.50,
+            "fsyncs": 1672.78,
+            "write_throughput": 653.04,
+            "latency_mean": 987.15 / 43677,
+            "latency_p95": 0.006,
+            "latency_p99": 0.576,
+        },
+        mode="rndwr",
+    ),
+    fileio(
+        "rndwr-each",
+        {
+            "writes": 2740.10,
+            "fsyncs": 10967.38,
+            "write_throughput": 42.81,
+            "latency_mean": 1993.09 / 13749,
+            "latency_p95": 0.252,
+            "latency_p99": 2.106,
+        },
+        mode="rndwr",
+        fsync=1,
+        threads=2,
+    ),
+    fileio(
+        "rndwr-mmap",
+        {
+            "writes": 1034722.02,
+            "write_throughput": 16167.53,
+            "latency_mean": 822.58 / 1050980,
+            "latency_p95": 0.001,
+            "latency_p99": 0.001,
+        },
+        mode="rndwr",
+        io_mode="mmap",
+        fsync="end",
+    ),
+    fileio(
+        "seqwr",
+        {
+            "writes": 478759.72,
+            "write_throughput": 7480.62,
+            "latency_mean": 885.03 / 487821,
+            "latency_p95": 0.001,
+            "latency_p99": 0.002,
+        },
+        mode="seqwr",
+        fsync="end",
+    ),
+    fileio(
+        "seqrewr",
+        {
+            "writes": 64130.15,
+            "fsyncs": 2567.20,
+            "write_throughput": 1002.03,
+            "latency_mean": 982.46 / 66974,
+            "latency_p95": 0.006,
+            "latency_p99": 0.517,
+        },
+        mode="seqrewr",
+    ),
     Case(
         "mysql-oltp",
         "sysbench-oltp-read-write.txt",

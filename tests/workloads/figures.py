@@ -136,6 +136,21 @@ def sysbench_mutex(case: Case) -> Figures:
     return {"time": figure(r"^ +total time: +([0-9.]+)s$")}
 
 
+def sysbench_fileio(case: Case) -> Figures:
+    """But for the percentiles, which only the histogram has."""
+    labels = {
+        "reads": "reads/s",
+        "writes": "writes/s",
+        "fsyncs": "fsyncs/s",
+        "read_throughput": "read, MiB/s",
+        "write_throughput": "written, MiB/s",
+    }
+    found = {name: figure(rf"^ +{label}: +([0-9.]+)$") for name, label in labels.items()}
+    total, events = r"^ +sum: +([0-9.]+)$", r"^ +total number of events: +(\d+)$"
+    found["latency_mean"] = Figure((total, events), lambda ms, count: last(ms) / last(count))
+    return {name: each for name, each in found.items() if name in case.values}
+
+
 def syscalls(case: Case) -> Figures:
     def call(name: str) -> Figure:
         count, ns = rf'"{name}", "count": (\d+)', rf'"{name}", .*"nanoseconds": (\d+)'
@@ -206,6 +221,7 @@ FIGURES: dict[str, Callable[[Case], Figures]] = {
     "sysbench-memory": sysbench_memory,
     "sysbench-threads": sysbench_threads,
     "sysbench-mutex": sysbench_mutex,
+    "sysbench-fileio": sysbench_fileio,
     "syscalls": syscalls,
     "stream": stream,
     "linpack": linpack,

@@ -10,7 +10,12 @@ import re
 from dataclasses import dataclass
 
 from weighbridge.model.measurement import Unparseable
+from weighbridge.workloads import _sysbench
 
+ASKED = ("--percentile=99", "--histogram=on")
+"""What sysbench is told to have it report them."""
+_PRINTED_MS = 0.0051
+"""How far a percentile of the histogram (three decimals) may be from the printed one (two)."""
 _HEADER = (
     "\nLatency histogram (values are in milliseconds)\n       value  ------------- distribution ------------- count\n"
 )
@@ -64,3 +69,15 @@ def latencies(text: str) -> Latencies:
     if not buckets or values != sorted(values) or values[-1] * 1e6 > _LONGEST_NS * 1.01:
         raise Unparseable("sysbench's latency histogram has no rows, or rows out of order")
     return Latencies(tuple(buckets))
+
+
+def checked_latencies(text: str, events: float) -> Latencies:
+    """The histogram, which must agree with the rest of the report: the events, and the percentile sysbench took."""
+    found = latencies(text)
+    printed = _sysbench.figure(text, rf"\n +99th percentile: +{_sysbench.NUMBER}\n", "99th percentile")
+    if found.count != events or abs(found.percentile(99) - printed) > _PRINTED_MS:
+        raise Unparseable(
+            f"sysbench's histogram has {found.count} latencies and a 99th percentile of {found.percentile(99)} ms, "
+            f"its report {events:.0f} and {printed} ms"
+        )
+    return found

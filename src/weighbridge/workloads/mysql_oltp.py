@@ -7,14 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.measurement import Broke, Measurement, Metric, Unparseable
+from weighbridge.model.measurement import Broke, Measurement, Metric
 from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
-from weighbridge.workloads import _mysql, _sysbench
+from weighbridge.workloads import _mysql, _sysbench, _sysbench_latency
 from weighbridge.workloads._seconds import WholeSeconds
-from weighbridge.workloads._sysbench_latency import Latencies, latencies
 
 TRANSACTIONS = Metric("transactions", "transactions/s", "higher")
 QUERIES = Metric("queries", "queries/s", "higher")
@@ -28,8 +27,6 @@ DURABILITIES = {"synced": 1, "written": 2, "buffered": 0}
 """By innodb_flush_log_at_trx_commit: each commit is on the disk; with the kernel; with both once a second."""
 _FEW = 8
 """Threads of the warm-up: a server that is about to break breaks in the measured run, not before it."""
-_PRINTED_MS = 0.0051
-"""How far a percentile of the histogram (three decimals) may be from the printed one (two)."""
 
 
 class MysqlOltpOptions(Options):
@@ -165,7 +162,7 @@ class MysqlOltp(Workload):
         events, errors = _transactions(text), found[ERRORS]
         if events < errors or not events:
             raise Broke(f"{errors:.0f} of {events + errors:.0f} transactions failed at {options.threads} threads")
-        histogram = _histogram(text, events)
+        histogram = _sysbench_latency.checked_latencies(text, events)
         total = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
         found |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
         return TrialResult(
@@ -205,22 +202,9 @@ def _client(options: MysqlOltpOptions, at: Endpoint, threads: int, duration: flo
         f"--tables={options.tables}",
         f"--table-size={options.table_size}",
         f"--db-ps-mode={'auto' if options.prepared_statements else 'disable'}",
-        "--percentile=99",
-        "--histogram=on",
+        *_sysbench_latency.ASKED,
     )
     return replace(command, deadline_s=command.deadline_s + 60)
-
-
-def _histogram(text: str, events: float) -> Latencies:
-    """The histogram, which must agree with the rest of the report: the events, and the percentile sysbench took."""
-    found = latencies(text)
-    printed = _sysbench.figure(text, rf"\n +99th percentile: +{_sysbench.NUMBER}\n", "99th percentile")
-    if found.count != events or abs(found.percentile(99) - printed) > _PRINTED_MS:
-        raise Unparseable(
-            f"sysbench's histogram has {found.count} latencies and a 99th percentile of {found.percentile(99)} ms, "
-            f"its report {events:.0f} and {printed} ms"
-        )
-    return found
 
 
 PLUGIN = MysqlOltp()

@@ -1,0 +1,34 @@
+"""sysbench fileio natively and in a container, on a volume and on its own layer: every mode and way of syncing."""
+
+from pathlib import Path
+
+from .machine import Machine
+from .weighing import NATIVE, trials, weighbridge, write_study
+
+SMALL = "kind: sysbench-fileio, file_size: 32MiB, files: 4, duration: 1s"
+WORKLOADS = (
+    f"write: {{{SMALL}, mode: rndrw, fsync: [100, all]}}",
+    f"make: {{{SMALL}, mode: seqwr, fsync: end}}",
+    f"read: {{{SMALL}, mode: seqrd, cold: false, extra_flags: direct}}",
+    f"hand-in: {{{SMALL}, mode: rndwr, io_mode: async, fsync: never, cold: false}}",
+    f"map: {{{SMALL}, mode: seqrewr, io_mode: mmap, fsync: end}}",
+)
+ENVIRONMENTS = (
+    NATIVE,
+    "volume: {kind: docker, network: none, storage: volume}",
+    "layer: {kind: docker, network: none, storage: layer}",
+)
+
+
+def test_every_storage_twice(machine: Machine, tmp_path: Path):
+    """The second trial finds the files that the first has left."""
+    study = write_study(
+        tmp_path, environments=ENVIRONMENTS, workloads=WORKLOADS, blocks=2, resources="{memory: 256MiB}"
+    )
+    run = tmp_path / "run"
+    done = weighbridge("run", study, "--out", run, "--yes")
+    assert done.code == 0, done
+    saved = trials(run)
+    assert len(saved) == 2 * 3 * 6
+    assert {(row["outcome"], row["message"]) for row in saved} == {("ok", "")}
+    machine.must_be_unchanged()

@@ -1,0 +1,264 @@
+"""sysbench fileio: options that fit together, its files, what each mode tells, reports that contradict themselves."""
+
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.model.plugin import Endpoint
+from weighbridge.workloads._sysbench_fileio import SysbenchFileioOptions
+from weighbridge.workloads.sysbench_fileio import PLUGIN
+
+from .captured import AT, GOOD, SMALL_FILES, data, parse, result
+
+KIND = "sysbench-fileio"
+MODES = ("rndrw", "rndrd", "rndwr", "seqrd", "seqwr", "seqrewr")
+
+
+def _options(**given: Any) -> SysbenchFileioOptions:
+    return SysbenchFileioOptions.model_validate(given)
+
+
+def _argv(**given: Any) -> tuple[str, ...]:
+    return PLUGIN.command("solo", _options(**given), AT).argv
+
+
+def _names(**given: Any) -> list[str]:
+    return [metric.name for metric in PLUGIN.metrics(_options(**given))]
+
+
+def test_the_command_says_all_that_sysbench_would_choose_by_itself():
+    assert " ".join(_argv()) == (
+        "env --chdir=/srv/sysbench-fileio/rndrw-128x16777216 sysbench fileio --threads=1 --time=10 --events=0"
+        " --file-num=128 --file-total-size=2147483648 --file-test-mode=rndrw --file-block-size=16384"
+        " --file-fsync-freq=100 --file-fsync-end=on --file-fsync-all=off --file-fsync-mode=fsync"
+        " --file-io-mode=sync --file-extra-flags= --file-rw-ratio=1.5 --percentile=99 --histogram=on run"
+    )
+    assert "--file-extra-flags=direct" in _argv(extra_flags="direct")
+    assert {"--file-rw-ratio=0.25", "--threads=3"} <= {*_argv(read_write_ratio=0.25, threads=3)}
+    assert {"--file-fsync-mode=fdatasync", "--file-io-mode=async"} <= {*_argv(sync_mode="fdatasync", io_mode="async")}
+
+
+@pytest.mark.parametrize(
+    ("given", "every", "end", "after_each"),
+    [
+        ({}, 100, "on", "off"),
+        ({"fsync": 1}, 1, "on", "off"),
+        ({"fsync": "end"}, 0, "on", "off"),
+        ({"fsync": "never"}, 0, "off", "off"),
+        ({"fsync": "all"}, 0, "off", "on"),
+        ({"mode": "rndrd"}, 0, "off", "off"),
+        ({"mode": "seqrd", "fsync": "never"}, 0, "off", "off"),
+    ],
+)
+def test_when_files_are_synced(given: dict[str, Any], every: int, end: str, after_each: str):
+    syncs = {f"--file-fsync-freq={every}", f"--file-fsync-end={end}", f"--file-fsync-all={after_each}"}
+    assert syncs <= {*_argv(**given)}
+
+
+def test_the_files_are_made_once_for_all_levels_of_one_mode():
+    made = PLUGIN.prepare(_options(), AT)
+    assert made.argv == (
+        "sh", "-c", 'mkdir -p "$1" && cd "$1" && shift && exec "$@"', "prepare",
+        "/srv/sysbench-fileio/rndrw-128x16777216",
+        "sysbench", "fileio", "--file-num=128", "--file-total-size=2147483648", "prepare",
+    )  # fmt: skip
+    for same in ({"fsync": "all"}, {"block_size": "4KiB"}, {"threads": 4}, {"io_mode": "mmap"}, {"duration": "1s"}):
+        assert PLUGIN.prepare(_options(**same), AT).argv == made.argv
+    others = ({}, {"files": 64}, {"file_size": "1GiB"}, {"files": 64, "file_size": "1GiB"})
+    given = [{"mode": mode, **other} for mode in MODES if mode != "seqwr" for other in others]
+    assert len({PLUGIN.prepare(_options(**each), AT).argv[4] for each in given}) == len(given)
+
+
+def test_each_of_several_sites_has_files_of_its_own():
+    there = Endpoint("127.0.0.1", "127.0.0.1", 1, data="/srv/site-2")
+    folder = "/srv/site-2/sysbench-fileio/rndrw-128x16777216"
+    assert PLUGIN.prepare(_options(), there).argv[4] == folder
+    assert PLUGIN.command("solo", _options(), there).argv[1] == f"--chdir={folder}"
+
+
+@pytest.mark.parametrize("cold", [True, False])
+def test_a_creation_begins_in_an_empty_folder(cold: bool):
+    options = _options(mode="seqwr", cold=cold)
+    assert PLUGIN.prepare(options, AT) is None
+    *shell, folder = PLUGIN.restore(options, AT).argv
+    assert shell == ["sh", "-c", 'rm -rf "$1" && mkdir -p "$1"', "restore"]
+    assert PurePosixPath(folder).is_relative_to("/srv/sysbench-fileio/")
+    assert f"--chdir={folder}" in PLUGIN.command("solo", options, AT).argv
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "seqwr"])
+def test_what_was_written_before_is_not_written_in_the_measured_time(mode: str):
+    """Emptying the caches writes it too."""
+    warm = PLUGIN.restore(_options(mode=mode, cold=False), AT).argv
+    assert warm == ("sync", "--file-system", PLUGIN.prepare(_options(mode=mode), AT).argv[4])
+    assert PLUGIN.restore(_options(mode=mode), AT) is None
+    assert PLUGIN.cold(_options(mode=mode))
+    assert not PLUGIN.cold(_options(mode=mode, cold=False))
+
+
+def test_its_files_are_its_room_and_its_time():
+    small, large = _options(file_size="1GiB"), _options(file_size="64GiB")
+    assert (PLUGIN.room(small), PLUGIN.room(large)) == (2**30, 2**36)
+    assert PLUGIN.needs_data(small)
+    for command in (PLUGIN.prepare, PLUGIN.restore, lambda options, at: PLUGIN.command("solo", options, at)):
+        one, other = (
+            command(options.model_copy(update={"cold": False}), AT).deadline_s for options in (small, large)
+        )
+        assert other - one == pytest.approx((2**36 - 2**30) / 4e6), "as long as a slow disk writes"
+
+
+LATENCY = ["latency_mean", "latency_p95", "latency_p99"]
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({}, ["reads", "writes", "fsyncs", "read_throughput", "write_throughput", *LATENCY]),
+        ({"fsync": "all"}, ["reads", "writes", "fsyncs", "read_throughput", "write_throughput", *LATENCY]),
+        ({"mode": "rndrd"}, ["reads", "read_throughput", *LATENCY]),
+        ({"mode": "seqrd", "io_mode": "async"}, ["reads", "read_throughput"]),
+        ({"mode": "rndwr"}, ["writes", "fsyncs", "write_throughput", *LATENCY]),
+        ({"mode": "seqwr", "fsync": "end"}, ["writes", "write_throughput", *LATENCY]),
+        ({"mode": "seqrewr", "fsync": "never"}, ["writes", "write_throughput", *LATENCY]),
+    ],
+)
+def test_only_what_a_mode_does_is_measured(given: dict[str, Any], names: list[str]):
+    assert _names(**given) == names
+
+
+@pytest.mark.parametrize(
+    ("given", "durability"),
+    [
+        ({"mode": "rndrd"}, None),
+        ({"mode": "seqrd", "extra_flags": "direct"}, None),
+        ({}, "asynchronous"),
+        ({"fsync": "never"}, "asynchronous"),
+        ({"fsync": "end"}, "asynchronous"),
+        ({"fsync": "all"}, "synchronous"),
+        ({"fsync": "all", "threads": 8}, "synchronous"),
+        ({"fsync": "all", "io_mode": "mmap"}, "synchronous"),
+        ({"fsync": "all", "io_mode": "async"}, "asynchronous"),
+        ({"fsync": 1}, "synchronous"),
+        ({"fsync": 1, "threads": 2}, "asynchronous"),
+        ({"fsync": 1, "io_mode": "async"}, "asynchronous"),
+        ({"fsync": 2}, "asynchronous"),
+        ({"extra_flags": "direct"}, "asynchronous"),
+        ({"extra_flags": "sync", "fsync": "never"}, "synchronous"),
+        ({"extra_flags": "dsync", "io_mode": "async", "threads": 4}, "synchronous"),
+    ],
+)
+def test_what_a_power_cut_leaves(given: dict[str, Any], durability: str | None):
+    assert PLUGIN.durability(_options(**given)) == durability
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"file_size": "1000MB"}, "not a whole number of blocks of 16384 bytes in each file"),
+        ({"files": 3}, "not a whole number of blocks"),
+        ({"files": 1, "file_size": "8KiB"}, "not a whole number of blocks"),
+        ({"mode": "rndrd", "fsync": "all"}, "fsync: all does nothing with mode rndrd"),
+        ({"mode": "seqrd", "fsync": 1}, "fsync: 1 does nothing with mode seqrd"),
+        ({"mode": "rndrd", "sync_mode": "fdatasync"}, "sync_mode: fdatasync does nothing"),
+        ({"mode": "rndrd", "extra_flags": "dsync"}, "extra_flags: dsync does nothing"),
+        ({"fsync": "never", "sync_mode": "fdatasync"}, "fdatasync contradicts fsync: never"),
+        ({"io_mode": "mmap", "sync_mode": "fdatasync"}, "io_mode mmap uses msync"),
+        ({"io_mode": "mmap", "extra_flags": "direct"}, "io_mode mmap uses msync"),
+        ({"mode": "rndwr", "read_write_ratio": 2}, "read_write_ratio is for mode rndrw"),
+        ({"extra_flags": "direct", "block_size": "1000B", "file_size": "128000B"}, "a multiple of 512 bytes"),
+        ({"extra_flags": "direct,sync"}, "'none', 'sync', 'dsync' or 'direct'"),
+        ({"fsync": 0}, "greater than or equal to 1"),
+        ({"fsync": "often"}, "'never', 'end' or 'all'"),
+        ({"fsync": True}, "valid integer"),
+        ({"read_write_ratio": 0}, "greater than or equal to 0.001"),
+        ({"duration": "1500ms"}, "not a whole number of seconds"),
+    ],
+)
+def test_options_that_contradict_or_that_sysbench_would_refuse(given: dict[str, Any], words: str):
+    with pytest.raises(ValidationError, match=words):
+        _options(**given)
+
+
+def test_its_work_is_what_it_read_and_wrote():
+    found = result(KIND, SMALL_FILES, data("sysbench-fileio-rndrw.txt"))
+    assert found.work.unit == "1000_transactions"
+    assert found.work.amount == pytest.approx((66241 - 2535.38 * 1.0035) / 1000, rel=2e-3), "no fsyncs"
+    assert found.work_s == 1.0035
+    assert [*found.histograms] == ["latency"]
+
+
+def test_requests_that_are_only_handed_in_have_no_latency():
+    found = result(KIND, {**SMALL_FILES, "io_mode": "async", "threads": 2}, data("sysbench-fileio-rndrw-async.txt"))
+    assert not found.histograms
+    assert not [measured for measured in found.measurements if "latency" in measured.metric.name]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b" 38028.75", b" 58028.75", "58028.75|its requests are 906.70"),
+        (b" 594.20", b" 594.30", "594.3 MiB/s, but its requests are 594.20 MiB/s"),
+        (b" 396.14", b" 0.00", "0.0 MiB/s, but its requests are 396.14"),
+        (b" 2535.38", b" 99035.38", "requests/s, but 66245 in 1.0035 s"),
+        (b" 1.0035s", b" 3.0035s", "but 66245 in 3.0035 s"),
+        (b" 66241\n", b" 6241\n", "but 6245 in 1.0035 s"),
+        (b" 66241\n", b" 66242\n", "histogram has 66241 latencies"),
+        (b" 0.36\n", b" 0.46\n", "a 99th percentile of 0.361 ms"),
+    ],
+)
+def test_a_report_that_contradicts_itself_is_unparseable(old: bytes, new: bytes, words: str):
+    text = data("sysbench-fileio-rndrw.txt")
+    assert text.count(old) == 1
+    with pytest.raises(Unparseable, match=words):
+        parse(KIND, SMALL_FILES, text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "words"),
+    [
+        ("rndrw", {"block_size": "8KiB"}, "594.2 MiB/s, but its requests are 297.10 MiB/s"),
+        ("rndrw", {"mode": "rndwr"}, "report of rndwr with fsync: 100 has 38028.75 reads/s"),
+        ("rndrw", {"mode": "rndrd"}, "report of rndrd with fsync: 100 has"),
+        (
+            "rndwr",
+            {"mode": "rndwr", "fsync": "never"},
+            "fsync: never has 0.0 reads/s, 41794.5 writes/s, 1672.78 fsyncs",
+        ),
+        ("rndrw", {"fsync": "all"}, "2535.38 fsyncs/s for 25352.83 writes/s, and not one each"),
+    ],
+)
+def test_a_report_of_other_options_is_unparseable(file: str, given: dict[str, Any], words: str):
+    with pytest.raises(Unparseable, match=words):
+        parse(KIND, SMALL_FILES | given, data(f"sysbench-fileio-{file}.txt"))
+
+
+def test_no_request_at_all_is_unparseable():
+    text = data("sysbench-fileio-rndrd.txt").replace(b" 758188\n", b" 0\n")
+    for rate in (b" 755039.10", b" 11797.49"):
+        text = text.replace(rate, b" 0.00")
+    with pytest.raises(Unparseable, match=r"0\.00 requests/s, but 0 in 1\.0027 s"):
+        parse(KIND, {**SMALL_FILES, "mode": "rndrd"}, text)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("unprepared", r"Cannot open file 'test_file.0' errno = 2 \(No such file or directory\)"),
+        ("full", r"Failed to write file! .* errno = 28 \(No space left on device\)"),
+    ],
+)
+def test_a_failure_is_told_in_its_words(file: str, words: str):
+    with pytest.raises(ProgramFailed, match=words):
+        parse(KIND, SMALL_FILES, data(f"sysbench-fileio-{file}.txt"), returncode=1)
+
+
+def test_a_disk_that_is_full_ends_mapped_writes_by_a_signal():
+    with pytest.raises(ProgramFailed, match="ended with code -7: Threads started!"):
+        parse(KIND, SMALL_FILES, data("sysbench-fileio-mmap-full.txt"), returncode=-7)
+
+
+def test_every_mode_has_a_captured_report():
+    assert {case.options.get("mode", "rndrw") for case in GOOD if case.kind == KIND} == {*MODES}
