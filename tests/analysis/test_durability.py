@@ -58,6 +58,7 @@ def test_what_keeps_nothing_has_no_durability():
     assert {kind: found for kind, found in kinds.items() if found} == {
         "mysql-oltp": "synchronous",
         "redis-benchmark": "none",
+        "sysbench-fileio": "asynchronous",
     }
     redis = registry.workloads()["redis-benchmark"]
     assert redis.durability(redis.options(appendonly="always")) == "synchronous"

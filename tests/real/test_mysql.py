@@ -21,7 +21,7 @@ from .conftest import open_run
 from .machine import Machine
 from .weighing import NATIVE, facts, trials, weighbridge, write_study
 
-DIRECTORY = SiteStorage("directory", lambda at: directory.PLUGIN.open(directory.DirectoryOptions(), at))
+DIRECTORY = SiteStorage("directory", lambda at: directory.PLUGIN.open(directory.StorageDirectoryOptions(), at))
 
 PUBLISHED = "gateway: {kind: docker, network: bridge, publish: true}"
 SMALL = "tables: 2, table_size: 1000, duration: 1s, warm_up: 0s"

@@ -11,7 +11,7 @@ from weighbridge.model.plugin import Durability
 from weighbridge.model.storage import Storage, StorageOptions
 
 
-class DirectoryOptions(StorageOptions):
+class StorageDirectoryOptions(StorageOptions):
     """It is where the host keeps its data, or on a ``disk`` of its own there."""
 
     kind: Literal["directory"] = "directory"
@@ -23,7 +23,7 @@ class Directory(Storage):
 
     kind = "directory"
     summary = "a directory on the disk of the site's host"
-    options = DirectoryOptions
+    options = StorageDirectoryOptions
     ways = ("folder",)
     aliases: ClassVar = ("bind",)
 

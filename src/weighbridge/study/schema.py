@@ -74,7 +74,8 @@ def _definition(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str
     """Add a model to the definitions, and return a reference to it."""
     own = model.model_json_schema(ref_template="#/$defs/{model}")
     definitions.update(own.pop("$defs", {}))
-    definitions[model.__name__] = own
+    if definitions.setdefault(model.__name__, own) != own:
+        raise TypeError(f"two options are called {model.__name__}")
     return {"$ref": f"#/$defs/{model.__name__}"}
 
 
