@@ -189,6 +189,15 @@ def test_data_files_and_what_makes_them_are_in_it():
     assert copied and all(path in files for path, _ in copied)
 
 
+def test_files_of_a_workload_without_a_server_are_made_where_it_runs():
+    files = files_of(mine(**{"cpu: {kind: sysbench-cpu": "cpu: {kind: sysbench-fileio, threads: 1"}))
+    (folder,) = {path.rpartition("/")[0] for path in files if path.endswith("prepare.sh") and "bridge" in path}
+    assert "sysbench fileio --file-num=128" in text_of(files, f"{folder}/prepare.sh")
+    assert f"{folder}/solo.sh" in files and f"{folder}/restore.sh" not in files
+    assert "page caches are not emptied" in text_of(files, "README.md")
+    assert "page caches" not in text_of(files_of(mine()), "README.md")
+
+
 def test_sources_of_our_programs_are_built_in_the_image():
     files = files_of(load("docker-networks"))
     dockerfile = text_of(files, "Dockerfile")

@@ -221,5 +221,7 @@ def _differs(found: Contents) -> Iterator[str]:
     if file.cpu_idle != "halt":
         yield "idle CPUs halt as the machine has them do"
     if any(each.data for each in found.environments):
-        yield "natively servers keep their data in /srv"
+        yield "natively data is kept in /srv"
+    if any(cell.workload.cold(cell.options) for environment in found.environments for cell in environment.cells):
+        yield "page caches are not emptied before a round: run sync, then echo 3 > /proc/sys/vm/drop_caches, as root"
     yield "resource use is not metered: run sar, or docker stats, beside it"

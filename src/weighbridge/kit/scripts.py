@@ -52,9 +52,8 @@ def listens(cell: KitCell) -> tuple[str, int]:
 def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
     """The name of a script, the role in whose site it runs, and what it runs."""
     workload, options, at = cell.workload, cell.options, cell.at
-    if "server" in cell.roles:
-        before = {"prepare": workload.prepare(options, at), "restore": workload.restore(options, at)}
-        yield from ((name, "server", command) for name, command in before.items() if command is not None)
+    before = {"prepare": workload.prepare(options, at), "restore": workload.restore(options, at)}
+    yield from ((name, cell.roles[0], command) for name, command in before.items() if command is not None)
     if (warm_up := workload.warm_up(options, at)) is not None:
         yield "warm_up", cell.roles[-1], warm_up
     for role in cell.roles:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.quantity import Size
@@ -14,7 +14,17 @@ _EVERY, _RATIO = 100, 1.5
 _SECTOR = 512
 """Direct I/O takes multiples of a disk's logical block: at least of this."""
 
-Fsync = Literal["never", "end", "all"] | Annotated[int, Field(ge=1, le=10**9)]
+
+def _in_one_sentence(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return handler(value)
+    except ValidationError:
+        raise ValueError(f"'{value!s:.60}' is not never, end or all, nor a number of requests from 1 on") from None
+
+
+Fsync = Annotated[
+    Literal["never", "end", "all"] | Annotated[int, Field(ge=1, le=10**9)], WrapValidator(_in_one_sentence)
+]
 """When files are synced; a number: after so many requests."""
 
 

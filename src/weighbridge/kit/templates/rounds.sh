@@ -100,18 +100,20 @@ stop_server() { # stop_server FILE: what it printed is in FILE.server
 }
 
 one_round() { # one_round FILE: a fresh server and a fresh client; what the measured program printed is in FILE.out
+    keeper=solo
+    case $roles in *server*) keeper=server ;; esac
     if [ -e "$folder/prepare.sh" ]; then
         sum=$(cksum <"$folder/prepare.sh")
         case $prepared in
         *"[$sum]"*) ;;
         *)
-            run_role server prepare >"$1.prepare" 2>&1 || return 1
+            run_role "$keeper" prepare >"$1.prepare" 2>&1 || return 1
             prepared="${prepared}[$sum]"
             ;;
         esac
     fi
     if [ -e "$folder/restore.sh" ]; then
-        run_role server restore >"$1.restore" 2>&1 || return 1
+        run_role "$keeper" restore >"$1.restore" 2>&1 || return 1
     fi
     code=0
     case $roles in
