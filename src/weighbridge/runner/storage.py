@@ -52,6 +52,12 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
     return weaker(own, plugin.durability(chosen))
 
 
+def storage_durability(arm: Arm) -> Durability:
+    """What a power cut leaves of what was synced to the storage of an environment, as that claims."""
+    plugin, chosen = _chosen(registry.environments()[arm.kind], _named(arm.options))
+    return plugin.durability(chosen)
+
+
 def storage_facts(mounts: Iterable[Mount], site: Site) -> dict[str, str]:
     """What is in force of a site's storage: what its servers and disks say, and the site's own mount table."""
     found = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
