@@ -1,25 +1,27 @@
 """The power of real guests, cut while they write: what was flushed is there, and what was not is not.
 
-The bundled environments beside the native one take minutes on an emulated CPU: with WEIGHBRIDGE_POWER_CUTS=all.
+Disks that ignore flushes, and containers, take minutes on an emulated CPU: with WEIGHBRIDGE_POWER_CUTS=all.
 """
 
 import os
+import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from weighbridge.model.power_cut import PowerCut, Promise, Verdict
 from weighbridge.model.userland import Userland
+from weighbridge.runner import clean
 from weighbridge.runner.durability import USERLAND, check_durability
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import ensure, key_of
 
-from .machine import Machine
-
 pytestmark = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="needs nbdkit")
 everything = pytest.mark.skipif(os.environ.get("WEIGHBRIDGE_POWER_CUTS") != "all", reason="takes minutes")
+RUN = "70e7c07a0b1d"
 STUDY = """study: power-cut
 question: What does a power cut leave?
 hosts: {lab: {kind: guest, memory: 1GiB, accelerator: tcg, write_cache: %s}}
@@ -33,13 +35,16 @@ NATIVE = "{kind: native, storage: directory}"
 
 
 @pytest.fixture(autouse=True)
-def _kept(cache: Path, small_userland: Userland) -> None:
-    """What the user has kept of what takes minutes to build: the system of guest hosts, the userland of the check."""
+def _kept(cache: Path, small_userland: Userland, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What takes minutes to build as the user has kept it; afterwards nothing of the run is left."""
     kept = small_userland.root.parents[2]
     if not (cache / "systems").exists():
         (cache / "systems").symlink_to(kept / "systems")
     if not (link := cache / "userlands" / key_of(USERLAND)).exists():
         link.symlink_to(ensure(USERLAND, kept, print).root.parent)
+    monkeypatch.setattr(secrets, "token_hex", lambda size: (2 * RUN)[: 2 * size])
+    yield
+    assert not [left for left in clean.find(RUN).left if left.run == RUN]
 
 
 def cut(promise: Promise, environment: str = NATIVE, write_cache: str = "volatile") -> PowerCut:
@@ -50,7 +55,7 @@ def cut(promise: Promise, environment: str = NATIVE, write_cache: str = "volatil
     return found
 
 
-def test_what_was_synced_natively_is_kept_and_what_was_only_written_is_not(machine: Machine):
+def test_what_was_synced_natively_is_kept_and_what_was_only_written_is_not():
     assert cut(Promise.FSYNC).verdict is Verdict.KEPT
     written = cut(Promise.WRITE)
     # the guest writes back what is dirty after 30 s, and nobody asked it to do so before
