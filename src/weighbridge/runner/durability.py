@@ -20,7 +20,7 @@ from weighbridge.runner.power_cut import cut_and_read_back
 from weighbridge.runner.preflight import require_userland
 from weighbridge.runner.readiness import hosts_readiness
 from weighbridge.runner.signals import shield
-from weighbridge.runner.storage import site_storage, storage_durability
+from weighbridge.runner.storage import require_in_force, site_storage, storage_durability
 from weighbridge.userland.build import cache_folder, ensure
 
 USERLAND = UserlandSpec.of(c=("powercut",))
@@ -116,6 +116,7 @@ def _checked(
         storage=storage,
     )  # fmt: skip
     site = run.stack.enter_context(environment.open(arm.options, request))
+    require_in_force(storage.mounts, site)
     cut, acknowledged, back = cut_and_read_back(site, storage.mounts, promise, seconds, run.say)
     return PowerCut(
         environment=arm.name,
