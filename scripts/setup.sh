@@ -53,6 +53,7 @@ if [ "$extra" = dev ]; then
     need prometheus prometheus
     need lxc-start lxc
     need systemd-nspawn systemd-container
+    need nbdkit nbdkit
     need xorriso xorriso
     [ -e /usr/lib/ISOLINUX/isolinux.bin ] || missing="$missing isolinux"
     [ -e /usr/lib/syslinux/modules/bios/ldlinux.c32 ] || missing="$missing syslinux-common"

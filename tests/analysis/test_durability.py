@@ -4,9 +4,10 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.durability import by_label
+from weighbridge.analysis.durability import by_label, power_cuts
+from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_facts
 from weighbridge.report.html import write_html
-from weighbridge.report.text.durability import MEANING, durability_words
+from weighbridge.report.text.durability import MEANING, durability_words, power_cut_lines, power_cut_verdict
 from weighbridge.report.text.remarks import remark_text
 
 
@@ -62,3 +63,31 @@ def test_what_keeps_nothing_has_no_durability():
     }
     redis = registry.workloads()["redis-benchmark"]
     assert redis.durability(redis.options(appendonly="always")) == "synchronous"
+
+
+def cut(promise: Promise, claimed: str, lost: int, torn: int = 0) -> PowerCut:
+    first = 10 - lost if lost else None
+    return PowerCut("host", promise, "volume", claimed, "lab", 10, 10 - lost, lost, first, torn, 0)  # type: ignore[arg-type]
+
+
+def test_what_a_check_by_power_cut_found_is_in_the_report(run, tmp_path):
+    checked = [cut(Promise.FSYNC, "synchronous", 3, torn=1), cut(Promise.WRITE, "synchronous", 10)]
+    store = run(costs={"host": 1.0}, facts={SCOPE: {**power_cut_facts(checked), "host/new": "{}"}})
+    analysis = analyse(store)
+    assert list(analysis.power_cuts) == checked
+    lines = power_cut_lines(analysis)
+    assert [line.partition(", after a power cut: ")[2] for line in lines] == [
+        "claims synchronous, lost 3 of 10 (first: 7; 1 torn)",
+        "lost 10 of 10 (first: 0), as nothing was synced",
+    ]
+    assert all(line in write_html(store, tmp_path / "report.html", analysis).read_text() for line in lines)
+
+
+def test_the_latest_check_of_a_promise_holds():
+    facts = [
+        (SCOPE, key, value, when)
+        for when, lost in ((1.0, 3), (2.0, 0))
+        for key, value in power_cut_facts([cut(Promise.FSYNC, "synchronous", lost)]).items()
+    ]
+    assert [(each.lost, power_cut_verdict(each)) for each in power_cuts(facts)] == [(0, "kept all 10")]
+    assert power_cut_verdict(cut(Promise.FSYNC, "asynchronous", 2)).endswith("(first: 8), as claimed (asynchronous)")

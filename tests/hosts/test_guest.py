@@ -1,6 +1,7 @@
 """Guest hosts: their options, and the machine that QEMU is told to make."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from weighbridge.guests.machine import Disk, Machine
 from weighbridge.guests.network import Tap
 from weighbridge.hosts._xen import layers_of
 from weighbridge.hosts.agent.frames import BOOT
+from weighbridge.hosts.kinds import guest
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.switch import BRIDGE, NOWHERE, port_of
 from weighbridge.linux import process
@@ -57,6 +59,20 @@ def test_nothing_is_written_to_the_system_that_all_share():
         "file=/cache/a,,b.ext4,format=raw,id=d0,if=none,cache=writeback,werror=report,rerror=report,snapshot=on",
         "file=/run/data.ext4,format=raw,id=d1,if=none,cache=writeback,werror=report,rerror=report",
     ]
+
+
+def test_a_disk_with_a_volatile_write_cache_is_its_server_s():
+    disk = Disk(Path("/run/data.ext4"), socket=Path("/run/lab,1.nbd"))
+    (drive,) = [word for word in replace(machine(), disks=(disk,)).argv() if "id=d0,if" in word]
+    assert drive.startswith("file=nbd+unix:///?socket=/run/lab,,1.nbd,format=raw,id=d0,if=none,cache=writeback,")
+
+
+def test_a_volatile_write_cache_needs_its_server(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(guest, "which", lambda _: None)
+    monkeypatch.setattr(guest.os, "geteuid", lambda: 0)
+    volatile = GuestOptions.model_validate({"kind": "guest", "write_cache": "volatile"})
+    state = guest.PLUGIN.readiness(volatile)
+    assert not state.ready and state.remedy == "apt-get install nbdkit"
 
 
 def test_its_tap_is_the_port_of_its_address():

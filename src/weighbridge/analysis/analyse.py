@@ -12,7 +12,7 @@ from weighbridge.analysis.conditions import calibration_of, polled
 from weighbridge.analysis.confounders import confounders, different_paths, interrupt_times, packet_sizes
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
-from weighbridge.analysis.durability import by_label, differences, durabilities
+from weighbridge.analysis.durability import by_label, differences, durabilities, power_cuts
 from weighbridge.analysis.isolation import isolation_remarks, isolations, unverified_remarks
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.ladder import analyse_ladder
@@ -82,6 +82,7 @@ def analyse(store: RunStore) -> Analysis:
         broken=broken,
         bottlenecks={where: counts(mine) for where, mine in limits.items()},
         durability=by_label(kept),
+        power_cuts=power_cuts(facts),
         paths=paths,
         left_out=store.left_out(),
         rungs=plan.ladder,

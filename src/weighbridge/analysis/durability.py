@@ -1,10 +1,14 @@
 """What a power cut leaves of what a server has acknowledged, beside what it costs."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+
+from pydantic import ValidationError
 
 from weighbridge.analysis.condition_remarks import OtherDurability
 from weighbridge.analysis.confounders import Fact
+from weighbridge.model.power_cut import SCOPE, PowerCut, power_cut_of
 
 DURABILITY = "durability"
 """Scope of the durability of each workload in each environment: "ENVIRONMENT/WORKLOAD LABEL" -> "synchronous"."""
@@ -44,3 +48,13 @@ def by_label(found: Mapping[str, str]) -> dict[str, Durabilities]:
         mine = kinds.setdefault(label, {})
         mine[kind] = (*mine.get(kind, ()), environment)
     return dict(kinds)
+
+
+def power_cuts(facts: Iterable[Fact]) -> tuple[PowerCut, ...]:
+    """Give the latest check of each environment and promise; what a newer version has kept otherwise is left out."""
+    found: dict[str, PowerCut] = {}
+    for scope, key, value, _ in facts:
+        if scope == SCOPE:
+            with suppress(ValidationError):
+                found[key] = power_cut_of(value)
+    return tuple(found.values())

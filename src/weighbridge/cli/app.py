@@ -6,7 +6,21 @@ from importlib import metadata
 
 import typer
 
-from weighbridge.cli import calibrate, clean, doctor, export, init, kit, plan, replicate, report, run, schema, studies
+from weighbridge.cli import (
+    calibrate,
+    clean,
+    doctor,
+    durability,
+    export,
+    init,
+    kit,
+    plan,
+    replicate,
+    report,
+    run,
+    schema,
+    studies,
+)
 from weighbridge.cli.output import fail, reader_gone, take_any_character
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 
@@ -19,7 +33,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for module in (doctor, studies, init, plan, run, replicate, report, export, kit, calibrate, clean, schema):
+for module in (
+    doctor,
+    studies,
+    init,
+    plan,
+    run,
+    replicate,
+    report,
+    export,
+    kit,
+    calibrate,
+    durability,
+    clean,
+    schema,
+):
     module.register(app)
 
 

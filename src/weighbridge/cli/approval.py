@@ -23,11 +23,8 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
     from weighbridge.runner.left_out import left_out_line, measured, not_ready
     from weighbridge.runner.preflight import require_userland, warnings
     from weighbridge.runner.run import readiness_of, require_ready, userland_of
-    from weighbridge.study.brings import brought_by
-    from weighbridge.study.source import is_bundled
 
-    if not (yes or is_bundled(named) or _person_there()):
-        _needs_yes(f"{named} is not a bundled study", f"read 'weighbridge plan {named}'")
+    _require_yes(named, yes=yes)
     left_out = not_ready(study, readiness_of)
     study = measured(study, left_out)
     require_ready(study)
@@ -43,6 +40,26 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
         err().print(f"note: {left_out_line(each)}", markup=False)
     for warning in warnings(study):
         err().print(f"note: {warning}", markup=False)
+    return _ask(study, yes=yes)
+
+
+def confirm_named(named: str, study: "Study", *, yes: bool) -> None:
+    """As `confirm`, of what is started of a study without its being run."""
+    _require_yes(named, yes=yes)
+    _ask(study, yes=yes)
+
+
+def _require_yes(named: str, *, yes: bool) -> None:
+    from weighbridge.study.source import is_bundled
+
+    if not (yes or is_bundled(named) or _person_there()):
+        _needs_yes(f"{named} is not a bundled study", f"read 'weighbridge plan {named}'")
+
+
+def _ask(study: "Study", *, yes: bool) -> bool:
+    """Tell what the study brings, and ask where a person is there; whether it brings anything."""
+    from weighbridge.study.brings import brought_by
+
     brought = brought_by(study)
     _tell(brought)
     if not yes and _person_there():

@@ -51,6 +51,8 @@ class Disk:
     read_only: bool = False
     temporary: bool = False
     """What is written to it goes to a file without a name, in the folder that TMPDIR names, and ends with QEMU."""
+    socket: Path | None = None
+    """Where an NBD server has the image, in place of QEMU itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Machine:
             # a disk on IDE cannot be read-only: what would be written to it goes to a file without a name
             only = (",snapshot=on" if disk.bus == "ide" else ",readonly=on") if disk.read_only else ""
             only = ",snapshot=on" if disk.temporary else only
-            image = _escaped(str(disk.image))
+            image = _escaped(str(disk.image) if disk.socket is None else f"nbd+unix:///?socket={disk.socket}")
             words += ["-drive", f"file={image},format=raw,id=d{number},if=none,cache={disk.cache}{_ERRORS}{only}"]
             device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else "virtio-blk-pci"
             words += ["-device", f"{device},drive=d{number}"]

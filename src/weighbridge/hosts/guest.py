@@ -5,49 +5,42 @@ cache, which ``weighbridge clean`` knows.
 """
 
 import contextlib
-import socket
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import data_disk, disk, ramdisk, system, vcpus
-from weighbridge.guests.accelerator import chosen
+from weighbridge.guests import disk, vcpus
 from weighbridge.guests.console import last_words
-from weighbridge.guests.machine import Disk, Machine
-from weighbridge.guests.network import Tap
-from weighbridge.guests.resources import reserved
+from weighbridge.guests.machine import Machine
 from weighbridge.hosts._agent_host import AgentHost
 from weighbridge.hosts._agent_start import start_agent
 from weighbridge.hosts._channel import Channel
-from weighbridge.hosts._data import remove_engine_folder
 from weighbridge.hosts._forward import Forward
+from weighbridge.hosts._guest_machine import cpus_of, folder_of, machine_of, started
 from weighbridge.hosts._guest_set_up import set_up
-from weighbridge.hosts._hold import JOIN
 from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts._remote import RemoteSocket
-from weighbridge.hosts._slots import Slots, make_slots
+from weighbridge.hosts._slots import Slots
 from weighbridge.hosts._xen import hypervisor_facts, layers_of
-from weighbridge.hosts.agent.frames import BOOT
-from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.switch import BRIDGE, NOWHERE, SUBNET, Switch, port_of
+from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
 from weighbridge.linux import cpus, tc
 from weighbridge.linux.cgroups import Cgroup
-from weighbridge.linux.process import Process, most_open_files, mounted_by
+from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.host import SecludedHost
+from weighbridge.model.host import Power, SecludedHost
 from weighbridge.model.site import Limits, Link, RunContext
 from weighbridge.model.userland import Userland
 
 READY_S = 180.0
 """How long a guest host may take to come up: some ten seconds when emulated on an idle machine."""
-_DATA_BYTES = 64 * 2**30
-"""Of the disk for userlands, data and engines: a sparse file."""
-_ENGINE = "/var/cache/weighbridge/engine"
+_DATA = "/var/cache/weighbridge"
+"""Where its first process mounts its second disk (KEPT in ``guests/source/init.c``)."""
+_ENGINE = f"{_DATA}/engine"
 _REMOVE_ENGINE = """
 for at in $(cut -d" " -f5 /proc/self/mountinfo | sort -r)  # what is inside of another comes first
 do case $at in "$1"/*) umount "$at";; esac
@@ -60,9 +53,10 @@ _TOGETHER_S = 0.5
 
 
 class GuestHost(AgentHost):
-    """One such host. Implements ``Host`` and ``SecludedHost``."""
+    """One such host. Implements ``Host``, ``SecludedHost`` and ``Power``."""
 
     subnet, gateway = SUBNET, NOWHERE
+    data = _DATA
 
     def __init__(
         self, name: str, options: GuestOptions, run: RunContext, hello: Mapping[str, Any], channel: Channel,
@@ -70,7 +64,7 @@ class GuestHost(AgentHost):
     ) -> None:  # fmt: skip
         super().__init__(name, run, hello, channel, (address, "eth0"))
         self.layers = layers_of(machine)
-        self.hypervisor = group
+        self.hypervisor = self._group = group
         self.options = options
         self.switch = switch
         self.limited = False
@@ -78,7 +72,7 @@ class GuestHost(AgentHost):
         self._process = process
         self._machine = machine
         self._forwards: dict[str, Forward] = {}
-        self._slots = Slots(_folder_of(machine))
+        self._slots = Slots(folder_of(machine))
 
     @property
     def secluded(self) -> SecludedHost:
@@ -180,12 +174,13 @@ class GuestHost(AgentHost):
             ],  # the rest is to its first process
             "kind": "guest: a QEMU guest on this machine, with a kernel of its own",
             "accelerator": made.accelerator,
-            "virtual CPUs": vcpus.words(_cpus_of(options))
+            "virtual CPUs": vcpus.words(cpus_of(options))
             if options.pin
             else f"{made.cpus} on CPUs {options.cpus}"
             if options.cpus
             else str(made.cpus),
             "memory of the guest": f"{made.memory >> 20} MiB",
+            **({"write cache of the data disk": options.write_cache} if options.write_cache != "kept" else {}),
             **hypervisor_facts(made),
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
@@ -198,6 +193,20 @@ class GuestHost(AgentHost):
             forward.close()
         self._forwards.clear()
         self._process.stop()
+
+    @property
+    def power(self) -> Power:
+        """Its own."""
+        return self
+
+    def cut(self) -> None:
+        """Kill QEMU, and with it what its disk's write cache holds."""
+        self._group.kill()
+        self.switch_off()
+
+    def restored(self) -> AbstractContextManager["GuestHost"]:
+        """The same machine with the same disk, started anew; it ends before this host's own context does."""
+        return _booted(self.name, self.options, self._run, self.address, self.switch, self._machine)
 
     def plug(self, *, up: bool) -> None:
         """Plug its cable in, or pull it, at the switch."""
@@ -213,14 +222,21 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
     switch: Switch = run.share("switch", lambda: Switch.made(run))
     address, _ = switch.next_host()
     with ExitStack() as stack:
-        made = _machine(name, options, run, address, stack)
+        made = machine_of(name, options, run, address, stack)
+        yield stack.enter_context(_booted(name, options, run, address, switch, made))
+
+
+@contextmanager
+def _booted(
+    name: str, options: GuestOptions, run: RunContext, address: str, switch: Switch, made: Machine
+) -> Iterator[GuestHost]:
+    with ExitStack() as stack:
         group = Cgroup(f"{run.id}/host-{name}").create()
         stack.callback(group.remove)
         stack.callback(group.kill)
         for refused in group.limit(Limits(cpuset=options.cpus)).values():
             raise Unavailable(f"a guest host cannot be pinned to CPUs {options.cpus}: {refused}")
-        process, near = _start(made, run, switch, group)
-        stack.callback(process.stop)
+        process, near = stack.enter_context(started(made, options, run, switch, group))
 
         def why() -> str:
             ended = process.wait(_TOGETHER_S)
@@ -234,56 +250,8 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
         stack.callback(host.switch_off)
         _set_up(host)
         if options.pin:
-            vcpus.pin(LocalHost(run.id), group, _cpus_of(options))
+            vcpus.pin(LocalHost(run.id), group, cpus_of(options))
         yield host
-
-
-def _machine(name: str, options: GuestOptions, run: RunContext, address: str, stack: ExitStack) -> Machine:
-    local = LocalHost(run.id)
-    stack.enter_context(reserved(options.memory, local, run))
-    accelerator, _ = chosen(options.accelerator, local, run)
-    made = system.ensure(run.cache, BOOT, run.say, options.system)
-    folder = run.cache / "engines" / run.id / name
-    folder.mkdir(parents=True, exist_ok=True)
-    stack.callback(remove_engine_folder, folder)
-    data = folder / "data.ext4"
-    data_disk.make(local, str(data), _DATA_BYTES)
-    slots = make_slots(folder, _DATA_BYTES)
-    words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
-    return Machine(
-        name=mounted_by(run.id),
-        kernel=made.kernel.image,
-        ramdisk=ramdisk.ensure(made.kernel, run.cache, run.say),
-        accelerator=accelerator,
-        cpus=len(_cpus_of(options)),
-        memory=options.memory,
-        disks=(Disk(made.disk, temporary=True), Disk(data), *map(Disk, slots)),
-        network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
-        open_files=most_open_files(),
-        arguments=("--system", ",".join((system.PROGRAM, *words))),
-        hypervisor=made.xen if options.hypervisor else None,
-    )
-
-
-def _cpus_of(options: GuestOptions) -> list[int]:
-    """The CPUs of this machine that it has."""
-    return sorted({*cpus_in(options.cpus)}) if options.cpus else cpus.cpus_online()
-
-
-def _start(made: Machine, run: RunContext, switch: Switch, group: Cgroup) -> tuple[Process, socket.socket]:
-    """QEMU, which is killed when we end; were it not, the guest would end when its stream does."""
-    near, far = socket.socketpair()
-    join = ("sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
-    dies = ("setpriv", "--pdeathsig", "KILL", "--")
-    command = Command((*dies, *join, *switch.enter, "env", f"TMPDIR={_folder_of(made)}", *made.argv()))
-    with far:
-        process = Process(command, env=LocalHost(run.id).variables, talk=far.fileno())
-    return process, near
-
-
-def _folder_of(made: Machine) -> Path:
-    """Where what is written to its system goes, to a file without a name: on the disk, beside its data."""
-    return made.disks[1].image.parent
 
 
 def _set_up(host: GuestHost) -> None:

@@ -77,7 +77,7 @@ class TestbedHost:
     this_machine = False
     python = sys.executable
     subnet, gateway = SUBNET, NOWHERE
-    root, interface = True, "eth0"
+    root, interface, power = True, "eth0", None
     layers: Layers = ()
     hypervisor: Group | None = None
 

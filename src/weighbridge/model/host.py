@@ -46,6 +46,19 @@ THIS_MACHINE = HostTraits(
 """Of the host that a study has which names none."""
 
 
+class Power(Protocol):
+    """The power of a host that is a machine of its own, with a data disk that is there after a power cut."""
+
+    data: str
+    """The folder of the host that the disk is mounted at: what is in no memory of it is below that."""
+
+    def cut(self) -> None:
+        """End the machine at once, as by pulling its power cord: nothing is written or flushed any more."""
+
+    def restored(self) -> AbstractContextManager[Host]:
+        """The machine, started again with the disk as the cut left it. Raises Unavailable."""
+
+
 class SecludedHost(Host, Protocol):
     """A host that was made for the run, whose packet filter, folders and networks nothing else uses.
 
@@ -78,3 +91,7 @@ class SecludedHost(Host, Protocol):
 
     def switch_off(self) -> None:
         """End everything in it at once."""
+
+    @property
+    def power(self) -> Power | None:
+        """Its power; None where it shares a kernel and a disk with hosts that stay."""

@@ -1,6 +1,6 @@
 """What a study file may say about a host, whatever its kind."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from weighbridge.model.host import HostTraits
 from weighbridge.model.options import Options
@@ -25,6 +25,10 @@ class HostOptions(Options):
     @property
     def cable_rate(self) -> float | None:
         """The rate limit that the study puts on its cable, in bits per second."""
+        return None
+
+    def with_volatile_cache(self) -> Self | None:
+        """As it is, with a disk that loses at a power cut what was not flushed; None: its power cannot be cut."""
         return None
 
     @property

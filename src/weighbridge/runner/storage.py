@@ -52,11 +52,17 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
     return weaker(own, plugin.durability(chosen))
 
 
+def storage_durability(arm: Arm) -> Durability:
+    """What a power cut leaves of what was synced to the storage of an environment, as that claims."""
+    plugin, chosen = _chosen(registry.environments()[arm.kind], _named(arm.options))
+    return plugin.durability(chosen)
+
+
 def storage_facts(mounts: Iterable[Mount], site: Site) -> dict[str, str]:
     """What is in force of a site's storage: what its servers and disks say, and the site's own mount table."""
     found = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
     with suppress(OSError):
-        if words := _mounted(site):
+        if words := mounted(site):
             found["storage: mounted"] = " ".join(words)
     return found
 
@@ -69,12 +75,12 @@ def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
     wanted = [mount.filesystem for mount in mounts if mount.filesystem]
     if not wanted or site.layers != site.host.layers:
         return
-    kind = next(iter(_mounted(site)), "nothing")
+    kind = next(iter(mounted(site)), "nothing")
     if kind not in wanted:
         raise Unavailable(f"{site.name} has {kind} at {DATA}, and not {wanted[0]}, which its storage is")
 
 
-def _mounted(site: Site) -> tuple[str, ...]:
+def mounted(site: Site) -> tuple[str, ...]:
     """What is mounted at DATA in a site, as `_without_numbers` gives it; () where nothing is. Raises OSError."""
     table = site.read("/proc/self/mountinfo").decode(errors="replace").splitlines()
     lines = [line for line in table if line.split(" ")[4:5] == [DATA]]

@@ -7,11 +7,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from weighbridge.guests import accelerator, disk, kernel
+from weighbridge.guests import accelerator, disk, kernel, volatile_disk
 from weighbridge.guests.accelerator import Wanted
 from weighbridge.guests.machine import PROGRAM
 from weighbridge.guests.system import Name
+from weighbridge.guests.volatile_disk import WriteCache
 from weighbridge.hosts.kinds._cable import CableOptions
+from weighbridge.linux.process import which
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
@@ -31,7 +33,9 @@ class GuestOptions(CableOptions):
     where a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of
     this machine that belong to it: it has as many, and with ``pin: vcpus`` each of its own on one of them.
     ``system: virtualbox`` is Debian sid with VirtualBox and its modules in place of Debian 12 with Docker's engine,
-    NFS and Xen's tools.
+    NFS and Xen's tools. ``write_cache`` is that of its data disk: ``kept`` has what was written in any case (this
+    machine's page cache outlives QEMU), ``volatile`` loses at a power cut what was not flushed, ``unsafe`` also what
+    was: it acknowledges a flush, and does nothing.
     """
 
     traits: ClassVar[HostTraits] = HostTraits(
@@ -49,12 +53,19 @@ class GuestOptions(CableOptions):
     system: Annotated[Name, Field(description="What is installed on it")] = "debian"
     pin: Annotated[Literal["vcpus"] | None, Field(description="What is kept on one CPU, each")] = None
     hypervisor: Annotated[Literal["xen"] | None, Field(description="What runs below its kernel")] = None
+    write_cache: Annotated[
+        WriteCache, Field(description="What a power cut leaves of what its data disk was given")
+    ] = "kept"
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.hypervisor and self.system != "debian":
             raise ValueError(f"'hypervisor: {self.hypervisor}' needs system: debian, which has it")
         return self
+
+    def with_volatile_cache(self) -> Self:
+        """One that is not ``kept``: that would hide a flush which was left out."""
+        return self.model_copy(update={"write_cache": "volatile"}) if self.write_cache == "kept" else self
 
     @property
     def own_cpus(self) -> str | None:
@@ -86,6 +97,8 @@ class Guest(HostKind):
         """Whether this user may make taps, and whether its guests are emulated."""
         if os.geteuid() != 0:
             return Readiness(False, "only root may make guest hosts", "run as root")
+        if options is not None and options.write_cache != "kept" and which(volatile_disk.PROGRAM) is None:
+            return Readiness(False, *volatile_disk.MISSING)
         return accelerator.readiness("auto" if options is None else options.accelerator, accelerator.no_kvm())
 
     def open(

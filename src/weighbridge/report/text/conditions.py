@@ -1,6 +1,7 @@
-"""Under what the machine measured, and what its last calibration says, in words."""
+"""Under what the machine measured, what its last calibration says, and which durability was checked, in words."""
 
 from weighbridge.analysis.results import Analysis
+from weighbridge.report.text.durability import power_cut_lines
 
 NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
 NOT_POLLED = "the calibration of this machine is for idle CPUs that halt, not for this run's"
@@ -12,7 +13,7 @@ POLLED = (
 
 def condition_lines(analysis: Analysis) -> list[str]:
     """Return a line for each condition, none where there is nothing to say."""
-    found = [POLLED] if analysis.polled else []
+    found = [*power_cut_lines(analysis), *([POLLED] if analysis.polled else [])]
     calibration = analysis.calibration
     if calibration is None:
         return found

@@ -3,12 +3,47 @@
 from weighbridge.analysis.durability import Durabilities
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sweep import LoadSweep
+from weighbridge.model.power_cut import PowerCut, Promise, Verdict
 
 MEANING = {
     "synchronous": "acknowledged writes are on the disk",
     "asynchronous": "a power cut loses the last acknowledged writes",
     "none": "acknowledged writes are in memory only",
 }
+
+PROMISES = {
+    Promise.FSYNC: "write and fsync",
+    Promise.O_DSYNC: "write with O_DSYNC",
+    Promise.WRITE: "plain write",
+}
+"""What was done before a record was acknowledged."""
+HOW_CHECKED = (
+    "each disk had a write cache that loses at the cut what was not flushed; a record counts as acknowledged if that "
+    "was known before the cut"
+)
+
+
+def power_cut_verdict(cut: PowerCut) -> str:
+    """Return what was kept: ``kept all 187``, ``claims synchronous, lost 3 of 187 (first: 184; 1 torn)``."""
+    if cut.verdict is Verdict.KEPT:
+        return f"kept all {cut.acknowledged}"
+    about = [f"first: {cut.first_lost}"]
+    about += [f"{count} {what}" for count, what in ((cut.torn, "torn"), (cut.displaced, "out of place")) if count]
+    lost = f"lost {cut.lost} of {cut.acknowledged} ({'; '.join(about)})"
+    if cut.verdict is Verdict.OVERCLAIMED:
+        return f"claims {cut.claimed}, {lost}"
+    if cut.promise is Promise.WRITE:
+        return f"{lost}, as nothing was synced"
+    return f"{lost}, as claimed ({cut.claimed})"
+
+
+def power_cut_lines(analysis: Analysis) -> list[str]:
+    """Return a line for each check by power cut of the run."""
+    return [
+        f"records acknowledged in {cut.environment} ({cut.storage}, {PROMISES[cut.promise]}), after a power cut: "
+        f"{power_cut_verdict(cut)}"
+        for cut in analysis.power_cuts
+    ]
 
 
 def durability_words(found: Durabilities) -> str:

@@ -1,0 +1,116 @@
+"""`weighbridge durability`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, examples, fail, out, print_json
+from weighbridge.model.power_cut import SCOPE, Promise, power_cut_facts
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Study
+    from weighbridge.runner.durability import Durability
+
+_EXAMPLES = (
+    "weighbridge durability my.yaml",
+    "weighbridge durability my.yaml --promise fsync --json",
+    "weighbridge durability --out runs/THAT-RUN",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(epilog=examples(*_EXAMPLES))
+    def durability(
+        study: str | None = typer.Argument(
+            None, help="A bundled study's name or the path of a study file; that of the run with --out alone."
+        ),
+        directory: Path | None = typer.Option(
+            None, "--out", metavar="RUN", help="A run directory: its reports show what was found."
+        ),
+        profile: str | None = ProfileOption,
+        promise: list[Promise] = typer.Option(
+            list(Promise), help="How a record is written before it is acknowledged; may be repeated. Default: all."
+        ),
+        seconds: float = typer.Option(3.0, min=0.5, max=600.0, help="How long records are written before the cut."),
+        as_json: bool = JsonFlag,
+        yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
+    ) -> None:
+        """Cut the power while a study's environments write to their storage: which acknowledged records are kept?
+
+        For each environment whose data are on a host of kind guest, that guest is made anew and killed, and what it
+        acknowledged is looked for after it has started again. Its disk loses what was not flushed. Needs nbdkit.
+        """
+        from weighbridge.cli.approval import confirm_continued, confirm_named
+        from weighbridge.cli.progress import show
+        from weighbridge.cli.runs import run_directory
+        from weighbridge.runner.durability import check_durability
+        from weighbridge.runner.signals import interruptible
+        from weighbridge.store.run import RunStore
+
+        if study is None and directory is None:
+            fail("name a study (weighbridge studies lists them), or --out DIR of a run of it", WRONG_COMMAND_LINE)
+        if study is None and profile is not None:
+            fail("--profile needs a study: a run keeps its own", WRONG_COMMAND_LINE)
+        directory = directory and run_directory(directory)
+        loaded = _study(study, profile, directory)
+        if study is not None:
+            confirm_named(study, loaded, yes=yes)
+        elif directory is not None:
+            confirm_continued(directory, yes=yes)
+        with interruptible(), show() as progress:
+            found = check_durability(loaded, promise, seconds, progress.say)
+        if as_json:
+            print_json(document_of(found))
+        else:
+            _print(found)
+        if directory is not None:
+            with RunStore(directory, writable=True) as store:
+                store.add_facts(SCOPE, power_cut_facts(found.checked))
+
+
+def _study(named: str | None, profile: str | None, directory: Path | None) -> "Study":
+    """The study that is meant; that of the run where there is one. Raises RunDirectoryError where they differ."""
+    from weighbridge.errors import RunDirectoryError
+    from weighbridge.runner.run import study_of
+    from weighbridge.store.run import RunStore
+    from weighbridge.study.frozen import first_difference
+    from weighbridge.study.profiles import load
+
+    loaded = load(named, profile) if named is not None else None
+    if directory is None:
+        assert loaded is not None
+        return loaded
+    with RunStore(directory) as store:
+        kept = study_of(store)
+    if loaded is not None and (place := first_difference(kept, loaded)):
+        raise RunDirectoryError(
+            f"{directory} holds a run whose {place} is another than the study's: leave the study out to check that"
+        )
+    return kept
+
+
+def document_of(found: "Durability") -> dict[str, Any]:
+    """What ``--json`` prints."""
+    return {
+        "version": 1,
+        "checked": [{**asdict(each), "verdict": each.verdict.value} for each in found.checked],
+        "unchecked": [{"environment": each.environment, "why": each.why} for each in found.unchecked],
+    }
+
+
+def _print(found: "Durability") -> None:
+    from rich.table import Table
+
+    from weighbridge.report.text.durability import HOW_CHECKED, PROMISES, power_cut_verdict
+
+    table = Table("environment", "storage", "written by", "acknowledged records", box=None, pad_edge=False)
+    for each in found.checked:
+        table.add_row(each.environment, each.storage, PROMISES[each.promise], power_cut_verdict(each))
+    out().print(table)
+    out().print(HOW_CHECKED, markup=False)
+    for missing in found.unchecked:
+        out().print(f"{missing.environment} was not checked: {missing.why}", markup=False)

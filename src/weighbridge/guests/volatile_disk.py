@@ -1,0 +1,41 @@
+"""A disk with a volatile write cache: nbdkit keeps what a guest writes in memory of its own until it is flushed.
+
+Killing QEMU alone loses nothing that the guest gave to its disk: this machine's page cache has it. So a flush that
+some layer leaves out would not be found.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.site import Host
+
+WriteCache = Literal["kept", "volatile", "unsafe"]
+PROGRAM = "nbdkit"
+MISSING = (f"{PROGRAM}, which has disks with a volatile write cache, is not installed", "apt-get install nbdkit")
+_MODES: dict[WriteCache, str] = {"volatile": "writeback", "unsafe": "unsafe"}
+"""Of nbdkit-cache-filter(1), whose cache is a file without a name."""
+_READY_S, _LOOK_S = 20.0, 0.02
+
+
+@contextmanager
+def served(host: Host, image: Path, socket: Path, cache: WriteCache, prefix: tuple[str, ...]) -> Iterator[None]:
+    """Have the image behind such a cache at a socket. ``prefix`` is what the server is started by.
+
+    What is in the cache is gone when the server ends, however it does. Raises Unavailable.
+    """
+    argv = (PROGRAM, "-f", "-U", str(socket), "--filter=cache", "file", str(image), f"cache={_MODES[cache]}")
+    socket.unlink(missing_ok=True)
+    server = host.start(Command((*prefix, "env", f"TMPDIR={image.parent}", *argv)))
+    try:
+        deadline = time.monotonic() + _READY_S
+        while not socket.exists():
+            if server.wait(_LOOK_S) or time.monotonic() > deadline:
+                raise Unavailable(f"{PROGRAM} cannot serve the disk of a guest: {server.stop().last_words}")
+        yield
+    finally:
+        server.stop()

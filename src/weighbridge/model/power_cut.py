@@ -1,0 +1,117 @@
+"""What a power cut left of acknowledged records, and how that is judged. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import TypeAdapter
+
+from weighbridge.model.plugin import Durability
+
+SCOPE = "durability checked"
+"""Scope of the checks that a run keeps: "ENVIRONMENT/PROMISE" -> a `PowerCut` as JSON. The latest one holds."""
+RECORD = 4096
+"""Bytes of a record."""
+TOKEN = 16
+"""Characters that tell the records of a check from those of another."""
+_PART = 32
+
+
+class Promise(StrEnum):
+    """How a record is written before it is acknowledged: and synced, to a file opened so, or written and no more."""
+
+    FSYNC = "fsync"
+    O_DSYNC = "O_DSYNC"
+    WRITE = "write"
+
+
+def record(token: str, number: int) -> bytes:
+    """The record of that number, as ``weighbridge/c/powercut`` writes it: each part of it names it."""
+    return f"{token}{number:016x}".encode() * (RECORD // _PART)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """What is there of the acknowledged records: ``found`` are whole and in their place, the others are ``lost``.
+
+    ``first_lost``: the number of the first of these. Of the lost ones ``torn`` are there in part, and where
+    ``displaced`` ones should be is the whole of another.
+    """
+
+    found: int
+    lost: int
+    first_lost: int | None
+    torn: int
+    displaced: int
+
+
+def read_back(content: bytes, token: str, acknowledged: int) -> ReadBack:
+    """Look for the first ``acknowledged`` records in a file; what follows them was promised to nobody."""
+    lost: list[int] = []
+    torn = displaced = 0
+    for number in range(acknowledged):
+        there = content[number * RECORD : (number + 1) * RECORD]
+        if there == record(token, number):
+            continue
+        lost.append(number)
+        if _is_another(there, token):
+            displaced += 1
+        elif there.strip(b"\0"):
+            torn += 1
+    return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, torn, displaced)
+
+
+def _is_another(there: bytes, token: str) -> bool:
+    try:
+        return there == record(token, int(there[TOKEN:_PART], 16))
+    except ValueError:
+        return False
+
+
+class Verdict(StrEnum):
+    """What a check says of a storage's claim. ``LOST``: acknowledged records, for which nothing was claimed."""
+
+    KEPT = "kept"
+    LOST = "lost"
+    OVERCLAIMED = "claims more than it keeps"
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCut:
+    """One check: what was acknowledged in an environment before the power of ``host`` was cut, and found after it.
+
+    ``storage`` is its kind, ``claimed`` what that claims to keep of what was synced; the rest is as in `ReadBack`.
+    """
+
+    environment: str
+    promise: Promise
+    storage: str
+    claimed: Durability
+    host: str
+    acknowledged: int
+    found: int
+    lost: int
+    first_lost: int | None
+    torn: int
+    displaced: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """A storage that claims ``synchronous`` must have kept what was synced; a plain write promises nothing."""
+        if not self.lost:
+            return Verdict.KEPT
+        promised = self.promise is not Promise.WRITE and self.claimed == "synchronous"
+        return Verdict.OVERCLAIMED if promised else Verdict.LOST
+
+
+def power_cut_facts(checked: Iterable[PowerCut]) -> dict[str, str]:
+    """What a run keeps of checks, in `SCOPE`."""
+    return {f"{each.environment}/{each.promise}": _JSON.dump_json(each).decode() for each in checked}
+
+
+def power_cut_of(fact: str) -> PowerCut:
+    """A check that a run has kept. Raises ValidationError."""
+    return _JSON.validate_json(fact)
+
+
+_JSON = TypeAdapter(PowerCut)

@@ -1,0 +1,133 @@
+"""Durability, checked: each environment of a study writes to its storage, and the power is cut in the midst."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from weighbridge import registry
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.left_out import LeftOut
+from weighbridge.model.power_cut import PowerCut, Promise
+from weighbridge.model.site import RunContext, SiteRequest
+from weighbridge.model.study import Arm, Placement, Role, Study
+from weighbridge.model.userland import Userland, UserlandSpec
+from weighbridge.runner import clean, run_lock
+from weighbridge.runner.left_out import left_out_line
+from weighbridge.runner.limits import limits_of
+from weighbridge.runner.open_hosts import open_hosts
+from weighbridge.runner.power_cut import cut_and_read_back
+from weighbridge.runner.preflight import require_userland
+from weighbridge.runner.readiness import hosts_readiness
+from weighbridge.runner.signals import shield
+from weighbridge.runner.storage import require_in_force, site_storage, storage_durability
+from weighbridge.userland.build import cache_folder, ensure
+
+USERLAND = UserlandSpec.of(c=("powercut",))
+_ROLE: Role = "server"
+"""Whose site has the data, also where a workload has no counterpart."""
+
+
+@dataclass(slots=True)
+class Durability:
+    """What a check found, and the environments of which nothing could be found out, each with why."""
+
+    checked: list[PowerCut] = field(default_factory=list)
+    unchecked: list[LeftOut] = field(default_factory=list)
+
+
+def checkable(study: Study) -> Study:
+    """The study on hosts whose disks lose what was not flushed, as far as their power can be cut.
+
+    Clients are where the server is: none is opened. Raises Unavailable where no power can be cut, or no such host
+    can be had.
+    """
+    placed = {study.server_host, *study.storage_hosts}
+    volatile = {name: study.file.hosts[name].with_volatile_cache() for name in placed}
+    if not any(volatile.values()):
+        names = ", ".join(sorted(placed))
+        raise Unavailable(
+            f"the power of host {names} cannot be cut: it is this machine's, or that of others; place the server, or "
+            "the storage, on a host of kind guest"
+        )
+    hosts = {name: volatile.get(name) or options for name, options in study.file.hosts.items()}
+    placement = Placement(server=study.server_host, client=study.server_host, storage=study.file.placement.storage)
+    file = study.file.model_copy(update={"hosts": hosts, "placement": placement})
+    made = study.model_copy(update={"file": file})
+    lacking = {name: state for name, state in hosts_readiness(made).items() if not state.ready}
+    if lacking:
+        raise Unavailable("; ".join(f"host {name}: {why.detail}: {why.remedy}" for name, why in lacking.items()))
+    require_userland(USERLAND, study.file.userland)
+    return made
+
+
+def check_durability(
+    study: Study, promises: Sequence[Promise], seconds: float, say: Callable[[str], None]
+) -> Durability:
+    """Cut the power once for each environment and promise, on hosts of its own; ``seconds`` is how long it writes.
+
+    Raises Unavailable where nothing can be checked.
+    """
+    made, run_id, cache = checkable(study), secrets.token_hex(6), cache_folder()
+    found = Durability()
+    with run_lock.claim(run_id, cache) as folder:
+        try:
+            userland = ensure(USERLAND, cache, say, study.file.userland)
+            for arm in (arm for arm in made.arms if arm.aa_of is None):
+                try:
+                    for promise in promises:
+                        say(f"{arm.name}: {promise}")
+                        run = RunContext(run_id, folder, cache, ExitStack(), say)
+                        found.checked.append(_one(made, arm, promise, seconds, run, userland))
+                except (Unavailable, EnvironmentLost) as error:
+                    found.unchecked.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
+        finally:
+            with shield():
+                clean.sweep(run_id)
+                run_lock.forget(run_id)
+    if not found.checked:
+        raise Unavailable("nothing could be checked: " + "; ".join(map(left_out_line, found.unchecked)))
+    return found
+
+
+def _one(study: Study, arm: Arm, promise: Promise, seconds: float, run: RunContext, userland: Userland) -> PowerCut:
+    """One check; what is closed on a host that was killed is lost, and that is no failure."""
+    found: PowerCut | None = None
+    try:
+        with run.stack:
+            found = _checked(study, arm, promise, seconds, run, userland)
+    except (Unavailable, EnvironmentLost):
+        if found is None:
+            raise
+    assert found is not None
+    return found
+
+
+def _checked(
+    study: Study, arm: Arm, promise: Promise, seconds: float, run: RunContext, userland: Userland
+) -> PowerCut:
+    hosts = open_hosts(study, run)
+    host, environment = hosts[study.server_host], registry.environments()[arm.kind]
+    storage = site_storage(environment, arm.options, study, _ROLE, hosts)
+    if storage is None:
+        raise Unavailable("it has no storage: say 'storage:' in it, or use a workload that keeps data")
+    request = SiteRequest(
+        run, host, f"0-{arm.name}", _ROLE, userland, limits_of(study, _ROLE, host), environment=arm.name,
+        storage=storage,
+    )  # fmt: skip
+    site = run.stack.enter_context(environment.open(arm.options, request))
+    require_in_force(storage.mounts, site)
+    cut, acknowledged, back = cut_and_read_back(site, storage.mounts, promise, seconds, run.say)
+    return PowerCut(
+        environment=arm.name,
+        promise=promise,
+        storage=storage.kind,
+        claimed=storage_durability(arm),
+        host=cut.name,
+        acknowledged=acknowledged,
+        found=back.found,
+        lost=back.lost,
+        first_lost=back.first_lost,
+        torn=back.torn,
+        displaced=back.displaced,
+    )

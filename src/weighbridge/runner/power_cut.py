@@ -1,0 +1,104 @@
+"""One power cut: a site's program writes records, its disk's host is killed, and what is there is read back."""
+
+import gzip
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.host import Power
+from weighbridge.model.mount import Mount
+from weighbridge.model.power_cut import TOKEN, Promise, ReadBack, read_back
+from weighbridge.model.site import DATA, Host, Site
+from weighbridge.runner.storage import mounted
+
+PROGRAM = "weighbridge-powercut"
+"""In the userland of the check: ``weighbridge/c/powercut``."""
+BETWEEN_US = 2000
+"""Microseconds between two records: so a check writes a few megabytes, and its acknowledgements are read in time."""
+_FIRST_S, _LOOK_S, _FIND_S, _READ_S = 60.0, 0.05, 300.0, 300.0
+_FIND = 'find "$1" -xdev -type f -name "$2" -print -quit'
+_ABSENT = 3
+_PACK = f'test -e "$1" || exit {_ABSENT}; exec gzip -c "$1"'
+
+
+def cut_and_read_back(
+    site: Site, mounts: list[Mount], promise: Promise, seconds: float, say: Callable[[str], None]
+) -> tuple[Host, int, ReadBack]:
+    """Write for so many seconds, cut the power, and give whose it was, how many records were acknowledged, the rest.
+
+    ``mounts`` are those of the site's storage, whose server it is, where it has one. Acknowledged is what was seen to
+    be before the cut: a few more may have been. Raises Unavailable where the power or the data cannot be reached.
+    """
+    host = _host_of(site, mounts)
+    power = _power_of(host)
+    token = secrets.token_hex(TOKEN // 2)
+    name = f"weighbridge-powercut-{token}"
+    seen = f"/run/{name}"
+    site.thaw()
+    writer = site.start(Command((PROGRAM, f"{DATA}/{name}", promise, token, seen, str(BETWEEN_US))))
+
+    def acknowledged() -> int:
+        if writer.poll() is not None:
+            raise Unavailable(f"the writer of records ended: {writer.stop().last_words}")
+        with suppress(FileNotFoundError):
+            return len(site.read(seen))
+        return 0
+
+    deadline = time.monotonic() + _FIRST_S
+    while not acknowledged():
+        if time.monotonic() > deadline:
+            raise Unavailable(f"the writer of records acknowledged none within {_FIRST_S:.0f} s")
+        time.sleep(_LOOK_S)
+    file = None if _in_memory(site) else _file_on(host, power, name)
+    say(f"writing records for {seconds:g} s")
+    time.sleep(seconds)
+    count = acknowledged()
+    power.cut()
+    say(f"the power of host {host.name} was cut after {count} acknowledged records; starting it again")
+    with power.restored() as again:
+        content = b"" if file is None else _content(again, file)
+    return host, count, read_back(content, token, count)
+
+
+def _host_of(site: Site, mounts: list[Mount]) -> Host:
+    """On whose disk the site's data are."""
+    servers = {host.name: host for mount in mounts for host in mount.servers}
+    if len(servers) > 1:
+        raise Unavailable(f"its data are on several hosts: {', '.join(servers)}")
+    for host in servers.values():
+        return host
+    if site.layers != site.host.layers:
+        raise Unavailable("its data are on a disk of a machine inside of its host, where they are not looked for")
+    return site.host
+
+
+def _power_of(host: Host) -> Power:
+    made = host.secluded
+    if made is None or made.power is None:
+        raise Unavailable(f"its data are on host {host.name}, whose power cannot be cut: use a host of kind guest")
+    return made.power
+
+
+def _in_memory(site: Site) -> bool:
+    return mounted(site)[:1] in (("tmpfs",), ("ramfs",))
+
+
+def _file_on(host: Host, power: Power, name: str) -> str:
+    """The path of the file on the host's data disk, by which it is found again."""
+    done = host.run(Command(("sh", "-c", _FIND, "find", power.data, name), _FIND_S))
+    if not (path := done.text.strip()):
+        raise Unavailable(f"its data are not found on the data disk of host {host.name}")
+    return path
+
+
+def _content(host: Host, file: str) -> bytes:
+    """What the file holds; empty where it is not there any more. Raises EnvironmentLost where it cannot be read."""
+    done = host.run(Command(("sh", "-c", _PACK, "pack", file), _READ_S))
+    if done.returncode == _ABSENT:
+        return b""
+    if done.returncode != 0:
+        raise EnvironmentLost(f"host {host.name}: what was written cannot be read: {done.last_words}")
+    return gzip.decompress(done.stdout)

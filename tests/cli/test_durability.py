@@ -1,0 +1,75 @@
+"""`weighbridge durability`: what it refuses, what it prints and what a run keeps of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.model.left_out import LeftOut
+from weighbridge.model.power_cut import PowerCut, Promise
+from weighbridge.runner import durability
+from weighbridge.runner.durability import Durability
+from weighbridge.store.run import RunStore
+
+from .test_commands import Weighbridge, one_sentence, run, weighbridge
+
+__all__ = ["run", "weighbridge"]
+
+FOUND = Durability(
+    [PowerCut("a-bridge", Promise.FSYNC, "volume", "synchronous", "lab", 187, 180, 7, 180, 1, 0)],
+    [LeftOut(environment="b", kind="qemu", why="its data are on a disk of a machine inside of its host")],
+)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Promise], float]]:
+    """What a check is asked for, which finds what is above."""
+    found: list[tuple[str, list[Promise], float]] = []
+
+    def checked(study, promises, seconds, say) -> Durability:
+        found.append((study.file.study, promises, seconds))
+        return FOUND
+
+    monkeypatch.setattr(durability, "check_durability", checked)
+    return found
+
+
+def test_what_it_is_to_check_must_be_said(weighbridge: Weighbridge, run: Path):
+    one_sentence(weighbridge("durability"), 2, "name a study", "--out DIR")
+    one_sentence(weighbridge("durability", "--out", run, "--profile", "here"), 2, "--profile needs a study")
+    one_sentence(weighbridge("durability", "--out", "nowhere"), 6, "nowhere is not a run directory")
+    one_sentence(weighbridge("durability", "first-look"), 4, "cannot be cut", "on a host of kind guest")
+
+
+def test_a_run_of_another_study_does_not_get_the_result(weighbridge: Weighbridge, run: Path, asked):
+    said = weighbridge("durability", "first-look", "--out", run)
+    one_sentence(said, 6, "is another than the study's")
+    assert not asked
+
+
+def test_a_table_says_what_was_kept_and_what_was_not_checked(weighbridge: Weighbridge, asked):
+    said = weighbridge("durability", "first-look", "--promise", "fsync", "--seconds", "1.5")
+    assert (said.code, asked) == (0, [("first-look", [Promise.FSYNC], 1.5)])
+    told = " ".join(said.out.split())
+    assert "claims synchronous, lost 7 of 187 (first: 180; 1 torn)" in told
+    assert "b was not checked: its data are on a disk of a machine inside of its host" in told
+    assert max(map(len, said.out.splitlines())) <= 100
+
+
+def test_json_has_every_figure_and_the_run_keeps_them(weighbridge: Weighbridge, run: Path, asked):
+    said = weighbridge("durability", "--out", run, "--json")
+    assert (said.code, asked) == (0, [("first-look", list(Promise), 3.0)])
+    assert json.loads(said.out) == {
+        "version": 1,
+        "checked": [
+            {
+                "environment": "a-bridge", "promise": "fsync", "storage": "volume", "claimed": "synchronous",
+                "host": "lab", "acknowledged": 187, "found": 180, "lost": 7, "first_lost": 180, "torn": 1,
+                "displaced": 0, "verdict": "claims more than it keeps",
+            }
+        ],
+        "unchecked": [{"environment": "b", "why": FOUND.unchecked[0].why}],
+    }  # fmt: skip
+    with RunStore(run) as store:
+        assert list(analyse(store).power_cuts) == FOUND.checked

@@ -1,0 +1,76 @@
+"""The power of real guests, cut while they write: what was flushed is there, and what was not is not.
+
+Disks that ignore flushes, and containers, take minutes on an emulated CPU: with WEIGHBRIDGE_POWER_CUTS=all.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weighbridge.model.power_cut import PowerCut, Promise, Verdict
+from weighbridge.model.userland import Userland
+from weighbridge.runner import clean
+from weighbridge.runner.durability import USERLAND, check_durability
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+from weighbridge.userland.build import ensure, key_of
+
+pytestmark = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="needs nbdkit")
+everything = pytest.mark.skipif(os.environ.get("WEIGHBRIDGE_POWER_CUTS") != "all", reason="takes minutes")
+RUN = "70e7c07a0b1d"
+STUDY = """study: power-cut
+question: What does a power cut leave?
+hosts: {lab: {kind: guest, memory: 1GiB, accelerator: tcg, write_cache: %s}}
+baseline: one
+aa: false
+environments: {one: %s}
+workloads: {cpu: {kind: sysbench-cpu, duration: 1s}}
+repetitions: {blocks: 1}
+"""
+NATIVE = "{kind: native, storage: directory}"
+
+
+@pytest.fixture(autouse=True)
+def _kept(cache: Path, small_userland: Userland, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What takes minutes to build as the user has kept it; afterwards nothing of the run is left."""
+    kept = small_userland.root.parents[2]
+    if not (cache / "systems").exists():
+        (cache / "systems").symlink_to(kept / "systems")
+    if not (link := cache / "userlands" / key_of(USERLAND)).exists():
+        link.symlink_to(ensure(USERLAND, kept, print).root.parent)
+    monkeypatch.setattr(secrets, "token_hex", lambda size: (2 * RUN)[: 2 * size])
+    yield
+    assert not [left for left in clean.find(RUN).left if left.run == RUN]
+
+
+def cut(promise: Promise, environment: str = NATIVE, write_cache: str = "volatile") -> PowerCut:
+    study = check(parse(STUDY % (write_cache, environment), "power-cut.yaml"))
+    (found,) = check_durability(study, [promise], 3, print).checked
+    print(found)
+    assert found.found + found.lost == found.acknowledged > 10
+    return found
+
+
+def test_what_was_synced_natively_is_kept_and_what_was_only_written_is_not():
+    assert cut(Promise.FSYNC).verdict is Verdict.KEPT
+    written = cut(Promise.WRITE)
+    # the guest writes back what is dirty after 30 s, and nobody asked it to do so before
+    assert (written.verdict, written.found, written.first_lost) == (Verdict.LOST, 0, 0)
+
+
+@everything
+def test_a_disk_that_ignores_flushes_is_found_to_claim_more_than_it_keeps():
+    found = cut(Promise.O_DSYNC, write_cache="unsafe")
+    assert found.verdict is Verdict.OVERCLAIMED and found.first_lost == 0
+
+
+@everything
+@pytest.mark.parametrize("promise", [Promise.FSYNC, Promise.O_DSYNC])
+@pytest.mark.parametrize("storage", ["volume", "layer", "directory"])
+def test_what_was_synced_in_a_container_is_kept(storage: str, promise: Promise):
+    found = cut(promise, f"{{kind: docker, network: none, storage: {storage}}}")
+    assert (found.verdict, found.storage) == (Verdict.KEPT, storage)

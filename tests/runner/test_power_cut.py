@@ -1,0 +1,294 @@
+"""What is read back after a power cut, when no power can be cut, and what becomes of a killed host's context."""
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.mount import Mount
+from weighbridge.model.power_cut import (
+    RECORD,
+    PowerCut,
+    Promise,
+    Verdict,
+    power_cut_facts,
+    power_cut_of,
+    read_back,
+    record,
+)
+from weighbridge.runner import durability
+from weighbridge.runner.durability import checkable
+from weighbridge.runner.power_cut import cut_and_read_back
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+TOKEN = "0123456789abcdef"
+HOLE = bytes(RECORD)
+STATES = st.sampled_from(["whole", "hole", "torn", "another"])
+
+
+def stored(number: int, state: str) -> bytes:
+    whole = record(TOKEN, number)
+    return {
+        "whole": whole, "hole": HOLE, "torn": whole[: RECORD // 2] + HOLE[RECORD // 2 :],
+        "another": record(TOKEN, number + 1),
+    }[state]  # fmt: skip
+
+
+def test_each_part_of_a_record_names_it():
+    made = record(TOKEN, 255)
+    assert len(made) == RECORD and made == b"0123456789abcdef00000000000000ff" * 128
+
+
+@given(st.lists(STATES, max_size=20), st.integers(0, 5))
+def test_each_acknowledged_record_is_found_whole_and_in_its_place_or_lost(states: list[str], unacknowledged: int):
+    content = b"".join(stored(number, state) for number, state in enumerate(states))
+    content += b"".join(record(TOKEN, len(states) + each) for each in range(unacknowledged))
+    back = read_back(content, TOKEN, len(states))
+    lost = [number for number, state in enumerate(states) if state != "whole"]
+    assert (back.found, back.lost, back.first_lost) == (len(states) - len(lost), len(lost), min(lost, default=None))
+    assert (back.torn, back.displaced) == (states.count("torn"), states.count("another"))
+
+
+@given(st.integers(0, 10 * RECORD), st.integers(0, 12))
+def test_of_a_short_file_what_is_behind_its_end_is_lost(size: int, acknowledged: int):
+    content = b"".join(record(TOKEN, number) for number in range(10))[:size]
+    back = read_back(content, TOKEN, acknowledged)
+    assert back.found == min(acknowledged, size // RECORD)
+    assert back.torn == (size % RECORD > 0 and acknowledged > size // RECORD)
+
+
+@given(st.permutations(range(8)))
+def test_records_out_of_order_are_lost_and_displaced(order: list[int]):
+    back = read_back(b"".join(record(TOKEN, number) for number in order), TOKEN, len(order))
+    wrong = sum(number != place for place, number in enumerate(order))
+    assert (back.lost, back.displaced, back.torn) == (wrong, wrong, 0)
+
+
+@given(st.binary(max_size=3 * RECORD), st.integers(0, 4))
+def test_whatever_is_in_the_file_every_acknowledged_record_is_found_or_lost(content: bytes, acknowledged: int):
+    back = read_back(content, TOKEN, acknowledged)
+    assert back.found + back.lost == acknowledged
+
+
+def test_records_of_an_earlier_check_are_not_this_one_s():
+    assert read_back(record("f" * 16, 0), TOKEN, 1).found == 0
+
+
+def made(promise: Promise, claimed: str, lost: int) -> PowerCut:
+    first = 10 - lost if lost else None
+    return PowerCut("bind", promise, "directory", claimed, "lab", 10, 10 - lost, lost, first, 0, 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("promise", "claimed", "lost", "verdict"),
+    [
+        (Promise.FSYNC, "synchronous", 0, Verdict.KEPT),
+        (Promise.FSYNC, "synchronous", 1, Verdict.OVERCLAIMED),
+        (Promise.O_DSYNC, "synchronous", 10, Verdict.OVERCLAIMED),
+        (Promise.FSYNC, "asynchronous", 3, Verdict.LOST),
+        (Promise.FSYNC, "none", 10, Verdict.LOST),
+        (Promise.WRITE, "synchronous", 10, Verdict.LOST),
+        (Promise.WRITE, "none", 0, Verdict.KEPT),
+    ],
+)
+def test_only_what_was_synced_and_claimed_to_be_kept_is_overclaimed(promise, claimed, lost, verdict):
+    assert made(promise, claimed, lost).verdict is verdict
+
+
+def test_a_run_keeps_checks_as_they_are():
+    checks = [made(Promise.FSYNC, "synchronous", 3), made(Promise.WRITE, "none", 0)]
+    facts = power_cut_facts(checks)
+    assert list(facts) == ["bind/fsync", "bind/write"]
+    assert [power_cut_of(fact) for fact in facts.values()] == checks
+
+
+# -- the cut -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Machine:
+    """A host that is its own power: what a guest host is to a check."""
+
+    disk: bytes | None = b""
+    name: str = "lab"
+    data: str = "/data"
+    layers: tuple = ()
+    is_on: bool = True
+    elsewhere: bool = False
+    """Whether its data are on another disk."""
+
+    @property
+    def secluded(self) -> "Machine":
+        return self
+
+    @property
+    def power(self) -> "Machine":
+        return self
+
+    def run(self, command: Command) -> Completed:
+        if not self.is_on:
+            raise EnvironmentLost("host lab is lost")
+        said, code = b"", 0
+        if command.argv[3] == "find" and not self.elsewhere:
+            said = f"/data/srv/{command.argv[-1]}\n".encode()
+        if command.argv[3] == "pack":
+            code = 3 if self.disk is None else 0
+            said = gzip.compress(self.disk or b"")
+        return Completed(command.argv, code, said, b"", 0.1)
+
+    def cut(self) -> None:
+        self.is_on = False
+
+    @contextmanager
+    def restored(self) -> Iterator["Machine"]:
+        assert not self.is_on
+        yield Machine(self.disk)
+
+
+@dataclass
+class Writer:
+    """A site whose program has acknowledged so many records, and which writes them to its host's disk."""
+
+    host: Machine
+    acknowledged: int = 3
+    ended: bool = False
+    layers: tuple = ()
+    kept: range | None = None
+    file_system: str = "ext4"
+    started: list[tuple[str, ...]] = field(default_factory=list)
+
+    def thaw(self) -> None:
+        """It was not frozen."""
+
+    def start(self, command: Command) -> "Writer":
+        self.started.append(command.argv)
+        if self.host.disk is not None:
+            numbers = range(self.acknowledged) if self.kept is None else self.kept
+            self.host.disk = b"".join(record(command.argv[3], number) for number in numbers)
+        return self
+
+    def poll(self) -> int | None:
+        return 1 if self.ended else None
+
+    def stop(self) -> Completed:
+        return Completed((), 1, b"", b"weighbridge-powercut: /srv/x: No space left on device\n", 0.1)
+
+    def read(self, path: str) -> bytes:
+        if path == "/proc/self/mountinfo":
+            return f"30 20 8:1 /x /srv rw - {self.file_system} /dev/vdb rw\n".encode()
+        assert path == self.started[0][4] and self.host.is_on
+        return b"+" * self.acknowledged
+
+
+def told(site: Writer, mounts: list[Mount] | None = None):
+    host, acknowledged, back = cut_and_read_back(site, mounts or [], Promise.FSYNC, 0, print)  # type: ignore[arg-type]
+    return host.name, acknowledged, back.found, back.first_lost
+
+
+def test_acknowledged_records_are_looked_for_after_the_cut():
+    assert told(Writer(Machine())) == ("lab", 3, 3, None)
+    assert told(Writer(Machine(), kept=range(2))) == ("lab", 3, 2, 2)
+    assert told(Writer(Machine(disk=None))) == ("lab", 3, 0, 0)  # the file is not there any more
+
+
+def test_what_was_in_memory_is_lost():
+    assert told(Writer(Machine(elsewhere=True), file_system="tmpfs")) == ("lab", 3, 0, 0)
+
+
+def test_the_power_that_is_cut_is_that_of_the_storage_s_server():
+    client, server = Machine(name="client", elsewhere=True), Machine(name="server")
+    site = Writer(client)
+    server.disk = b"".join(record(TOKEN, number) for number in range(3))
+    name, acknowledged, found, _ = told(site, [Mount("folder", "/there", servers=(server,))])  # type: ignore[arg-type]
+    assert (name, acknowledged, found) == ("server", 3, 0)  # its disk has the records of another check
+    assert client.is_on and not server.is_on
+
+
+@pytest.mark.parametrize(
+    ("site", "why"),
+    [
+        (Writer(Machine(elsewhere=True)), "not found on the data disk of host lab"),
+        (Writer(Machine(), layers=("QEMU",)), "a machine inside of its host"),
+        (Writer(Machine(), ended=True), "the writer of records ended: weighbridge-powercut: /srv/x: No space left"),
+    ],
+    ids=["another disk", "a guest inside", "no space"],
+)
+def test_what_cannot_be_looked_for_is_refused_while_the_power_is_on(site: Writer, why: str):
+    with pytest.raises(Unavailable, match=why):
+        told(site)
+    assert site.host.is_on
+
+
+def test_a_host_whose_power_cannot_be_cut_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Machine, "power", None)
+    with pytest.raises(Unavailable, match="on host lab, whose power cannot be cut"):
+        told(Writer(Machine()))
+
+
+# -- the study -----------------------------------------------------------------------------------------
+
+STUDY = """study: power
+question: What is kept?
+hosts: {lab: {kind: guest%s}}
+baseline: native
+environments: {native: {kind: native, storage: directory}}
+workloads: {cpu: {kind: sysbench-cpu}}
+repetitions: {blocks: 3}
+"""
+
+
+@pytest.fixture
+def everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durability, "hosts_readiness", lambda _: {})
+    monkeypatch.setattr(durability, "require_userland", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("written", "checked"),
+    [("", "volatile"), (", write_cache: kept", "volatile"), (", write_cache: unsafe", "unsafe")],
+)
+def test_a_disk_whose_cache_would_be_kept_loses_it_in_a_check(everything_is_there, written: str, checked: str):
+    study = check(parse(STUDY % written, "power.yaml"))
+    assert checkable(study).file.hosts["lab"].write_cache == checked  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["local", "testbed"])
+def test_a_study_without_a_host_whose_power_can_be_cut_is_refused(everything_is_there, kind: str):
+    study = check(parse(STUDY.replace("guest%s", kind), "power.yaml"))
+    with pytest.raises(Unavailable, match=r"the power of host lab cannot be cut: .* on a host of kind guest"):
+        checkable(study)
+
+
+def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
+    everything_is_there, monkeypatch: pytest.MonkeyPatch
+):
+    found = made(Promise.FSYNC, "synchronous", 0)
+
+    def gone() -> None:
+        raise EnvironmentLost("host lab is lost")
+
+    def checked(study, arm, promise, seconds, run, userland) -> PowerCut:
+        run.stack.callback(gone)
+        return found
+
+    monkeypatch.setattr(durability, "_checked", checked)
+    monkeypatch.setattr(durability, "ensure", lambda *_: None)
+    monkeypatch.setattr(durability.clean, "sweep", lambda _: None)
+    monkeypatch.setattr(durability.run_lock, "base", lambda: power_cut_folder)
+    power_cut_folder = durability.cache_folder() / "runs"
+    study = check(parse(STUDY % "", "power.yaml"))
+    assert durability.check_durability(study, [Promise.FSYNC], 1, print).checked == [found]
+
+    def refused(*_) -> PowerCut:
+        raise Unavailable("there is no room")
+
+    monkeypatch.setattr(durability, "_checked", refused)
+    with pytest.raises(Unavailable, match="nothing could be checked: native is left out: there is no room"):
+        durability.check_durability(study, [Promise.FSYNC], 1, print)
