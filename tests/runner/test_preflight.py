@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge import registry
 from weighbridge.linux.memory_room import Room
 from weighbridge.model.plugin import Readiness
 from weighbridge.runner import preflight as machine
@@ -63,6 +64,39 @@ def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.Mo
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == [
         f"a.yaml:6: host {name}: only root may make guest hosts: run as root" for name in "ba"
     ]
+
+
+NFS = """\
+study: nfs
+question: What does NFS cost?
+hosts: {a: {kind: A}, b: {kind: B}}
+placement: {client: a, server: a, storage: b}
+environments: {n: {kind: native, storage: {kind: nfs, version: 4.2}}}
+baseline: n
+workloads: {cpu: {kind: sysbench-cpu}}
+repetitions: {blocks: 1}
+"""
+
+
+@pytest.mark.parametrize(("site", "store"), [("testbed", "testbed"), ("testbed", "guest"), ("guest", "testbed")])
+def test_storage_that_this_machine_s_kernel_would_serve_is_refused(
+    monkeypatch: pytest.MonkeyPatch, site: str, store: str
+):
+    monkeypatch.setattr(type(registry.environments()["native"]), "readiness", lambda *_: Readiness(True))
+    study = check(parse(NFS.replace("kind: A", f"kind: {site}").replace("kind: B", f"kind: {store}"), "a"))
+    states = running.readiness_of(study)
+    assert not any(state.ready for state in states.values())
+    assert all("kind: guest" in state.remedy for state in states.values())
+
+
+def test_storage_on_guests_is_not_asked_of_this_machine():
+    study = check(parse(NFS.replace("kind: A", "kind: guest").replace("kind: B", "kind: guest"), "a"))
+    assert all(state.ready for state in running.readiness_of(study).values())
+    placed = study.file.hosts["b"].model_copy(update={"memory": 900 * 2**40})
+    crowded = study.model_copy(
+        update={"file": study.file.model_copy(update={"hosts": {**study.file.hosts, "b": placed}})}
+    )
+    assert not readiness.hosts_readiness(crowded)["b"].ready
 
 
 def test_what_this_machine_lacks_names_its_line(monkeypatch: pytest.MonkeyPatch):

@@ -32,9 +32,9 @@ def ready(plugin: Environment | Storage, options: Any | None = None) -> Readines
 
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
-    """For each host that a role of the study is on, by name, whether it can be had, as far as that is known here."""
+    """For each host that a role or storage of the study is on: whether it can be had, as far as is known here."""
     room, found = room_in(Path(MEMINFO).read_text()), {}
-    for name in dict.fromkeys((study.server_host, *study.client_hosts)):
+    for name in dict.fromkeys((study.server_host, *study.client_hosts, *study.storage_hosts)):
         options = study.file.hosts[name]
         plugin = registry.hosts()[options.kind]
         found[name] = missing_programs(plugin) or plugin.readiness(options)

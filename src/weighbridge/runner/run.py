@@ -32,7 +32,7 @@ from weighbridge.runner.preflight import missing_cpus
 from weighbridge.runner.readiness import hosts_readiness, ready, unmet
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
-from weighbridge.runner.storage import storage_readiness
+from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
@@ -83,7 +83,9 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
     found = {}
     for arm in study.arms:
         if elsewhere:
-            found[arm.name] = Readiness(True, "what its hosts lack is found when they are started")
+            served = storage_server_readiness(study, arm)
+            later = Readiness(True, "what its hosts lack is found when they are started")
+            found[arm.name] = later if served.ready else served
             continue
         states = (
             ready(registry.environments()[arm.kind], arm.options),

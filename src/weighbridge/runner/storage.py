@@ -100,6 +100,14 @@ def storage_readiness(arm: Arm) -> Readiness:
     return Readiness(True) if named is None else ready(registry.storage()[named.kind], named)
 
 
+def storage_server_readiness(study: Study, arm: Arm) -> Readiness:
+    """Whether its server can be had, where the study places that on a host with this machine's kernel."""
+    named, hosts = _named(arm.options), [study.file.hosts[name] for name in study.storage_hosts]
+    served = named is not None and registry.storage()[named.kind].served
+    here = any(not host.traits.own_kernel for host in hosts)
+    return storage_readiness(arm) if served and here else Readiness(True)
+
+
 def _named(options: Any) -> StorageOptions | None:
     return options.storage if isinstance(options, EnvironmentOptions) else None
 

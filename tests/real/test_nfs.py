@@ -1,0 +1,126 @@
+"""NFS on guest hosts, whose kernel has it: what is in force is read back, faults are told, and nothing is left."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.hosts.guest import GuestHost, guest_host
+from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.model.command import Command
+from weighbridge.model.mount import Mount, MountRequest, SiteStorage
+from weighbridge.model.site import DATA, Limits, RunContext, Site, SiteRequest
+from weighbridge.model.userland import Userland
+from weighbridge.runner.storage import storage_facts
+from weighbridge.storage import nfs
+
+from .conftest import open_run
+
+RUN = "9f5000000a1b"
+OPTIONS = GuestOptions.model_validate({"kind": "guest", "accelerator": "tcg", "memory": "1GiB"})
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def run(cache: Path, small_userland: Userland) -> Iterator[RunContext]:
+    """A run with the system of guest hosts that the user has: it takes minutes to build."""
+    if not (cache / "systems").exists():
+        (cache / "systems").symlink_to(small_userland.root.parents[2] / "systems")
+    with open_run(RUN) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def host(run: RunContext) -> GuestHost:
+    return run.share("host lab", lambda: guest_host("lab", OPTIONS, run))
+
+
+@contextmanager
+def opened(
+    kind: str, host: GuestHost, run: RunContext, userland: Userland, given: dict[str, object],
+    server: GuestHost | None = None,
+) -> Iterator[tuple[Site, Mount]]:  # fmt: skip
+    """A site on NFS, and what was mounted for it."""
+    options, mounts = nfs.NfsOptions.model_validate(given), list[Mount]()
+
+    @contextmanager
+    def noted(request: MountRequest) -> Iterator[Mount]:
+        with nfs.PLUGIN.open(options, replace(request, server=server)) as mount:
+            mounts.append(mount)
+            yield mount
+
+    environment = registry.environments()[kind]
+    name = f"{next(_numbers)}-{kind}-solo"
+    storage = SiteStorage("nfs", noted, mounts)
+    request = SiteRequest(run, host, name, "solo", userland, Limits(), storage=storage)
+    with environment.open(environment.options(), request) as site:
+        yield site, mounts[0]
+
+
+def shell(host: GuestHost | Site, script: str, deadline_s: float = 60.0) -> str:
+    done = host.run(Command(("sh", "-c", script), deadline_s))
+    assert done.returncode == 0, done
+    return done.text
+
+
+def written(site: Site) -> dict[str, str]:
+    """Write a file there with dd; what the site's own mount table says."""
+    shell(site, f"dd if=/dev/zero of={DATA}/file bs=4k count=64 conv=fsync && chown 33:33 {DATA}/file")
+    assert shell(site, f"stat -c '%s %u' {DATA}/file") == "262144 33\n"
+    return storage_facts((), site)
+
+
+def nothing_left(host: GuestHost) -> None:
+    assert shell(host, "exportfs -s") == ""
+    assert "nfs " not in shell(host, "cat /proc/mounts").replace("nfs4 ", "nfs ")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"version": "3"}, {"version": "4.0", "hard": False}, {"export": "async"}, {"mount": "sync"}],
+    ids=["3", "4.0 soft", "async export", "sync mount"],
+)
+def test_what_is_asked_is_in_force_natively(host: GuestHost, run: RunContext, small_userland: Userland, given):
+    with opened("native", host, run, small_userland, given) as (site, mount):
+        in_force = written(site)["storage: mounted"]
+        exported = shell(host, "exportfs -s")
+    kind, options, own = in_force.split()
+    assert kind == ("nfs" if given.get("version") == "3" else "nfs4")
+    assert {f"vers={given.get('version', '4.2')}", "soft" if "hard" in given else "hard"} <= {*own.split(",")}
+    assert ("sync" in {*options.split(","), *own.split(",")}) == ("mount" in given)
+    when = str(given.get("export", "sync"))
+    assert when in mount.facts["export"].split(",") and f",{when}," in exported.replace("(", ",")
+    assert "*" not in exported and f"{host.address}(" in exported and "no_root_squash" in exported
+    assert {"+3", "+4", "+4.2"} <= {*mount.facts["versions of the server"].split()}
+    assert mount.servers == ()
+    nothing_left(host)
+
+
+@pytest.mark.parametrize("version", ["3", "4.2"])
+def test_a_container_has_it_as_a_volume(host: GuestHost, run: RunContext, small_userland: Userland, version: str):
+    given = {"version": version, "mount": "sync", "export": "async"}
+    with opened("docker", host, run, small_userland, given) as (site, mount):
+        _, options, own = written(site)["storage: mounted"].split()
+    assert mount.way == "volume" and "async" in mount.facts["export"].split(",")
+    assert {f"vers={version}", "hard", f"addr={host.address}"} <= {*own.split(",")}
+    assert "sync" in {*options.split(","), *own.split(",")}
+    nothing_left(host)
+
+
+def test_a_server_that_is_gone_ends_no_run(host: GuestHost, run: RunContext, small_userland: Userland):
+    began = time.monotonic()
+    try:
+        with opened("native", host, run, small_userland, {}) as (site, _):
+            written(site)
+            shell(host, "echo 0 > /proc/fs/nfsd/threads")
+            done = site.run(Command(("dd", "if=/dev/zero", f"of={DATA}/more", "bs=4k", "count=9", "oflag=sync"), 5))
+            assert done.timed_out
+    finally:
+        shell(host, "echo 8 > /proc/fs/nfsd/threads", 120)
+    assert time.monotonic() - began < 90
+    nothing_left(host)
