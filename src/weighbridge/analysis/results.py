@@ -279,18 +279,17 @@ class Analysis:
         return bool(self.compared) and all(row.few for row in self.compared)
 
     def block_values(self, report: MetricReport, environment: str) -> tuple[float, ...]:
-        """Return an environment's values of a metric, in its unit: in each block the first good attempt's."""
+        """Return the values of `by_block` alone."""
         return tuple(self.by_block(report, environment).values())
 
     def by_block(self, report: MetricReport, environment: str) -> dict[int, float]:
-        """Return these values by the numbers of their blocks, in order."""
-        found: dict[int, tuple[int, float]] = {}
-        for trial in self.trials_of.get(report.label, ()):
-            here = (trial.workload, trial.level, trial.environment) == (report.workload, report.level, environment)
-            if here and report.metric in trial.values:
-                given = (trial.attempt, trial.values[report.metric])
-                found[trial.block] = min(found.get(trial.block, given), given)
-        return {block: value for block, (_, value) in sorted(found.items())}
+        """Return an environment's values of a metric, in its unit, by block: in each the first good attempt's."""
+        found: dict[int, float] = {}
+        for trial in sorted(self.trials_of.get(report.label, ()), key=lambda each: (each.block, each.attempt)):
+            about = (trial.workload, trial.level, trial.environment)
+            if about == (report.workload, report.level, environment) and report.metric in trial.values:
+                found.setdefault(trial.block, trial.values[report.metric])
+        return found
 
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""
