@@ -16,6 +16,9 @@ DURABILITY = "durability"
 Durabilities = Mapping[str, tuple[str, ...]]
 """The durabilities that a workload has, each with the environments in which it has it."""
 
+PowerCuts = tuple[PowerCut, ...]
+"""The latest check by power cut of each environment and promise."""
+
 
 def durabilities(facts: Iterable[Fact]) -> dict[str, str]:
     """Give the facts of that scope."""
@@ -50,7 +53,7 @@ def by_label(found: Mapping[str, str]) -> dict[str, Durabilities]:
     return dict(kinds)
 
 
-def power_cuts(facts: Iterable[Fact]) -> tuple[PowerCut, ...]:
+def power_cuts(facts: Iterable[Fact]) -> PowerCuts:
     """Give the latest check of each environment and promise; what a newer version has kept otherwise is left out."""
     found: dict[str, PowerCut] = {}
     for scope, key, value, _ in facts:

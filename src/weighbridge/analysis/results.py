@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.conditions import Calibration
-from weighbridge.analysis.durability import Durabilities
+from weighbridge.analysis.durability import Durabilities, PowerCuts
 from weighbridge.analysis.isolation import Isolation
 from weighbridge.analysis.merged_latency import LatencyReport
 from weighbridge.analysis.paths import Paths
@@ -19,7 +19,6 @@ from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.ladder import Rung
 from weighbridge.model.left_out import LeftOut
-from weighbridge.model.power_cut import PowerCut
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 from weighbridge.statistics.verdicts import noise_range
 
@@ -223,7 +222,7 @@ class Analysis:
     """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
     durability: Mapping[str, Durabilities] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged."""
-    power_cuts: tuple[PowerCut, ...] = ()
+    power_cuts: PowerCuts = ()
     """What `weighbridge durability` found out about the storage of environments."""
     paths: Paths = field(default_factory=Paths)
     """The network path of each environment, for the clients of each host."""
