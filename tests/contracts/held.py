@@ -167,7 +167,7 @@ def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -
     _is_of_its_kind(storage)
     options = storage.options.model_validate(given)
     durability, ways = storage.durability(options), get_args(Way)
-    must(storage, {*storage.ways} <= {*ways} and storage.ways, "ways", f"be of {', '.join(ways)}", storage.ways)
+    must(storage, {*storage.ways} <= {*ways} and bool(storage.ways), "ways", f"be of {', '.join(ways)}", storage.ways)
     must(storage, durability in get_args(Durability), "durability()", f"be of {get_args(Durability)}", durability)
     used = any({*storage.ways} & environment.mounts for environment in registry.environments().values())
     must(storage, used, "ways", "be among the 'mounts' of an environment", storage.ways)

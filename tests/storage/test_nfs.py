@@ -105,7 +105,7 @@ def test_versions_are_read_as_yaml_has_them():
     assert [NfsOptions.model_validate({"version": given}).version for given in (3, 4.0, 4.2, "4.2")] == [
         "3", "4.0", "4.2", "4.2",
     ]  # fmt: skip
-    with pytest.raises(ValueError, match="4[.]0' or"):
+    with pytest.raises(ValueError, match="version"):
         NfsOptions.model_validate({"version": 4.1})
 
 
