@@ -29,7 +29,9 @@ def test_each_is_in_force_and_sites_add_up(machine: Machine, tmp_path: Path):
         facts = {(scope, key): value for scope, key, value, _ in store.facts()}
         trials = {trial.id: trial for trial in store.trials()}
         samples = [each for each in store.samples() if each[1].startswith("site ") and each[2] == "writes"]
-        values = {(value.environment, value.level): value.value for value in store.values() if value.metric == "writes"}
+        values = {
+            (value.environment, value.level): value.value for value in store.values() if value.metric == "writes"
+        }
     for name, kind in MOUNTED.items():
         assert facts[f"{name}/server", "storage: mounted"].split()[0] == kind
     assert "btrfs" in facts["layer/server", "storage driver"]
