@@ -136,6 +136,11 @@ def sysbench_mutex(case: Case) -> Figures:
     return {"time": figure(r"^ +total time: +([0-9.]+)s$")}
 
 
+def dd(case: Case) -> Figures:
+    patterns = (r"^(\d+) bytes ", r" copied, ([0-9.]+) s, ")
+    return {"throughput": Figure(patterns, lambda sizes, times: last(sizes) / 2**20 / last(times))}
+
+
 def syscalls(case: Case) -> Figures:
     def call(name: str) -> Figure:
         count, ns = rf'"{name}", "count": (\d+)', rf'"{name}", .*"nanoseconds": (\d+)'
@@ -206,6 +211,7 @@ FIGURES: dict[str, Callable[[Case], Figures]] = {
     "sysbench-memory": sysbench_memory,
     "sysbench-threads": sysbench_threads,
     "sysbench-mutex": sysbench_mutex,
+    "dd": dd,
     "syscalls": syscalls,
     "stream": stream,
     "linpack": linpack,

@@ -40,6 +40,7 @@ TOGETHER = {
     "coherence-put": {"rate", "objects", "latency_mean"},
     "sysbench-threads": {"events"},
     "sysbench-mutex": {"time"},
+    "dd": {"throughput"},
     "linpack": {"flops"},
     "nuttcp-udp-blocked.txt": {"throughput"},
 }
