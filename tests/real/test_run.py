@@ -23,6 +23,7 @@ SMALL = {
     "redis-benchmark": "requests: 2000, clients: 5",
     "datagram-test": "packets: 20000, report_interval: 10000, rate: 20",
     "coherence-put": "duration: 1s, warm_up: 0s",
+    "dd": "file_size: 1MiB",
     "syscalls": "duration: 50ms",
     "stream": "array_size: 1MiB, rounds: 2",
     "compress": "size: 64KiB",

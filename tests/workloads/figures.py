@@ -151,6 +151,11 @@ def sysbench_fileio(case: Case) -> Figures:
     return {name: each for name, each in found.items() if name in case.values}
 
 
+def dd(case: Case) -> Figures:
+    patterns = (r"^(\d+) bytes ", r" copied, ([0-9.]+) s, ")
+    return {"throughput": Figure(patterns, lambda sizes, times: last(sizes) / 2**20 / last(times))}
+
+
 def syscalls(case: Case) -> Figures:
     def call(name: str) -> Figure:
         count, ns = rf'"{name}", "count": (\d+)', rf'"{name}", .*"nanoseconds": (\d+)'
@@ -222,6 +227,7 @@ FIGURES: dict[str, Callable[[Case], Figures]] = {
     "sysbench-threads": sysbench_threads,
     "sysbench-mutex": sysbench_mutex,
     "sysbench-fileio": sysbench_fileio,
+    "dd": dd,
     "syscalls": syscalls,
     "stream": stream,
     "linpack": linpack,

@@ -41,6 +41,7 @@ TOGETHER = {
     "sysbench-threads": {"events"},
     "sysbench-mutex": {"time"},
     "sysbench-fileio": {"reads", "writes", "fsyncs", "read_throughput", "write_throughput", "latency_mean"},
+    "dd": {"throughput"},
     "linpack": {"flops"},
     "nuttcp-udp-blocked.txt": {"throughput"},
 }

@@ -1,0 +1,107 @@
+"""dd: how fast one file is written in order, as much of the literature measures it."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult
+from weighbridge.model.study import Options, Role
+
+THROUGHPUT = Metric("throughput", "MiB/s", "higher")
+_SYNCED = {"end": ("conv=fsync",), "each": ("oflag=dsync",), "never": ()}
+_SLOW_DISK = 4e6
+"""Bytes per second that a disk writes at least, for the deadline."""
+_LAST_LINE = re.compile(r"^([0-9]{1,18}) bytes .*copied, ([0-9.e+-]{1,20}) s, [^\n]+/s\n\Z", re.MULTILINE)
+
+
+class DdOptions(Options):
+    """What a study file may say about dd. Sizes are in bytes."""
+
+    file_size: Annotated[Size, Field(ge=512, le=2**40, description="How much is written")] = 2**28
+    block_size: Annotated[Size, Field(ge=512, le=2**30, description="Of each write")] = 2**20
+    sync: Annotated[
+        Literal["end", "each", "never"], Field(description="Sync once at the end, with each write, or never")
+    ] = "end"
+
+    @model_validator(mode="after")
+    def _whole_blocks(self) -> "DdOptions":
+        if self.file_size % self.block_size:
+            raise ValueError(f"file_size {self.file_size} is not a multiple of block_size {self.block_size}")
+        return self
+
+
+class Dd(Workload):
+    """Zeros in a new file in each trial: a file system that compresses or deduplicates is not measured."""
+
+    kind = "dd"
+    summary = "writes one file in order: throughput, for parity with the literature"
+    options = DdOptions
+    packages = ("coreutils",)
+
+    def metrics(self, options: DdOptions) -> tuple[Metric, ...]:
+        """``throughput``: MiB (2^20 bytes) per second."""
+        return (THROUGHPUT,)
+
+    def needs_data(self, options: DdOptions) -> bool:
+        """Always."""
+        return True
+
+    def room(self, options: DdOptions) -> int:
+        """The file."""
+        return options.file_size
+
+    def durability(self, options: DdOptions) -> Durability:
+        """Of a write: synchronous where each is synced."""
+        return "synchronous" if options.sync == "each" else "asynchronous"
+
+    def prepare(self, options: DdOptions, at: Endpoint) -> Command | None:
+        """None: each trial makes its file."""
+        return None
+
+    def restore(self, options: DdOptions, at: Endpoint) -> Command:
+        """Remove the file of the trial before."""
+        return Command(("rm", "-f", _file(at)), deadline_s=120)
+
+    def command(self, role: Role, options: DdOptions, at: Endpoint) -> Command:
+        """dd into a new file."""
+        count = options.file_size // options.block_size
+        argv = (
+            "dd",
+            "if=/dev/zero",
+            f"of={_file(at)}",
+            f"bs={options.block_size}",
+            f"count={count}",
+            *_SYNCED[options.sync],
+        )
+        return Command(("env", "LC_ALL=C", *argv), deadline_s=120 + options.file_size / _SLOW_DISK)
+
+    def expected_s(self, options: DdOptions) -> float:
+        """Seconds, at 200 MB/s."""
+        return 0.1 + options.file_size / 2e8
+
+    def parse(self, options: DdOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """Bytes over seconds, both as printed. Raises ProgramFailed or Unparseable."""
+        done = completed["solo"]
+        if done.returncode != 0:
+            raise ProgramFailed(f"dd ended with code {done.returncode}: {done.last_words}")
+        match = _LAST_LINE.search(done.stderr.decode("utf-8", "replace"))
+        try:
+            size, seconds = (int(match[1]), float(match[2])) if match else (0, 0.0)
+        except ValueError:
+            size, seconds = 0, 0.0
+        if size != options.file_size or seconds <= 0:
+            raise Unparseable(f"dd's last line does not tell how long {options.file_size} bytes took")
+        return TrialResult((Measurement(THROUGHPUT, size / 2**20 / seconds),), work_s=seconds)
+
+
+def _file(at: Endpoint) -> str:
+    return f"{at.data}/dd"
+
+
+PLUGIN = Dd()
