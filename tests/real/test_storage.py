@@ -16,7 +16,9 @@ ENVIRONMENTS = (
     f"memory: {{{ON}, storage: {{kind: tmpfs, size: 64MiB}}}}",
     "native-memory: {kind: native, storage: {kind: tmpfs, size: 64MiB}}",
 )
-FILES = "files: {kind: sysbench-fileio, mode: rndwr, file_size: 4MiB, files: 4, duration: 1s, sites: [1, 3]}"
+FILES = (
+    "files: {kind: sysbench-fileio, mode: rndwr, file_size: 4MiB, files: 4, cold: false, duration: 1s, sites: [1, 3]}"
+)
 HOST = ("hosts: {a: {kind: testbed}}",)
 MOUNTED = {"native": "xfs", "bind": "ext4", "volume": "btrfs", "memory": "tmpfs", "native-memory": "tmpfs"}
 
@@ -28,7 +30,7 @@ def test_each_is_in_force_and_sites_add_up(machine: Machine, tmp_path: Path):
     with RunStore(tmp_path / "run") as store:
         facts = {(scope, key): value for scope, key, value, _ in store.facts()}
         trials = {trial.id: trial for trial in store.trials()}
-        samples = [each for each in store.samples() if each[1].startswith("site ") and each[2] == "writes"]
+        samples = [each for each in store.samples("writes") if each.site.startswith("site ")]
         values = {
             (value.environment, value.level): value.value for value in store.values() if value.metric == "writes"
         }
@@ -38,7 +40,7 @@ def test_each_is_in_force_and_sites_add_up(machine: Machine, tmp_path: Path):
     assert ("layer/server", "storage: mounted") not in facts, "it is the container's own root"
     for (name, level), value in values.items():
         if "3" in level:
-            mine = [each[3] for each in samples if trials[each[0]].trial.environment == name]
+            mine = [each.value for each in samples if trials[each.trial].environment == name]
             assert len(mine) == 3
             assert abs(sum(mine) - value) < 1e-6 * value
     machine.must_be_unchanged()
