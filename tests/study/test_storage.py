@@ -1,10 +1,12 @@
 """What a study says of storage, and what is told of mistakes in it."""
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.study.loader import check
+from weighbridge.study.schema import json_schema
 from weighbridge.study.source import parse
 
 TEXT = """\
@@ -21,9 +23,17 @@ repetitions: {blocks: 1}
 KNOWN = ", ".join(name for kind, each in registry.storage().items() for name in (kind, *each.aliases))
 
 
-def arms(native: str = "aa", docker: str = "storage: volume"):
+def study(native: str, docker: str):
     text = TEXT.replace(", NATIVE", "" if native == "aa" else f", {native}").replace("DOCKER", docker)
-    return {arm.name: arm.options for arm in check(parse(text, "kept.yaml")).arms}
+    return parse(text, "kept.yaml")
+
+
+def arms(native: str = "aa", docker: str = "storage: volume"):
+    return {arm.name: arm.options for arm in check(study(native, docker)).arms}
+
+
+def schema_allows(native: str = "aa", docker: str = "storage: volume") -> bool:
+    return Draft202012Validator(json_schema()).is_valid(study(native, docker).data)
 
 
 @pytest.mark.parametrize("written", ["storage: volume", "storage: {kind: volume}"])
@@ -32,8 +42,17 @@ def test_a_kind_with_or_without_options(written: str):
     assert arms(docker=written)["native"].storage is None
 
 
-def test_the_former_name_of_a_containers_layer():
-    assert arms(docker="storage: overlay")["box"].storage.kind == "layer"
+@pytest.mark.parametrize("written", ["overlay", "container", "{kind: overlay}", "{kind: container, disk: null}"])
+def test_other_names_of_a_containers_layer(written: str):
+    assert arms(docker=f"storage: {written}")["box"].storage.kind == "layer"
+    assert schema_allows(docker=f"storage: {written}")
+
+
+@pytest.mark.parametrize("written", ["xfs", "{filesystem: xfs}", "{filesystem: xfs, size: 4GiB}"])
+def test_a_disk_is_its_file_system_or_more(written: str):
+    native = arms(native=f"storage: {{kind: bind, disk: {written}}}")["native"]
+    assert (native.storage.disk.filesystem, native.storage.disk.size) == ("xfs", 2**32)
+    assert schema_allows(native=f"storage: {{kind: bind, disk: {written}}}")
 
 
 def test_it_is_swept():

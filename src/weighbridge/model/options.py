@@ -16,7 +16,7 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )  # fmt: skip
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
 
@@ -71,7 +71,7 @@ class Options(BaseModel):
 def by_kind(section: str, what: str) -> BeforeValidator:
     """Check options by the model of their ``kind``: the validation context has the models, by section and kind.
 
-    A name alone is a kind whose options are all left out.
+    A name alone is a kind whose options are all left out. Several names may have one model.
     """
 
     def check(given: Any, info: ValidationInfo) -> Any:
@@ -84,6 +84,8 @@ def by_kind(section: str, what: str) -> BeforeValidator:
             raise PydanticCustomError("without_kind", "{what} needs a kind (known: {known})", known)
         if not isinstance(kind := written["kind"], str) or kind not in models:
             raise PydanticCustomError("unknown_kind", "known: {known}", {**known, "tag": str(kind)})
-        return models[kind].model_validate(given if isinstance(given, Mapping) else {}, context=info.context)
+        others = {key: value for key, value in written.items() if key != "kind"}  # it may be another name of the kind
+        own = getattr(models[kind].model_fields.get("kind"), "default", PydanticUndefined)
+        return models[kind].model_validate(others if own is not PydanticUndefined else written, context=info.context)
 
     return BeforeValidator(check)

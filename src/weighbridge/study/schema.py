@@ -25,6 +25,11 @@ def json_schema() -> dict[str, Any]:
     schema["properties"]["hosts"]["patternProperties"] = dict.fromkeys(names, one)
     definitions.pop(HostOptions.__name__)  # the base of all, which is no kind
     kept = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.storage().items()}
+    for kind, plugin in registry.storage().items():
+        definitions[plugin.options.__name__]["properties"]["kind"] = {
+            "enum": [kind, *plugin.aliases],
+            "default": kind,
+        }
     aliases = [alias for plugin in registry.storage().values() for alias in plugin.aliases]
     for section, plugins in (("environments", registry.environments()), ("workloads", registry.workloads())):
         own = _OWN[section]
