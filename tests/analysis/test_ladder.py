@@ -9,7 +9,7 @@ from report.test_html import check_links, page_of
 from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.plan import Change, changes
+from weighbridge.analysis.plan import Change, changes, differing
 from weighbridge.model.measurement import Outcome
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
@@ -225,3 +225,14 @@ def test_many_levels_are_told_by_tables(run):
     assert sum(attrs.get("class") == "more cell" for attrs in page.all("details")) == 11
     assert all(step[1].count("redis") == 0 for step in ladder_sentences(analyse(store)))
     check_links(page, store.directory)
+
+
+def test_what_a_step_changes_inside_of_a_setting():
+    ext4 = {"storage": {"kind": "directory", "disk": {"filesystem": "ext4", "size": 5}}, "limits": True}
+    xfs = {"storage": {"kind": "directory", "disk": {"filesystem": "xfs", "size": 5}}, "limits": True}
+    none = {"storage": {"kind": "directory", "disk": None}, "limits": True}
+    memory = {"storage": {"kind": "tmpfs", "size": 7}, "limits": True}
+    assert change_text(differing(ext4, xfs)) == "storage disk filesystem: ext4 → xfs"
+    assert change_text(differing(ext4, memory)) == "storage: directory → tmpfs"
+    assert change_text(differing(none, xfs)) == "storage disk: none → filesystem xfs, size 5"
+    assert differing(xfs, xfs) == ()

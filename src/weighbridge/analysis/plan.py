@@ -1,6 +1,7 @@
 """What a study asked for, as far as its comparisons need it."""
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from weighbridge.model.ladder import Rung
@@ -93,8 +94,24 @@ def changes(store: RunStore, previous: str, environment: str) -> tuple[Change, .
     (kind_before, before), (kind, now) = arms[previous], arms[environment]
     if kind_before != kind:
         return (Change(KIND, kind_before, kind),)
-    settings = (*now, *(key for key in before if key not in now))
-    return tuple(Change(key, before.get(key), now.get(key)) for key in settings if before.get(key) != now.get(key))
+    return differing(before, now)
+
+
+def differing(before: Mapping[str, object], now: Mapping[str, object]) -> tuple[Change, ...]:
+    """Give what differs between the options of two environments of one kind."""
+    return tuple(_differing("", before, now))
+
+
+def _differing(setting: str, before: object, now: object) -> Iterator[Change]:
+    """What differs inside of a setting, under the words that lead there; of other kinds their kinds alone."""
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        if before != now:
+            yield Change(setting, before, now)
+    elif before.get("kind") != now.get("kind"):
+        yield Change(setting, before.get("kind"), now.get("kind"))
+    else:
+        for key in (*now, *(key for key in before if key not in now)):
+            yield from _differing(f"{setting} {key}".strip(), before.get(key), now.get(key))
 
 
 def meters_hz(store: RunStore) -> float:

@@ -1,6 +1,6 @@
 """The ladder in sentences: what each step costs against the one it adds to. Shared by the terminal and the page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from weighbridge.analysis.plan import KIND, Change
 from weighbridge.analysis.results import Analysis, MetricReport, Step
@@ -27,6 +27,8 @@ def change_text(changes: Sequence[Change], between: str = ": ") -> str:
 def _setting(value: object) -> str:
     if value is None or value == "":
         return "none"
+    if isinstance(value, Mapping):  # options that the other environment has not
+        return ", ".join(f"{name} {_setting(each)}" for name, each in value.items())
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
