@@ -37,6 +37,36 @@ def test_numbers_that_cannot_be(asked: str):
         made(f"sysbench-cpu, sites: {asked}")
 
 
+@pytest.mark.parametrize(
+    ("asked", "speeds"), [("hdd-like", ["hdd-like"]), ("[null, ssd-like]", [None, "ssd-like"]), ("null", [None])]
+)
+def test_speeds_of_disks(asked: str, speeds: list[str | None]):
+    text = TEXT.replace("KIND", f"sysbench-cpu, disk_speed: {asked}").replace("  other: {kind: ENVIRONMENT}\n", "")
+    cells = check(parse(text + "hosts: {a: {kind: guest}}\n", "several.yaml")).cells
+    assert [cell.disk_speed for cell in cells] == speeds
+    swept = [{"disk_speed": speed or "none"} for speed in speeds] if len(speeds) > 1 else [{}]
+    assert [dict(cell.level) for cell in cells] == swept
+
+
+@pytest.mark.parametrize("asked", ["fast", "120", "[]", "[hdd-like, hdd-like]", "[hdd-like, slow]"])
+def test_speeds_that_there_are_not(asked: str):
+    with pytest.raises(StudyError, match=r"several\.yaml:9: disk_speed: "):
+        made(f"sysbench-cpu, disk_speed: {asked}")
+
+
+def test_a_disk_of_this_machine_stays_as_it_is():
+    with pytest.raises(StudyError, match="disk_speed: the disk of host local cannot be limited"):
+        made("sysbench-cpu, disk_speed: hdd-like")
+
+
+def test_both_are_swept_together():
+    text = TEXT.replace("KIND", "sysbench-cpu, disk_speed: [hdd-like, ssd-like], sites: [1, 2]")
+    text = text.replace("  other: {kind: ENVIRONMENT}\n", "") + "hosts: {a: {kind: guest}}\n"
+    levels = [dict(cell.level) for cell in check(parse(text, "several.yaml")).cells]
+    assert len(levels) == 4
+    assert {"sites": "2", "disk_speed": "ssd-like"} in levels
+
+
 def test_what_has_a_counterpart_cannot():
     with pytest.raises(StudyError, match="sites: iperf3 does not run alone in a site"):
         made("iperf3, sites: 2")

@@ -14,6 +14,8 @@ DiskBus = Literal["virtio", "ide"]
 CacheMode = Literal["writeback", "writethrough", "none", "directsync"]
 
 PROGRAM = "qemu-system-x86_64"
+DATA_DRIVE = "d1"
+"""The name of the second disk."""
 _ERRORS = ",werror=report,rerror=report"
 """By default a full disk of the host stops the guest for ever; so its programs are told."""
 _PLAIN = ",".join(
@@ -73,6 +75,8 @@ class Machine:
     open_files: int = 1024
     arguments: tuple[str, ...] = field(default=())
     """Further words to its first process."""
+    monitor: Path | None = None
+    """The socket of its monitor (QMP), by which it is changed while it runs."""
     hypervisor: Path | None = None
     """A hypervisor that is booted in place of the kernel, which then is its first domain's."""
 
@@ -89,7 +93,7 @@ class Machine:
             "-chardev", "stdio,id=port,signal=off", "-device", "virtio-serial-pci",
             "-device", "virtserialport,chardev=port,name=weighbridge",
             "-chardev", "file,id=console,path=/dev/stderr,append=on", "-serial", "chardev:console",
-            *self._disks(), *self._network(),
+            *self._disks(), *self._network(), *self._monitor(),
         )  # fmt: skip
 
     def _boot(self) -> tuple[str, ...]:
@@ -136,6 +140,9 @@ class Machine:
             device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else "virtio-blk-pci"
             words += ["-device", f"{device},drive=d{number}"]
         return words
+
+    def _monitor(self) -> list[str]:
+        return [] if self.monitor is None else ["-qmp", f"unix:{_escaped(str(self.monitor))},server=on,wait=off"]
 
     def _network(self) -> list[str]:
         if self.network is None:

@@ -54,6 +54,7 @@ def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, 
         network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),
+        monitor=run.state / f"{name}.qmp",
         hypervisor=made.xen if options.hypervisor else None,
     )
 

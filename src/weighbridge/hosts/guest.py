@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import disk, vcpus
+from weighbridge.guests import disk, monitor, vcpus
 from weighbridge.guests.console import last_words
-from weighbridge.guests.machine import Machine
+from weighbridge.guests.machine import DATA_DRIVE, Machine
 from weighbridge.hosts._agent_host import AgentHost
 from weighbridge.hosts._agent_start import start_agent
 from weighbridge.hosts._channel import Channel
@@ -32,7 +32,8 @@ from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.host import Power, SecludedHost
+from weighbridge.model.disk import DiskSpeed
+from weighbridge.model.host import DataDisk, Power, SecludedHost
 from weighbridge.model.site import Limits, Link, RunContext
 from weighbridge.model.userland import Userland
 
@@ -70,6 +71,7 @@ class GuestHost(AgentHost):
         self.limited = False
         """Whether its cable's rate limit is in force."""
         self._process = process
+        self._speed: DiskSpeed | None = None
         self._machine = machine
         self._forwards: dict[str, Forward] = {}
         self._slots = Slots(folder_of(machine))
@@ -162,6 +164,17 @@ class GuestHost(AgentHost):
         if wanted != self.limited:
             self.switch.limit(self.address, self.options if wanted else None, self.run)
             self.limited = wanted
+
+    @property
+    def data_disk(self) -> DataDisk:
+        """Its own."""
+        return self
+
+    def set_disk_speed(self, speed: DiskSpeed | None) -> None:
+        """Have QEMU hold back requests to its data disk, or no longer."""
+        if speed != self._speed and self._machine.monitor is not None:
+            monitor.set_disk_speed(self._machine.monitor, DATA_DRIVE, speed)
+            self._speed = speed
 
     def facts(self) -> Mapping[str, str]:
         """Its fingerprint as of this machine's, and what it is made of."""

@@ -77,7 +77,7 @@ class TestbedHost:
     this_machine = False
     python = sys.executable
     subnet, gateway = SUBNET, NOWHERE
-    root, interface, power = True, "eth0", None
+    root, interface, power, data_disk = True, "eth0", None, None
     layers: Layers = ()
     hypervisor: Group | None = None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from weighbridge.model.disk import DiskSpeed
 from weighbridge.model.site import Host
 from weighbridge.model.userland import Userland
 
@@ -23,7 +24,7 @@ class HostTraits:
     ``attachable``: its interface is known, and container networks that are attached to it are on its network.
     ``gives_addresses``: containers on such networks get addresses without being given them in the study.
     ``secluded``: it is made for the run, and an open one is a `SecludedHost`. ``interface``: the name of the one
-    interface that it is made with; empty where that is not known.
+    interface that it is made with; empty where that is not known. ``slows_disk``: its data disk can be limited.
     """
 
     here: bool = False
@@ -34,6 +35,7 @@ class HostTraits:
     gives_addresses: bool = False
     secluded: bool = False
     interface: str = ""
+    slows_disk: bool = False
 
     def reaches(self, other: "HostTraits") -> bool:
         """Whether hosts of the two kinds reach one another."""
@@ -57,6 +59,13 @@ class Power(Protocol):
 
     def restored(self) -> AbstractContextManager[Host]:
         """The machine, started again with the disk as the cut left it. Raises Unavailable."""
+
+
+class DataDisk(Protocol):
+    """The disk of a host's data, which is its own."""
+
+    def set_disk_speed(self, speed: DiskSpeed | None) -> None:
+        """Hold back requests to it, or no longer. Raises EnvironmentLost."""
 
 
 class SecludedHost(Host, Protocol):
@@ -91,6 +100,10 @@ class SecludedHost(Host, Protocol):
 
     def switch_off(self) -> None:
         """End everything in it at once."""
+
+    @property
+    def data_disk(self) -> DataDisk | None:
+        """The disk of its data; None where that is on a disk which others use."""
 
     @property
     def power(self) -> Power | None:

@@ -75,6 +75,7 @@ class StoredCell(_Stored):
     client: str
     link: Literal["none"] | None
     sites: int = 1
+    disk_speed: str | None = None
 
 
 class StoredStudy(_Stored):

@@ -166,6 +166,8 @@ class StudyFile(Options):
     ] = Field(default_factory=dict)
 
 
+DISK_SPEED = "disk_speed"
+"""The factor of a level that says how fast the disks of the data are, where the study sweeps that."""
 SITES = "sites"
 """The factor of a level that says in how many sites at a time a workload runs, where the study sweeps that."""
 CLIENT = "client"
@@ -201,6 +203,8 @@ class Cell(BaseModel):
     client: str = ""
     link: Literal["none"] | None = None
     """``none``: while it is measured, the cables of testbed hosts have no rate limit."""
+    disk_speed: str | None = None
+    """How fast the disks of its data are meanwhile (`weighbridge.model.disk.SPEEDS`); None: as they are."""
     sites: int = 1
     """In how many sites of an environment it runs at a time."""
 

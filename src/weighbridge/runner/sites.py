@@ -32,7 +32,7 @@ from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Stage, below, links_of, machines_of
-from weighbridge.runner.storage import require_in_force, site_storage, storage_facts
+from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts
 
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
@@ -205,6 +205,8 @@ class Sites:
         sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
         for host in {site.host.name: site.host for site in sites.values()}.values():
             host.set_link(limited=cell.link != "none")
+        keeper = keys.get("server", keys[measured])
+        set_disk_speed([*(site.host for site in self._at(keeper)), *self._storage_servers(wanted)], cell.disk_speed)
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
         prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())

@@ -7,6 +7,7 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.model.disk import SPEEDS
 from weighbridge.model.mount import Mount, MountRequest, SiteStorage
 from weighbridge.model.plugin import Durability, Environment, Readiness
 from weighbridge.model.site import DATA, Host, Site
@@ -56,6 +57,19 @@ def storage_durability(arm: Arm) -> Durability:
     """What a power cut leaves of what was synced to the storage of an environment, as that claims."""
     plugin, chosen = _chosen(registry.environments()[arm.kind], _named(arm.options))
     return plugin.durability(chosen)
+
+
+def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
+    """Limit the disks of hosts' data to a speed (`weighbridge.model.disk.SPEEDS`), or lift that with None.
+
+    Raises Unavailable where one cannot be limited, EnvironmentLost where it does not answer.
+    """
+    for host in hosts:
+        disk = host.secluded.data_disk if host.secluded is not None else None
+        if disk is not None:
+            disk.set_disk_speed(SPEEDS[name] if name else None)
+        elif name:
+            raise Unavailable(f"the disk of host {host.name} cannot be limited: use hosts of kind guest")
 
 
 def storage_facts(mounts: Iterable[Mount], site: Site) -> dict[str, str]:

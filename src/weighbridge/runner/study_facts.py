@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from weighbridge import registry
+from weighbridge.model.disk import SPEEDS
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.runner.storage import durability_of
@@ -30,6 +31,13 @@ def unverified_parts(study: Study) -> dict[str, str]:
         if options := study.file.hosts.get(name):
             found[f"host {name}"] = kinds[options.kind].unverified(options)
     return {what: why for what, why in found.items() if why}
+
+
+def slowed_disks(study: Study) -> dict[str, str]:
+    """Workloads that are measured while the disks of their data are limited, and to what."""
+    return {
+        f"disk of {cell.label}": str(SPEEDS[cell.disk_speed]) for cell in study.cells if cell.disk_speed is not None
+    }
 
 
 def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> dict[str, str]:

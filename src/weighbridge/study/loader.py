@@ -68,7 +68,7 @@ def check(source: Source) -> Study:
                     optional=given.optional,
                 )
             )
-        problems += [*contradictions(file, arms, cells), *of_workloads.crowded(arms, cells)]
+        problems += [*contradictions(file, arms, cells), *of_workloads.contradictions(file, arms, cells)]
     if problems or file is None:
         raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
     if file.aa:

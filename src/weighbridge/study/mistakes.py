@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from weighbridge import registry
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import RATE_UNITS, SHARE_UNITS, SIZE_UNITS, TIME_UNITS
-from weighbridge.model.study import SITES, Resources
+from weighbridge.model.study import DISK_SPEED, SITES, Resources
 from weighbridge.study.source import Place, nearest, plain
 
 _NAME_RULE = "a name starts with a letter and has at most 40 letters, digits, '-', '_' and '.'"
@@ -29,7 +29,7 @@ def location_of(data: Any, item: Any) -> Place:
     return (*found, item["loc"][-1]) if item["type"] == "missing" else found
 
 
-OF_EVERY_KIND = {"environments": ("workloads", "clients", "optional"), "workloads": ("link", SITES)}
+OF_EVERY_KIND = {"environments": ("workloads", "clients", "optional"), "workloads": ("link", SITES, DISK_SPEED)}
 """What an entry of a section may say, whatever its kind."""
 
 

@@ -1,10 +1,11 @@
-"""What every workload of a study may say, whatever its kind: its cables' rate limit, in how many sites it runs."""
+"""What every workload of a study may say, whatever its kind: its cables, its sites, its disks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from weighbridge import registry
-from weighbridge.model.study import SITES, Arm, Cell, StudyFile
+from weighbridge.model.disk import SPEEDS
+from weighbridge.model.study import DISK_SPEED, SITES, Arm, Cell, StudyFile
 from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import Place, plain
 
@@ -12,6 +13,7 @@ MOST_SITES = 100
 _TOLD = {
     "link": "link: of a workload it is 'none' (no rate limit on testbed cables); the rate is the host's",
     SITES: f"sites: in how many sites of each environment it runs at a time: 1 to {MOST_SITES}, or a list of that",
+    DISK_SPEED: f"disk_speed: {' | '.join(SPEEDS)}, null (as the disk is), or a list of these",
 }
 
 
@@ -22,27 +24,36 @@ def without(entry: Mapping[str, Any], kind: object) -> dict[str, Any]:
 
 
 def placed_on_sites(cell: Cell, entry: Mapping[str, Any]) -> list[Cell]:
-    """The cell with its cables, at each number of sites that its entry lists."""
+    """The cell with its cables, at each number of sites and each speed of disks that its entry lists."""
     link: Literal["none"] | None = "none" if entry.get("link") == "none" else None
-    asked = entry.get(SITES, 1) if SITES in _keys(cell.kind) else 1
-    cell = cell.model_copy(update={"link": link})
-    if not isinstance(asked, list):
-        return [cell.model_copy(update={SITES: asked})] if _is_number(asked) else [cell]
-    levels = [(number, tuple(sorted((*cell.level, (SITES, str(number)))))) for number in asked if _is_number(number)]
-    return [cell.model_copy(update={SITES: number, "level": level}) for number, level in levels]
+    found = [cell.model_copy(update={"link": link})]
+    for factor, is_right in _SWEPT.items():
+        if factor not in entry or factor not in _keys(cell.kind):
+            continue
+        asked = entry[factor]
+        values = [value for value in (asked if isinstance(asked, list) else [asked]) if is_right(value)]
+        found = [_at_level(each, factor, value, swept=isinstance(asked, list)) for each in found for value in values]
+    return found
+
+
+def _at_level(cell: Cell, factor: str, value: Any, *, swept: bool) -> Cell:
+    level = tuple(sorted((*cell.level, (factor, "none" if value is None else str(value))))) if swept else cell.level
+    return cell.model_copy(update={factor: value, "level": level})
 
 
 def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
     """What workloads say that cannot be, or that is of one environment only."""
     for name, entry in file.workloads.items():
-        asked = entry.get(SITES, 1) if SITES in _keys(entry.get("kind")) else 1
-        numbers = asked if isinstance(asked, list) else [asked]
         if entry.get("link", "none") != "none":
             yield ("workloads", name, "link"), _TOLD["link"]
-        if not numbers or not all(map(_is_number, numbers)):
-            yield ("workloads", name, SITES), _TOLD[SITES]
-        elif len({*numbers}) < len(numbers):
-            yield ("workloads", name, SITES), f"sites: {plain(numbers, 60)} lists a number twice"
+        for factor, is_right in _SWEPT.items():
+            if factor not in entry or factor not in _keys(entry.get("kind")):
+                continue
+            values = entry[factor] if isinstance(entry[factor], list) else [entry[factor]]
+            if not values or not all(map(is_right, values)):
+                yield ("workloads", name, factor), _TOLD[factor]
+            elif len({*values}) < len(values):
+                yield ("workloads", name, factor), f"{factor}: {plain(values, 60)} lists a level twice"
     for name, environment in file.environments.items():
         own = environment.get("workloads")
         for workload, changed in own.items() if isinstance(own, Mapping) else ():
@@ -52,7 +63,13 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
                     yield ("environments", name, "workloads", workload, key), told
 
 
-def crowded(arms: Iterable[Arm], cells: Iterable[Cell]) -> Iterator[tuple[Place, str]]:
+def contradictions(file: StudyFile, arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+    """What is right in itself, and cannot be with these hosts, environments and workloads."""
+    yield from _crowded(arms, cells)
+    yield from _unslowed(file, cells)
+
+
+def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
     """Workloads that cannot run in several sites at a time."""
     for cell in cells:
         if cell.sites == 1:
@@ -74,5 +91,27 @@ def _keys(kind: object) -> tuple[str, ...]:
     return tuple(key for key in OF_EVERY_KIND["workloads"] if key not in own)
 
 
+def _unslowed(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+    """Disks that are to be slow on hosts whose disks cannot be limited."""
+    placed = (
+        file.placement.server or next(iter(file.hosts)),
+        *((file.placement.storage,) if file.placement.storage else ()),
+    )
+    fixed = [name for name in placed if name in file.hosts and not file.hosts[name].traits.slows_disk]
+    for cell in cells:
+        if cell.disk_speed is not None and fixed:
+            place = "workloads", cell.workload, DISK_SPEED
+            yield place, f"disk_speed: the disk of host {fixed[0]} cannot be limited: use hosts of kind guest"
+            return
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_SITES
+
+
+def _is_speed(value: object) -> bool:
+    return value is None or (isinstance(value, str) and value in SPEEDS)
+
+
+_SWEPT: Mapping[str, Callable[[object], bool]] = {SITES: _is_number, DISK_SPEED: _is_speed}
+"""What may be swept, and what each of its levels has to be."""

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from weighbridge import registry
+from weighbridge.model.disk import SPEEDS
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.source_options import SourceOptions
@@ -44,6 +45,7 @@ def json_schema() -> dict[str, Any]:
 
 
 _NUMBER = {"type": "integer", "minimum": 1, "maximum": MOST_SITES}
+_SPEED = {"enum": [*SPEEDS, None]}
 _OWN: dict[str, dict[str, Any]] = {
     "environments": {
         "workloads": {
@@ -65,6 +67,11 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "workloads": {
         "link": {"const": "none", "description": "No rate limit on the cables of testbed hosts while it is measured"},
+        "disk_speed": {
+            "anyOf": [_SPEED, {"type": "array", "items": _SPEED, "minItems": 1}],
+            "default": None,
+            "description": "How fast the disks of its data are meanwhile, on guest hosts; a list sweeps it",
+        },
         "sites": {
             "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}],
             "default": 1,

@@ -45,6 +45,7 @@ class GuestOptions(CableOptions):
         gives_addresses=True,
         secluded=True,
         interface="eth0",
+        slows_disk=True,
     )
     kind: Literal["guest"]
     accelerator: Wanted = "auto"
