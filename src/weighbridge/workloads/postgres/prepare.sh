@@ -1,0 +1,23 @@
+# Makes the data that every trial starts from, by a server that listens nowhere.
+# sh -s -- TEMPLATE SCALE
+set -eu
+template=$1 scale=$2
+PATH=$PATH:$(echo /usr/lib/postgresql/*/bin)
+[ -e "$template/made" ] && [ "$(cat "$template/made")" = "$(postgres --version)" ] && exit
+rm -rf "$template" "$template.new"
+run=/run/weighbridge-postgres-prepare
+install -d -o postgres -g postgres -m 700 "$template.new" "$run"
+as() {
+    setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"
+}
+as initdb --pgdata="$template.new" --auth=trust --username=postgres --encoding=UTF8 --locale=C.UTF-8 --no-sync >&2
+as pg_ctl --pgdata="$template.new" --wait --timeout=120 --log="$run/log" start \
+    --options="-c listen_addresses= -c unix_socket_directories=$run -c fsync=off -c dynamic_shared_memory_type=sysv" >&2 ||
+    { cat "$run/log" >&2; exit 1; }
+as pgbench --host="$run" --username=postgres --initialize --quiet --scale="$scale" postgres >&2 || failed=$?
+as pg_ctl --pgdata="$template.new" --wait --mode=fast stop >&2
+[ "${failed:-0}" = 0 ] || exit "$failed"
+rm -rf "$run"
+postgres --version >"$template.new/made"
+sync
+mv "$template.new" "$template"
