@@ -40,8 +40,8 @@ _DURABLE: Mapping[str, Durability] = {"synced": "synchronous", "buffered": "asyn
 class PgbenchOptions(Options):
     """What a study file may say about a pgbench workload. Sizes are in bytes.
 
-    ``durability``: ``synced`` has every commit on the disk, ``buffered`` (synchronous_commit off) loses up to 0.6 s of
-    them with the server, ``unsafe`` (fsync off) may lose all of the database with the machine.
+    ``durability``: ``synced`` has every commit on the disk, ``buffered`` (synchronous_commit off) loses up to 0.6 s
+    of them with the server, ``unsafe`` (fsync off) may lose all of the database with the machine.
     """
 
     script: Annotated[
