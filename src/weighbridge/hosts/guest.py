@@ -32,7 +32,7 @@ from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.disk import DiskSpeed
+from weighbridge.model.disk_speed import DiskSpeed
 from weighbridge.model.host import DataDisk, Power, SecludedHost
 from weighbridge.model.site import Limits, Link, RunContext
 from weighbridge.model.userland import Userland

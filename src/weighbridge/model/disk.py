@@ -1,7 +1,5 @@
-"""A disk that is made for a site's storage: which file system, how large; and how fast a host's disk may be."""
+"""A disk that is made for a site's storage: which file system, and how large."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -26,28 +24,6 @@ class DiskOptions(Options):
     def purpose(self) -> str:
         """A name for a host whose engine is on it."""
         return f"{self.filesystem}-{self.size >> 20}"
-
-
-@dataclass(frozen=True, slots=True)
-class DiskSpeed:
-    """A limit of a disk: requests and bytes per second, both ways together. It stands for a kind of disk.
-
-    A request that has to wait for it is late; one that does not is as fast as the disk below.
-    """
-
-    name: str
-    requests: int
-    bytes: int
-
-    def __str__(self) -> str:
-        """What it is, for facts."""
-        return f"{self.name}: at most {self.requests} requests and {self.bytes / 1e6:g} MB per second"
-
-
-SPEEDS: Mapping[str, DiskSpeed] = {
-    each.name: each for each in (DiskSpeed("hdd-like", 120, 120_000_000), DiskSpeed("ssd-like", 5000, 400_000_000))
-}
-"""By name: about what a disk of 7200 revolutions a minute does, and a SATA SSD of its time."""
 
 
 def _from_name(given: Any) -> Any:

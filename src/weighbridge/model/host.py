@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from weighbridge.model.disk import DiskSpeed
+from weighbridge.model.disk_speed import DiskSpeed
 from weighbridge.model.site import Host
 from weighbridge.model.userland import Userland
 

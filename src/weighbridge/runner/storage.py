@@ -7,7 +7,7 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.model.disk import SPEEDS
+from weighbridge.model.disk_speed import SPEEDS
 from weighbridge.model.mount import Mount, MountRequest, SiteStorage
 from weighbridge.model.plugin import Durability, Environment, Readiness
 from weighbridge.model.site import DATA, Host, Site

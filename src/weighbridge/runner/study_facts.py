@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from weighbridge import registry
-from weighbridge.model.disk import SPEEDS
+from weighbridge.model.disk_speed import SPEEDS
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.runner.storage import durability_of

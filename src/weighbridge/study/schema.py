@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from weighbridge import registry
-from weighbridge.model.disk import SPEEDS
+from weighbridge.model.disk_speed import SPEEDS
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.source_options import SourceOptions
