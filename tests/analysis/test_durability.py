@@ -59,6 +59,7 @@ def test_what_keeps_nothing_has_no_durability():
     assert {kind: found for kind, found in kinds.items() if found} == {
         "dd": "asynchronous",
         "mysql-oltp": "synchronous",
+        "pgbench": "synchronous",
         "redis-benchmark": "none",
         "sysbench-fileio": "asynchronous",
     }

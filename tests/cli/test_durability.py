@@ -66,7 +66,7 @@ def test_json_has_every_figure_and_the_run_keeps_them(weighbridge: Weighbridge, 
             {
                 "environment": "a-bridge", "promise": "fsync", "storage": "volume", "claimed": "synchronous",
                 "host": "lab", "acknowledged": 187, "found": 180, "lost": 7, "first_lost": 180, "torn": 1,
-                "displaced": 0, "verdict": "claims more than it keeps",
+                "displaced": 0, "workload": "", "failure": "", "verdict": "claims more than it keeps",
             }
         ],
         "unchecked": [{"environment": "b", "why": FOUND.unchecked[0].why}],

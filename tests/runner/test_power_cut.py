@@ -274,7 +274,7 @@ def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
     def gone() -> None:
         raise EnvironmentLost("host lab is lost")
 
-    def checked(study, arm, promise, seconds, run, userland) -> PowerCut:
+    def checked(study, arm, promise, cell, seconds, run, userland) -> PowerCut:
         run.stack.callback(gone)
         return found
 

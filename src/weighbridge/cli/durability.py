@@ -105,11 +105,11 @@ def document_of(found: "Durability") -> dict[str, Any]:
 def _print(found: "Durability") -> None:
     from rich.table import Table
 
-    from weighbridge.report.text.durability import HOW_CHECKED, PROMISES, power_cut_verdict
+    from weighbridge.report.text.durability import HOW_CHECKED, how_kept, power_cut_verdict
 
     table = Table("environment", "storage", "written by", "acknowledged records", box=None, pad_edge=False)
     for each in found.checked:
-        table.add_row(each.environment, each.storage, PROMISES[each.promise], power_cut_verdict(each))
+        table.add_row(each.environment, each.storage, how_kept(each), power_cut_verdict(each))
     out().print(table)
     out().print(HOW_CHECKED, markup=False)
     for missing in found.unchecked:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, final
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.host import THIS_MACHINE, HostTraits
+from weighbridge.model.ledger import Ledger
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.mount import Way
 from weighbridge.model.openings import Openings
@@ -237,6 +238,10 @@ class Workload(Plugin):
 
         Environments in which it differs are never equivalent.
         """
+        return None
+
+    def ledger(self, options: Any, at: Endpoint) -> Ledger | None:
+        """Clients that have its server commit records, and count them after a power cut; None where it has none."""
         return None
 
     def prepare(self, options: Any, at: Endpoint) -> Command | None:

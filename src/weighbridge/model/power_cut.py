@@ -9,20 +9,25 @@ from pydantic import TypeAdapter
 from weighbridge.model.plugin import Durability
 
 SCOPE = "durability checked"
-"""Scope of the checks that a run keeps: "ENVIRONMENT/PROMISE" -> a `PowerCut` as JSON. The latest one holds."""
+"""Scope of the checks that a run keeps: "ENVIRONMENT/PROMISE" (of a commit, and workload) -> a `PowerCut`, JSON."""
 RECORD = 4096
 """Bytes of a record."""
 TOKEN = 16
 """Characters that tell the records of a check from those of another."""
 _PART = 32
+_DIGITS = 19
 
 
 class Promise(StrEnum):
-    """How a record is written before it is acknowledged: and synced, to a file opened so, or written and no more."""
+    """How a record is kept before it is acknowledged.
+
+    Written and synced, written to a file opened so, written and no more, or committed by a workload's server.
+    """
 
     FSYNC = "fsync"
     O_DSYNC = "O_DSYNC"
     WRITE = "write"
+    COMMIT = "commit"
 
 
 def record(token: str, number: int) -> bytes:
@@ -61,6 +66,13 @@ def read_back(content: bytes, token: str, acknowledged: int) -> ReadBack:
     return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, torn, displaced)
 
 
+def committed(printed: str, acknowledged: int) -> ReadBack:
+    """Look for the first ``acknowledged`` numbers among lines; a line that is none is ignored."""
+    there = {int(line) for line in printed.split() if line.isdecimal() and len(line) < _DIGITS}
+    lost = [number for number in range(acknowledged) if number not in there]
+    return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, 0, 0)
+
+
 def _is_another(there: bytes, token: str) -> bool:
     try:
         return there == record(token, int(there[TOKEN:_PART], 16))
@@ -81,6 +93,8 @@ class PowerCut:
     """One check: what was acknowledged in an environment before the power of ``host`` was cut, and found after it.
 
     ``storage`` is its kind, ``claimed`` what that claims to keep of what was synced; the rest is as in `ReadBack`.
+    Of a commit there is the ``workload`` whose server it was of, ``claimed`` is of both together, and ``failure``
+    says why that server did not give back what it has: all is lost then.
     """
 
     environment: str
@@ -94,6 +108,8 @@ class PowerCut:
     first_lost: int | None
     torn: int
     displaced: int
+    workload: str = ""
+    failure: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -106,7 +122,11 @@ class PowerCut:
 
 def power_cut_facts(checked: Iterable[PowerCut]) -> dict[str, str]:
     """What a run keeps of checks, in `SCOPE`."""
-    return {f"{each.environment}/{each.promise}": _JSON.dump_json(each).decode() for each in checked}
+    return {_key(each): _JSON.dump_json(each).decode() for each in checked}
+
+
+def _key(cut: PowerCut) -> str:
+    return f"{cut.environment}/{cut.promise}" + (f" of {cut.workload}" if cut.workload else "")
 
 
 def power_cut_of(fact: str) -> PowerCut:

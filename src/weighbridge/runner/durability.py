@@ -1,7 +1,7 @@
 """Durability, checked: each environment of a study writes to its storage, and the power is cut in the midst."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -10,9 +10,10 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.power_cut import PowerCut, Promise
 from weighbridge.model.site import RunContext, SiteRequest
-from weighbridge.model.study import Arm, Placement, Role, Study
+from weighbridge.model.study import Arm, Cell, Placement, Role, Study
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner import clean, run_lock
+from weighbridge.runner.commit_cut import Server, commits, cut_and_recover
 from weighbridge.runner.left_out import left_out_line
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.open_hosts import open_hosts
@@ -20,7 +21,7 @@ from weighbridge.runner.power_cut import cut_and_read_back
 from weighbridge.runner.preflight import require_userland
 from weighbridge.runner.readiness import hosts_readiness
 from weighbridge.runner.signals import shield
-from weighbridge.runner.storage import require_in_force, site_storage, storage_durability
+from weighbridge.runner.storage import durability_of, require_in_force, site_storage, storage_durability
 from weighbridge.userland.build import cache_folder, ensure
 
 USERLAND = UserlandSpec.of(c=("powercut",))
@@ -57,7 +58,6 @@ def checkable(study: Study) -> Study:
     lacking = {name: state for name, state in hosts_readiness(made).items() if not state.ready}
     if lacking:
         raise Unavailable("; ".join(f"host {name}: {why.detail}: {why.remedy}" for name, why in lacking.items()))
-    require_userland(USERLAND, study.file.userland)
     return made
 
 
@@ -69,16 +69,17 @@ def check_durability(
     Raises Unavailable where nothing can be checked.
     """
     made, run_id, cache = checkable(study), secrets.token_hex(6), cache_folder()
-    found = Durability()
+    found, needed = Durability(), userland_of_checks(made, promises)
+    require_userland(needed, study.file.userland)
     with run_lock.claim(run_id, cache) as folder:
         try:
-            userland = ensure(USERLAND, cache, say, study.file.userland)
+            userland = ensure(needed, cache, say, study.file.userland)
             for arm in (arm for arm in made.arms if arm.aa_of is None):
                 try:
-                    for promise in promises:
-                        say(f"{arm.name}: {promise}")
+                    for promise, cell in checks(made, arm, promises):
+                        say(f"{arm.name}: {promise}" + (f" of {cell.workload}" if cell else ""))
                         run = RunContext(run_id, folder, cache, ExitStack(), say)
-                        found.checked.append(_one(made, arm, promise, seconds, run, userland))
+                        found.checked.append(_one(made, arm, promise, cell, seconds, run, userland))
                 except (Unavailable, EnvironmentLost) as error:
                     found.unchecked.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
         finally:
@@ -90,12 +91,34 @@ def check_durability(
     return found
 
 
-def _one(study: Study, arm: Arm, promise: Promise, seconds: float, run: RunContext, userland: Userland) -> PowerCut:
+def checks(study: Study, arm: Arm, promises: Iterable[Promise]) -> Iterator[tuple[Promise, Cell | None]]:
+    """What is checked of an environment: of commits, those of each workload's server at its first level."""
+    for promise in promises:
+        if promise is not Promise.COMMIT:
+            yield promise, None
+            continue
+        cells = {cell.workload: cell for cell in reversed(study.cells) if arm in study.arms_of(cell)}
+        for cell in reversed(cells.values()):
+            if commits(cell):
+                yield promise, cell
+
+
+def userland_of_checks(study: Study, promises: Iterable[Promise]) -> UserlandSpec:
+    """The writer of records, and the servers whose commits are counted."""
+    kinds = registry.workloads()
+    asked = study.cells if Promise.COMMIT in promises else ()
+    servers = [kinds[cell.kind].userland(cell.options) for cell in asked if commits(cell)]
+    return UserlandSpec.union([USERLAND, *servers])
+
+
+def _one(
+    study: Study, arm: Arm, promise: Promise, cell: Cell | None, seconds: float, run: RunContext, userland: Userland
+) -> PowerCut:
     """One check; what is closed on a host that was killed is lost, and that is no failure."""
     found: PowerCut | None = None
     try:
         with run.stack:
-            found = _checked(study, arm, promise, seconds, run, userland)
+            found = _checked(study, arm, promise, cell, seconds, run, userland)
     except (Unavailable, EnvironmentLost):
         if found is None:
             raise
@@ -104,7 +127,7 @@ def _one(study: Study, arm: Arm, promise: Promise, seconds: float, run: RunConte
 
 
 def _checked(
-    study: Study, arm: Arm, promise: Promise, seconds: float, run: RunContext, userland: Userland
+    study: Study, arm: Arm, promise: Promise, cell: Cell | None, seconds: float, run: RunContext, userland: Userland
 ) -> PowerCut:
     hosts = open_hosts(study, run)
     host, environment = hosts[study.server_host], registry.environments()[arm.kind]
@@ -117,12 +140,17 @@ def _checked(
     )  # fmt: skip
     site = run.stack.enter_context(environment.open(arm.options, request))
     require_in_force(storage.mounts, site)
-    cut, acknowledged, back = cut_and_read_back(site, storage.mounts, promise, seconds, run.say)
+    failure = ""
+    if cell is None:
+        cut, acknowledged, back = cut_and_read_back(site, storage.mounts, promise, seconds, run.say)
+    else:
+        server = Server.of(cell.kind, study.options(arm, cell), site.host)
+        cut, acknowledged, back, failure = cut_and_recover(site, request, server, seconds)
     return PowerCut(
         environment=arm.name,
         promise=promise,
         storage=storage.kind,
-        claimed=storage_durability(arm),
+        claimed=(durability_of(study, arm, cell) if cell else None) or storage_durability(arm),
         host=cut.name,
         acknowledged=acknowledged,
         found=back.found,
@@ -130,4 +158,6 @@ def _checked(
         first_lost=back.first_lost,
         torn=back.torn,
         displaced=back.displaced,
+        workload=cell.workload if cell else "",
+        failure=failure,
     )

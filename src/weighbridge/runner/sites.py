@@ -206,10 +206,11 @@ class Sites:
         for host in {site.host.name: site.host for site in sites.values()}.values():
             host.set_link(limited=cell.link != "none")
         keeper = keys.get("server", keys[measured])
-        set_disk_speed([*(site.host for site in self._at(keeper)), *self._storage_servers(wanted)], cell.disk_speed)
+        keepers = [*(site.host for site in self._at(keeper)), *self._storage_servers(wanted)]
+        set_disk_speed(keepers, None)
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
-        prepared = self._prepared.setdefault(keys.get("server", next(iter(keys.values()))), set())
+        prepared = self._prepared.setdefault(keeper, set())
         cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
@@ -217,6 +218,7 @@ class Sites:
             cpus, inside, links_of(sites), open_site=partial(self._requests.open_beside, keys[measured]),
             polled=self.polled, below=below(sites, self.here), storage_servers=self._storage_servers(wanted),
             further=tuple(self._at(keys[measured])[1 : cell.sites]),
+            hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
         )  # fmt: skip
 
     def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:
@@ -229,8 +231,7 @@ class Sites:
 
     def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
         server = sites.get("server", next(iter(sites.values())))
-        client = sites.get("client", server)
-        where = arm.name, cell.client
+        client, where = sites.get("client", server), (arm.name, cell.client)
         port, payload = self._ports.get(where, {}).get(cell.workload, 0), self._payloads.get(where)
         if payload is None:
             return Endpoint(server.listen, server.address, port, client.address)
@@ -239,10 +240,7 @@ class Sites:
     def _wait_until_reachable(
         self, arm: Arm, cell: Cell, what: str, attempt: Callable[[Site, Site, Endpoint], Found | None]
     ) -> Found:
-        """Give what an attempt finds between two roles: what cannot be reached is told now, not in each trial.
-
-        A server that takes no connection would also be told as one that broke under its load.
-        """
+        """Give what an attempt finds between two roles. In a trial an unreachable server would count as broken."""
         sites = self._sites(arm, cell)
         with ExitStack() as awake:
             for site in sites.values():

@@ -53,6 +53,8 @@ class Stage:
     """The sites beside the measured one in which its program runs too, at the same time."""
     storage_servers: tuple[Host, ...] = ()
     """The hosts on which servers of the sites' storage are, where these are not the sites' own."""
+    hold_back: Callable[[], None] = lambda: None
+    """Limits the disks of the data to the speed at which the workload is measured: what it starts from is there."""
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
 

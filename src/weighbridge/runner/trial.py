@@ -36,6 +36,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     try:
         guests = _guest_meters(stage)
         prepare(workload, options, stage, state)
+        stage.hold_back()
         state.metering.begin()
         _measure(workload, options, stage, state)
         state.metering.end()

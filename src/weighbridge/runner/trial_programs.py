@@ -59,21 +59,21 @@ def _make_data(site: Site, command: Command, what: str) -> None:
         raise ServerNotReady(f"the data at {DATA} cannot be {what}: {why}")
 
 
-def serve(command: Command, site: Site, state: TrialState) -> None:
+def serve(command: Command, site: Site, state: TrialState, ready_s: float = READY_S) -> None:
     """Start the server and wait until it listens; ServerNotReady says why there is none."""
     for transport, port in command.listens:
         if site.listening(((transport, port),)):
             raise ServerNotReady(port_in_use(transport, port))
     server = site.start(command)
     state.server = server
-    deadline = time.monotonic() + READY_S
+    deadline = time.monotonic() + ready_s
     while not site.listening(command.listens, _WATCH_S):
         if server.poll() is not None:
             state.completed["server"] = completed = server.stop()
             ended = f"{command.argv[0]} ended before it listened: {completed.last_words}"
             raise ServerNotReady(missing(completed) or ended)
         if time.monotonic() > deadline:
-            raise ServerNotReady(f"{command.argv[0]} did not listen on {command.listens} within {READY_S:.0f} s")
+            raise ServerNotReady(f"{command.argv[0]} did not listen on {command.listens} within {ready_s:.0f} s")
 
 
 def watch(

@@ -17,10 +17,12 @@ HBA_CONF = b"local all all trust\nhost all all 0.0.0.0/0 trust\n"
 STOP = signal.SIGQUIT
 """An immediate shutdown: the data is thrown away."""
 _PREPARE = (files("weighbridge.workloads") / "postgres" / "prepare.sh").read_bytes()
-_RESTORE = 'set -e; rm -rf "$2"; cp -a --reflink=auto --sparse=never "$1" "$2"; find "$2" -type f -exec sync -d {} +'
+_RESTORE = 'set -e; rm -rf "$2"; cp -a --reflink=auto --sparse=never "$1" "$2"; sync --file-system "$2"'
 """Synced, or the kernel would write the copy to the disk while it is measured."""
-_AS = "setpriv --reuid=postgres --regid=postgres --clear-groups --"
-_SERVE = f'PATH=$PATH:$(echo /usr/lib/postgresql/*/bin); exec {_AS} "$@"'
+_AS = ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--")
+"""It refuses to run as root."""
+_SERVER = "/usr/lib/postgresql/15/bin/postgres"
+"""Debian has no link to it."""
 _REFUSED = re.compile(r"FATAL: +(sorry, too many clients already|remaining connection slots are reserved[^\n]*)")
 _GONE = re.compile(r"(server closed the connection unexpectedly|Connection refused|terminating connection)")
 
@@ -55,7 +57,7 @@ def serve(at: Endpoint, *settings: str) -> tuple[str, ...]:
         "dynamic_shared_memory_type=sysv",
     )  # fmt: skip
     words = [word for setting in (*own, *settings) for word in ("-c", setting)]
-    return ("sh", "-c", _SERVE, "serve", "postgres", "-D", work(at), *words)
+    return (*_AS, _SERVER, "-D", work(at), *words)
 
 
 def explained(client: Completed, server: Completed, load: str) -> TrialFailure:

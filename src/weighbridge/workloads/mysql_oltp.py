@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.ledger import Ledger
 from weighbridge.model.measurement import Broke, Measurement, Metric
 from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
@@ -14,6 +15,7 @@ from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads import _mysql, _sysbench, _sysbench_latency
 from weighbridge.workloads._seconds import WholeSeconds
+from weighbridge.workloads._sql_ledger import sql_ledger
 
 TRANSACTIONS = Metric("transactions", "transactions/s", "higher")
 QUERIES = Metric("queries", "queries/s", "higher")
@@ -116,6 +118,13 @@ class MysqlOltp(Workload):
     def restore(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
         """Every trial begins with the same data."""
         return _mysql.restore(options.server, options.tables, options.table_size)
+
+    def ledger(self, options: MysqlOltpOptions, at: Endpoint) -> Ledger:
+        """By the server's own client."""
+        return sql_ledger(
+            "mysql", "--no-defaults", "--batch", "--skip-column-names", "--unbuffered", "--protocol=TCP",
+            f"--host={at.address}", f"--port={at.port}", "--user=sbtest", "sbtest",
+        )  # fmt: skip
 
     def command(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Command:
         """The server is ended at once, as its data is thrown away; the client is sysbench."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.ledger import Ledger
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
 from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
@@ -14,6 +15,7 @@ from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads import _postgres
 from weighbridge.workloads._seconds import WholeSeconds
+from weighbridge.workloads._sql_ledger import sql_ledger
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
@@ -110,6 +112,13 @@ class Pgbench(Workload):
     def restore(self, options: PgbenchOptions, at: Endpoint) -> Command:
         """Every trial begins with the same data."""
         return _postgres.restore(options.scale, at)
+
+    def ledger(self, options: PgbenchOptions, at: Endpoint) -> Ledger:
+        """By psql."""
+        return sql_ledger(
+            "psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1",
+            f"--host={at.address}", f"--port={at.port}", "--username=postgres", "postgres",
+        )  # fmt: skip
 
     def command(self, role: Role, options: PgbenchOptions, at: Endpoint) -> Command:
         """The server is ended at once, as its data is thrown away; the client is pgbench."""

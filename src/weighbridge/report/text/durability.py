@@ -15,6 +15,7 @@ PROMISES = {
     Promise.FSYNC: "write and fsync",
     Promise.O_DSYNC: "write with O_DSYNC",
     Promise.WRITE: "plain write",
+    Promise.COMMIT: "commit",
 }
 """What was done before a record was acknowledged."""
 HOW_CHECKED = (
@@ -23,12 +24,18 @@ HOW_CHECKED = (
 )
 
 
+def how_kept(cut: PowerCut) -> str:
+    """Return what was done before a record was acknowledged: ``commit of db``."""
+    return PROMISES[cut.promise] + (f" of {cut.workload}" if cut.workload else "")
+
+
 def power_cut_verdict(cut: PowerCut) -> str:
     """Return what was kept: ``kept all 187``, ``claims synchronous, lost 3 of 187 (first: 184; 1 torn)``."""
     if cut.verdict is Verdict.KEPT:
         return f"kept all {cut.acknowledged}"
     about = [f"first: {cut.first_lost}"]
     about += [f"{count} {what}" for count, what in ((cut.torn, "torn"), (cut.displaced, "out of place")) if count]
+    about += [f"its server said: {cut.failure}"] if cut.failure else []
     lost = f"lost {cut.lost} of {cut.acknowledged} ({'; '.join(about)})"
     if cut.verdict is Verdict.OVERCLAIMED:
         return f"claims {cut.claimed}, {lost}"
@@ -40,7 +47,7 @@ def power_cut_verdict(cut: PowerCut) -> str:
 def power_cut_lines(analysis: Analysis) -> list[str]:
     """Return a line for each check by power cut of the run."""
     return [
-        f"records acknowledged in {cut.environment} ({cut.storage}, {PROMISES[cut.promise]}), after a power cut: "
+        f"records acknowledged in {cut.environment} ({cut.storage}, {how_kept(cut)}), after a power cut: "
         f"{power_cut_verdict(cut)}"
         for cut in analysis.power_cuts
     ]
