@@ -45,7 +45,10 @@ def pairs_sentence(tables: Sequence[PairRows]) -> str:
 def _name(row: PairRow, name: Callable[[str], str]) -> str:
     if row.measured is None:
         return f"{row.first} − {row.second}"
-    return f"{name(row.first)} − {name(row.second)}"
+    first, second = name(row.first), name(row.second)
+    where = first.removeprefix(row.first)
+    both_there = second == row.second + where
+    return f"{row.first if both_there else first} − {second}"
 
 
 def _published(row: PairRow, found: PairRows) -> tuple[str, str]:
@@ -74,7 +77,8 @@ def p_text(p: float) -> str:
 def _own(row: PairRow) -> str:
     if row.judged is None or row.judged.cost is None:
         return "–"
-    return f"cost {cost_text(row.judged, row.unit)}: {comparison_verdict(row.judged)}"
+    cost, verdict = cost_text(row.judged, row.unit), comparison_verdict(row.judged)
+    return verdict if cost == verdict else f"cost {cost}: {verdict}"
 
 
 def print_pairs(tables: Sequence[PairRows], name: Callable[[str], str], console: "Console") -> None:

@@ -9,7 +9,7 @@ from weighbridge.model.quantity import Size
 from weighbridge.model.study import Options
 from weighbridge.workloads._seconds import WholeSeconds
 
-_EVERY, _RATIO = 100, 1.5
+_EVERY, _RATIO, _BACKLOG = 100, 1.5, 128
 """sysbench's own."""
 _SECTOR = 512
 """Direct I/O takes multiples of a disk's logical block: at least of this."""
@@ -49,8 +49,11 @@ class SysbenchFileioOptions(Options):
     sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="The system call that does it")] = "fsync"
     io_mode: Annotated[
         Literal["sync", "async", "mmap"],
-        Field(description="pread and pwrite, Linux AIO with 128 requests a thread, or memory that is mapped"),
+        Field(description="pread and pwrite, Linux AIO, or memory that is mapped"),
     ] = "sync"
+    backlog: Annotated[int, Field(ge=1, le=65536, description="Requests of each thread at a time, with async")] = (
+        _BACKLOG
+    )
     extra_flags: Annotated[
         Literal["none", "sync", "dsync", "direct"], Field(description="With what the files are opened: O_SYNC, ...")
     ] = "none"
@@ -90,6 +93,8 @@ class SysbenchFileioOptions(Options):
             raise ValueError(f"extra_flags: direct needs a block_size of a multiple of {_SECTOR} bytes")
         if self.mode != "rndrw" and self.read_write_ratio != _RATIO:
             raise ValueError(f"read_write_ratio is for mode rndrw; {self.mode} does not mix reads and writes")
+        if self.io_mode != "async" and self.backlog != _BACKLOG:
+            raise ValueError(f"backlog is for io_mode async; with {self.io_mode} a thread has one request at a time")
         if not self.writes:
             self._must_sync_nothing()
         if self.io_mode == "mmap" and (self.extra_flags != "none" or self.sync_mode != "fsync"):

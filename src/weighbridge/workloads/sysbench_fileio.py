@@ -106,6 +106,7 @@ class SysbenchFileio(Workload):
             f"--file-block-size={options.block_size}",
             *syncs(options),
             f"--file-io-mode={options.io_mode}",
+            *((f"--file-async-backlog={options.backlog}",) if options.io_mode == "async" else ()),
             f"--file-extra-flags={'' if options.extra_flags == 'none' else options.extra_flags}",
             f"--file-rw-ratio={options.read_write_ratio:.6g}",
             *_sysbench_latency.ASKED,
