@@ -636,6 +636,42 @@ GOOD = [
         {"script": "oltp_write_only", "threads": 8},
     ),
     Case(
+        "pgbench",
+        "pgbench-1.txt",
+        {
+            "transactions": 1151.771030,
+            "latency_mean": 1972.864 / 2297,
+            "latency_p95": 1.808383,
+            "latency_p99": 4.095999,
+            "errors": 0,
+        },
+        {"clients": 1},
+    ),
+    Case(
+        "pgbench",
+        "pgbench-4.txt",
+        {
+            "transactions": 1327.353377,
+            "latency_mean": 7931.965 / 2642,
+            "latency_p95": 5.672959,
+            "latency_p99": 7.577599,
+            "errors": 0,
+        },
+        {"clients": 4},
+    ),
+    Case(
+        "pgbench",
+        "pgbench-select-only.txt",
+        {
+            "transactions": 14663.104717,
+            "latency_mean": 9278.122 / 13958,
+            "latency_p95": 1.833983,
+            "latency_p99": 3.831807,
+            "errors": 0,
+        },
+        {"script": "select-only"},
+    ),
+    Case(
         "datagram-test",
         "datagram-test-loss.listener.stderr",
         {

@@ -29,9 +29,13 @@ _FEW = 8
 """Clients of the warm-up: a server that is about to break breaks in the measured run, not before it."""
 _LONGEST_US = 10**9
 _LOGS = "/run/weighbridge-pgbench"
-_RUN = 'logs=$1; shift; rm -rf "$logs"; mkdir "$logs"; "$@" || exit; cat "$logs"/*'
-"""Its log of transactions is in memory while it runs, and follows its report."""
-_LINE = re.compile(r"^[0-9]+ [0-9]+ ([0-9]{1,12}) [0-9]+ [0-9]+ [0-9]+$", re.MULTILINE)
+_RUN = """logs=$1; shift; rm -rf "$logs"; mkdir "$logs"
+"$@" || exit
+awk '$3 != "failed" { times[$3]++ } END { for (us in times) print times[us], us }' "$logs"/* | sort -n -k 2
+rm -rf "$logs"; echo 'end of log'
+"""
+"""Its log of transactions is in memory while it runs; how many took how many microseconds follows its report."""
+_LINE = re.compile(r"^([0-9]{1,12}) ([0-9]{1,12})$", re.MULTILINE)
 _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "synced": (), "buffered": ("synchronous_commit=off",), "unsafe": ("synchronous_commit=off", "fsync=off"),
 }  # fmt: skip
@@ -153,12 +157,12 @@ class Pgbench(Workload):
         text = client.text
         done, failed = (int(_figure(text, rf"^number of {what}: ([0-9]{{1,15}})\b", what)) for what in _COUNTS)
         rate = _figure(text, r"^tps = ([0-9]{1,12}\.[0-9]+) \(without initial connection time\)$", "rate")
-        latencies = [int(match) for match in _LINE.findall(text)]
-        if len(latencies) != done or not done:
-            raise Unparseable(f"pgbench's report has {done} transactions, and its log {len(latencies)}")
-        histogram = _histogram(latencies)
+        latencies = {int(us): int(count) for count, us in _LINE.findall(text)}
+        if (logged := sum(latencies.values())) != done or not done or not text.endswith("\nend of log\n"):
+            raise Unparseable(f"pgbench's report has {done} transactions, and its log {logged}")
+        histogram, total_us = _histogram(latencies), sum(us * count for us, count in latencies.items())
         found = {
-            TRANSACTIONS: rate, MEAN: sum(latencies) / done / 1000, ERRORS: float(failed),
+            TRANSACTIONS: rate, MEAN: total_us / done / 1000, ERRORS: float(failed),
             **{metric: histogram.get_value_at_percentile(p) / 1e6 for metric, p in ((P95, 95), (P99, 99))},
         }  # fmt: skip
         return TrialResult(
@@ -188,13 +192,13 @@ def _figure(text: str, pattern: str, what: str) -> float:
     return float(match[1])
 
 
-def _histogram(latencies: list[int]) -> "HdrHistogram":
-    """Of microseconds, kept in nanoseconds as `weighbridge.statistics` merges them."""
+def _histogram(latencies: Mapping[int, int]) -> "HdrHistogram":
+    """Of how many took how many microseconds, kept in nanoseconds as `weighbridge.statistics` merges them."""
     from hdrh.histogram import HdrHistogram
 
     histogram = HdrHistogram(1, 2 * _LONGEST_US * 1000, 3)
-    for latency in latencies:
-        histogram.record_value(max(1, min(latency, _LONGEST_US)) * 1000)
+    for us, count in latencies.items():
+        histogram.record_value(max(1, min(us, _LONGEST_US)) * 1000, count)
     return histogram
 
 
