@@ -58,6 +58,8 @@ def test_what_keeps_nothing_has_no_durability():
     kinds = {kind: each.durability(each.options()) for kind, each in registry.workloads().items()}
     assert {kind: found for kind, found in kinds.items() if found} == {
         "dd": "asynchronous",
+        "fio": "asynchronous",
+        "metadata": "asynchronous",
         "mysql-oltp": "synchronous",
         "pgbench": "synchronous",
         "redis-benchmark": "none",

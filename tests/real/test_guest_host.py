@@ -24,6 +24,7 @@ from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.model.command import Command
+from weighbridge.model.disk_speed import SPEEDS
 from weighbridge.model.site import Limits, RunContext, SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean, run_lock
@@ -132,6 +133,24 @@ def test_its_cable_takes_a_rate(run: RunContext, host: GuestHost):
     host.set_link(limited=False)
     assert host.link() is None
     host.options = OPTIONS
+
+
+def test_its_data_disk_can_be_held_back(host: GuestHost):
+    file = f"{host.data}/try"
+    writes = ("dd", "if=/dev/zero", f"of={file}", "bs=4k", "count=150", "oflag=direct", "conv=notrunc")
+    _run(host, *writes)
+
+    def took() -> float:
+        started = time.monotonic()
+        _run(host, *writes)
+        return time.monotonic() - started
+
+    slow = SPEEDS["hdd-like"]
+    host.data_disk.set_disk_speed(slow)
+    held_back = took()
+    host.data_disk.set_disk_speed(None)
+    assert held_back > 130 / slow.requests > took()  # a burst of a tenth of a second's requests is let through
+    _run(host, "rm", file)
 
 
 def test_an_engine_in_it_holds_ipvlan(host: GuestHost, run: RunContext):

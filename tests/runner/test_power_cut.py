@@ -3,7 +3,7 @@
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -17,13 +17,14 @@ from weighbridge.model.power_cut import (
     PowerCut,
     Promise,
     Verdict,
+    committed,
     power_cut_facts,
     power_cut_of,
     read_back,
     record,
 )
 from weighbridge.runner import durability
-from weighbridge.runner.durability import checkable
+from weighbridge.runner.durability import checkable, checks, userland_of_checks
 from weighbridge.runner.power_cut import cut_and_read_back
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -81,6 +82,20 @@ def test_records_of_an_earlier_check_are_not_this_one_s():
     assert read_back(record("f" * 16, 0), TOKEN, 1).found == 0
 
 
+@given(st.sets(st.integers(0, 30)), st.integers(1, 25))
+def test_each_acknowledged_commit_is_among_what_the_server_prints_or_lost(there: set[int], acknowledged: int):
+    back = committed("".join(f"{number}\n" for number in there), acknowledged)
+    lost = sorted({*range(acknowledged)} - there)
+    assert (back.found, back.lost) == (acknowledged - len(lost), len(lost))
+    assert back.first_lost == (lost[0] if lost else None)
+
+
+@given(st.text(max_size=200))
+def test_whatever_a_server_prints_commits_are_found_or_lost(printed: str):
+    back = committed(printed, 5)
+    assert back.found + back.lost == 5
+
+
 def made(promise: Promise, claimed: str, lost: int) -> PowerCut:
     first = 10 - lost if lost else None
     return PowerCut("bind", promise, "directory", claimed, "lab", 10, 10 - lost, lost, first, 0, 0)  # type: ignore[arg-type]
@@ -96,6 +111,8 @@ def made(promise: Promise, claimed: str, lost: int) -> PowerCut:
         (Promise.FSYNC, "none", 10, Verdict.LOST),
         (Promise.WRITE, "synchronous", 10, Verdict.LOST),
         (Promise.WRITE, "none", 0, Verdict.KEPT),
+        (Promise.COMMIT, "synchronous", 1, Verdict.OVERCLAIMED),
+        (Promise.COMMIT, "asynchronous", 10, Verdict.LOST),
     ],
 )
 def test_only_what_was_synced_and_claimed_to_be_kept_is_overclaimed(promise, claimed, lost, verdict):
@@ -106,6 +123,13 @@ def test_a_run_keeps_checks_as_they_are():
     checks = [made(Promise.FSYNC, "synchronous", 3), made(Promise.WRITE, "none", 0)]
     facts = power_cut_facts(checks)
     assert list(facts) == ["bind/fsync", "bind/write"]
+    assert [power_cut_of(fact) for fact in facts.values()] == checks
+
+
+def test_a_run_keeps_a_check_of_each_database():
+    checks = [replace(made(Promise.COMMIT, "synchronous", 0), workload=each) for each in ("one", "two")]
+    facts = power_cut_facts(checks)
+    assert list(facts) == ["bind/commit of one", "bind/commit of two"]
     assert [power_cut_of(fact) for fact in facts.values()] == checks
 
 
@@ -257,6 +281,25 @@ def everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_disk_whose_cache_would_be_kept_loses_it_in_a_check(everything_is_there, written: str, checked: str):
     study = check(parse(STUDY % written, "power.yaml"))
     assert checkable(study).file.hosts["lab"].write_cache == checked  # type: ignore[attr-defined]
+
+
+def test_commits_are_those_of_each_workload_with_a_server_that_has_some(everything_is_there):
+    workloads = """
+  cpu: {kind: sysbench-cpu}
+  one: {kind: pgbench, clients: [7, 3]}
+  two: {kind: mysql-oltp}
+repetitions:"""
+    text = STUDY.replace("workloads: {cpu: {kind: sysbench-cpu}}\nrepetitions:", f"workloads:{workloads}")
+    study = check(parse(text % "", "power.yaml"))
+    found = list(checks(study, study.arms[0], [Promise.FSYNC, Promise.COMMIT]))
+    assert [(promise, cell and cell.workload) for promise, cell in found] == [
+        (Promise.FSYNC, None), (Promise.COMMIT, "one"), (Promise.COMMIT, "two"),
+    ]  # fmt: skip
+    one = found[1][1]
+    assert one is not None and one.options.model_dump()["clients"] == 7
+    packages = {*userland_of_checks(study, [Promise.COMMIT]).packages}
+    assert {"postgresql-15", "mariadb-server-core"} <= packages
+    assert not userland_of_checks(study, [Promise.FSYNC]).packages
 
 
 @pytest.mark.parametrize("kind", ["local", "testbed"])

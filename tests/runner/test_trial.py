@@ -331,6 +331,18 @@ def test_data_is_prepared_once_a_site_and_files_are_written_each_time(world: Wor
     assert world.ran == [("server", ("prepare", "10 tables"))]
 
 
+def test_disks_are_held_back_once_the_data_are_there(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
+    sites, done = {role: FakeSite(world, role, "one", role) for role in ROLES}, list[tuple[int, int]]()
+
+    def hold_back() -> None:
+        done.append((len(world.ran), len(world.started)))
+
+    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
+    assert run_trial(TRIAL, FakeWorkload(), Load(), replace(stage, hold_back=hold_back)).outcome is Outcome.OK
+    assert done == [(1, 0)]
+
+
 def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
     world.fails = ("prepare",)

@@ -1,0 +1,93 @@
+"""fio: its report as JSON with histograms, which has to agree with itself, and why it failed."""
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from weighbridge.model.command import Completed
+from weighbridge.model.measurement import Metric, ProgramFailed, Unparseable
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
+
+REPORT = "--output-format=json+", "--eta=never", "--group_reporting=1"
+"""One report for all processes of a job, with histograms."""
+JOB = "data"
+PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
+_LONGEST_NS = 10**12
+_FIO_S_OWN = re.compile(r"^fio: (?!pid=)(.+)$", re.MULTILINE)
+_ROUNDED = 0.02
+"""How far figures that fio rounds to milliseconds, or to its bins, may be from one another."""
+
+
+def jobs(completed: Completed) -> dict[str, dict[str, Any]]:
+    """The jobs of a report, by name. Raises ProgramFailed in fio's own words, or Unparseable."""
+    if completed.returncode != 0:
+        told = _FIO_S_OWN.search(f"{completed.stderr.decode(errors='replace')}\n{completed.text}")
+        why = told[1] if told else completed.last_words
+        raise ProgramFailed(f"fio ended with code {completed.returncode}: {why}")
+    text = completed.text
+    try:
+        report = json.loads(text[text.index("{") :])
+        found = {str(job["jobname"]): job for job in report["jobs"]}
+        failed = [job["error"] for job in found.values() if job["error"] != 0]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Unparseable("fio's report is not the JSON of its jobs") from error
+    if failed:
+        raise ProgramFailed(f"fio's report has error {failed[0]}")
+    return found
+
+
+class Part:
+    """What a job did of one kind of request: "read", "write" or "sync"; ``clock`` is which latency of fio's."""
+
+    def __init__(self, job: dict[str, Any], name: str, clock: str = "lat_ns") -> None:
+        """Raise Unparseable where the report does not agree with itself."""
+        try:
+            part = job[name]
+            self.count = int(part[clock]["N"])  # of fdatasync alone fio 3.33 counts none in total_ios
+            self.mean_ms = float(part[clock]["mean"]) / 1e6
+            self.rate = float(part.get("iops", 0.0))
+            self.bytes_per_s = float(part.get("bw_bytes", 0))
+            self.runtime_s = float(part.get("runtime", 0)) / 1000
+            self.bins = {int(ns): int(count) for ns, count in part[clock].get("bins", {}).items()}
+            short = int(part.get("short_ios", 0))
+            whole = sum(float(ns) * count for ns, count in self.bins.items())
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise Unparseable(f"fio's report has no figures of its {name} requests") from error
+        if short or sum(self.bins.values()) != self.count:
+            raise Unparseable(
+                f"fio's report has {self.count} {name} requests ({short} short), and its histogram "
+                f"{sum(self.bins.values())}"
+            )
+        if self.count:
+            self._agrees(name, whole / self.count / 1e6)
+
+    def _agrees(self, name: str, mean_ms: float) -> None:
+        if not abs(self.mean_ms - mean_ms) <= _ROUNDED * mean_ms + 1e-4:
+            raise Unparseable(
+                f"fio's report has a mean of {self.mean_ms:g} ms for {name}, its histogram {mean_ms:g} ms"
+            )
+        if self.runtime_s and not abs(self.rate * self.runtime_s - self.count) <= _ROUNDED * self.count:
+            raise Unparseable(f"fio's report has {self.rate:g} {name} requests/s, but {self.count} in all")
+
+    def latencies(self) -> tuple[tuple[float, ...], str]:
+        """Mean and `PERCENTILES` in ms, and the histogram encoded as `weighbridge.statistics` reads it."""
+        made = self._histogram()
+        percentiles = [made.get_value_at_percentile(share) / 1e6 for share in PERCENTILES.values()]
+        return (self.mean_ms, *percentiles), str(made.encode().decode("ascii"))
+
+    def _histogram(self) -> "HdrHistogram":
+        """In nanoseconds; a bin of fio's is about 1.5 % wide. Without requests it is empty."""
+        from hdrh.histogram import HdrHistogram
+
+        made = HdrHistogram(1, _LONGEST_NS, 3)
+        for ns, count in self.bins.items():
+            if count > 0:
+                made.record_value(max(1, min(ns, _LONGEST_NS)), count)
+        return made
+
+
+def latency_metrics(name: str) -> tuple[Metric, ...]:
+    """Those of `Part.latencies`: ``NAME_mean`` and so on."""
+    return tuple(Metric(f"{name}_{which}", "ms", "lower") for which in ("mean", *PERCENTILES))

@@ -1,0 +1,203 @@
+"""fio: reads and writes of files, one after the other or many at a time, with latencies of each kind."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, Unparseable
+from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult, Work
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads import _fio
+from weighbridge.workloads._seconds import WholeSeconds
+
+_RATES = {kind: Metric(f"{kind}s", "1/s", "higher") for kind in ("read", "write", "fsync")}
+_THROUGHPUT = {kind: Metric(f"{kind}_throughput", "MiB/s", "higher") for kind in ("read", "write")}
+_WHOLE = "--lat_percentiles=1", "--clat_percentiles=0"
+"""Histograms of the whole latency: from the request until it is done."""
+_SLOW_DISK = 4e6
+"""Bytes per second that a disk writes at least: what is still to be written at a deadline."""
+_IN_FOLDER = 'mkdir -p "$1" && cd "$1" && shift && exec "$@"'
+_PART = {"read": "read", "write": "write", "fsync": "sync"}
+
+
+class FioOptions(Options):
+    """What a study file may say about fio: sizes in bytes, ``duration`` in seconds.
+
+    ``depth`` requests of each job are on their way at a time: with ``psync`` (pread, pwrite) it is one, ``libaio``
+    (Linux AIO) has more of direct I/O alone, ``io_uring`` of any.
+    """
+
+    mode: Annotated[
+        Literal["randread", "randwrite", "randrw", "read", "write", "rw"],
+        Field(description="Random or sequential; reads, writes or both"),
+    ] = "randrw"
+    file_size: Annotated[Size, Field(ge=512, le=2**44, description="Of all jobs' files together")] = 2**30
+    block_size: Annotated[Size, Field(ge=512, le=2**30, description="What a request reads or writes")] = 2**12
+    jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with a file of its own")] = 1
+    engine: Annotated[Literal["psync", "libaio", "io_uring"], Field(description="How requests are made")] = "psync"
+    depth: Annotated[int, Field(ge=1, le=4096, description="Requests of each job at a time")] = 1
+    direct: Annotated[bool, Field(description="Past the page cache (O_DIRECT)")] = False
+    read_share: Annotated[int, Field(ge=1, le=99, description="Per cent of reads, where there are both")] = 50
+    fsync: Annotated[
+        Literal["never"] | Annotated[int, Field(ge=1, le=10**9)],
+        Field(description="Never, or after so many writes of a job"),
+    ] = "never"
+    sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="The system call that does it")] = "fsync"
+    extra_flags: Annotated[
+        Literal["none", "sync", "dsync"], Field(description="With what the files are opened: O_SYNC or O_DSYNC")
+    ] = "none"
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
+    cold: Annotated[bool, Field(description="Whether each trial begins with empty page caches")] = True
+
+    @property
+    def reads(self) -> bool:
+        """Whether the mode reads."""
+        return self.mode not in ("randwrite", "write")
+
+    @property
+    def writes(self) -> bool:
+        """Whether the mode writes."""
+        return self.mode not in ("randread", "read")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of requests that there are."""
+        asked = {"read": self.reads, "write": self.writes, "fsync": self.fsync != "never"}
+        return tuple(kind for kind, there in asked.items() if there)
+
+    @model_validator(mode="after")
+    def _what_fits_together(self) -> "FioOptions":
+        if self.file_size % (self.jobs * self.block_size):
+            raise ValueError(
+                f"file_size: {self.file_size} bytes are not a whole number of blocks of {self.block_size} bytes for "
+                f"each of {self.jobs} jobs"
+            )
+        if self.depth > 1 and self.engine == "psync":
+            raise ValueError("depth: with engine psync a job has one request at a time; say libaio or io_uring")
+        if self.depth > 1 and self.engine == "libaio" and not self.direct:
+            raise ValueError("depth: through the page cache libaio has one request at a time; say direct: true")
+        if not self.writes and (self.fsync != "never" or self.extra_flags != "none"):
+            raise ValueError(f"neither fsync nor extra_flags do anything with mode {self.mode}, which writes nothing")
+        if self.sync_mode == "fdatasync" and self.fsync == "never":
+            raise ValueError("sync_mode: fdatasync contradicts fsync: never")
+        return self
+
+
+class Fio(Workload):
+    """Reads and writes of files of fio's random bytes; each trial asks for the same places in the same order.
+
+    The files of a mode, a number and a size are made once in a site, and written over in place from then on. Latency
+    is from a request until it is done, of each kind for itself: an fsync is none of the writes before it.
+    """
+
+    kind = "fio"
+    summary = "reads and writes of files, one after the other or many at a time, with latencies of each kind"
+    options = FioOptions
+    packages = ("fio",)
+
+    def metrics(self, options: FioOptions) -> tuple[Metric, ...]:
+        """Of each kind: requests per second, MiB (2^20 bytes) per second, mean and percentiles of latency in ms."""
+        return (
+            *(_RATES[kind] for kind in options.kinds),
+            *(_THROUGHPUT[kind] for kind in options.kinds if kind in _THROUGHPUT),
+            *(metric for kind in options.kinds for metric in _fio.latency_metrics(f"{kind}_latency")),
+        )
+
+    def needs_data(self, options: FioOptions) -> bool:
+        """Always."""
+        return True
+
+    def cold(self, options: FioOptions) -> bool:
+        """As the option says."""
+        return options.cold
+
+    def room(self, options: FioOptions) -> int:
+        """All files."""
+        return options.file_size
+
+    def durability(self, options: FioOptions) -> Durability | None:
+        """Of a write that fio has counted: synchronous where it is synced before the job's next request."""
+        if not options.writes:
+            return None
+        each = options.fsync == 1 and options.depth == 1
+        return "synchronous" if each or options.extra_flags != "none" else "asynchronous"
+
+    def prepare(self, options: FioOptions, at: Endpoint) -> Command:
+        """The files, written in order and synced."""
+        argv = ("fio", *_files(options), "--rw=write", "--bs=1M", "--end_fsync=1", "--eta=never")
+        made = Command(argv, deadline_s=120 + options.file_size / _SLOW_DISK)
+        return made.wrapped("sh", "-c", _IN_FOLDER, "prepare", _folder(options, at))
+
+    def restore(self, options: FioOptions, at: Endpoint) -> Command | None:
+        """What is not written yet is written, as it is before caches are emptied."""
+        deadline_s = 120 + options.file_size / _SLOW_DISK
+        return None if options.cold else Command(("sync", "--file-system", _folder(options, at)), deadline_s)
+
+    def command(self, role: Role, options: FioOptions, at: Endpoint) -> Command:
+        """fio in the folder of its files."""
+        both = options.reads and options.writes
+        argv = (
+            "fio", *_fio.REPORT, *_WHOLE, *_files(options), f"--directory={_folder(options, at)}",
+            f"--rw={options.mode}", f"--bs={options.block_size}", f"--ioengine={options.engine}",
+            f"--iodepth={options.depth}",
+            f"--direct={int(options.direct)}", f"--runtime={options.duration:.0f}", "--time_based=1",
+            "--allow_file_create=0", *((f"--rwmixread={options.read_share}",) if both else ()),
+            *((f"--{options.sync_mode}={options.fsync}",) if options.fsync != "never" else ()),
+            *((f"--sync={options.extra_flags}",) if options.extra_flags != "none" else ()),
+        )  # fmt: skip
+        unwritten_s = options.file_size / _SLOW_DISK if options.writes else 0
+        return Command(argv, deadline_s=60 + 2 * options.duration + unwritten_s)
+
+    def expected_s(self, options: FioOptions) -> float:
+        """Seconds; fio itself takes half a one to start and to report."""
+        return options.duration + 0.5
+
+    def parse(self, options: FioOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What fio reports; percentiles from its histograms. Raises ProgramFailed or Unparseable.
+
+        The work is its reads and writes.
+        """
+        job = _fio.jobs(completed["solo"]).get(_fio.JOB, {})
+        parts = {kind: _fio.Part(job, _PART[kind]) for kind in options.kinds}
+        runtime_s = max(part.runtime_s for part in parts.values())
+        if runtime_s <= 0 or not sum(part.count for part in parts.values()):
+            raise Unparseable("fio's report has no request, or took no time")
+        found = {_RATES[kind]: part.rate or part.count / runtime_s for kind, part in parts.items()}
+        found |= {_THROUGHPUT[kind]: part.bytes_per_s / 2**20 for kind, part in parts.items() if kind in _THROUGHPUT}
+        histograms = {}
+        for kind, part in parts.items():
+            values, histograms[f"{kind}_latency"] = part.latencies()
+            found |= dict(zip(_fio.latency_metrics(f"{kind}_latency"), values, strict=True))
+        made = sum(part.count for kind, part in parts.items() if kind in _THROUGHPUT)
+        return TrialResult(
+            tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
+            Work(made / 1000, "1000_transactions"),
+            work_s=runtime_s,
+            histograms=histograms,
+        )
+
+    def generator_threads(self, options: FioOptions) -> int:
+        """One for each job."""
+        return options.jobs
+
+
+def _files(options: FioOptions) -> tuple[str, ...]:
+    """The arguments that say which files there are."""
+    return (
+        f"--name={_fio.JOB}",
+        f"--numjobs={options.jobs}",
+        f"--size={options.file_size // options.jobs}",
+        "--fallocate=none",
+    )
+
+
+def _folder(options: FioOptions, at: Endpoint) -> str:
+    """Where the files are. Modes share none: where a file system writes elsewhere, writes change what is read."""
+    return f"{at.data}/fio/{options.mode}-{options.jobs}x{options.file_size // options.jobs}"
+
+
+PLUGIN = Fio()

@@ -1,0 +1,125 @@
+"""metadata: many small files made, looked at or deleted, as mdtest does, by fio."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, Unparseable
+from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult, Work
+from weighbridge.model.study import Options, Role
+from weighbridge.workloads import _fio
+
+_LATENCY = _fio.latency_metrics("latency")
+_SLOW = 20.0
+"""Files that are made in a second at least, for deadlines."""
+_AFRESH = 'rm -rf "$1" && mkdir -p "$1" && cd "$1" && shift && "$@" && exec sync --file-system .'
+_IN_FOLDER = 'mkdir -p "$1" && cd "$1" && shift && "$@" && exec sync --file-system .'
+
+
+class MetadataOptions(Options):
+    """What a study file may say about metadata."""
+
+    operation: Annotated[
+        Literal["create", "stat", "delete"], Field(description="What is done to each file: open and close a new one")
+    ] = "create"
+    files: Annotated[int, Field(ge=1, le=10_000_000, description="Of each job, in one folder")] = 10_000
+    file_size: Annotated[
+        Size, Field(ge=1, le=2**30, description="Of the files of stat and delete; new ones are empty")
+    ] = 4096
+    jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with files of its own")] = 1
+
+
+class Metadata(Workload):
+    """One operation on every file, each job in the order of their names.
+
+    fio looks at every file (stat) before it begins to measure: ``stat`` and ``delete`` find in the kernel's caches
+    what they ask for, as far as the file system lets it stay there. Nothing is synced; an export may do so by itself.
+    """
+
+    kind = "metadata"
+    summary = "makes, looks at or deletes many small files: what a file system's metadata cost"
+    options = MetadataOptions
+    packages = ("fio",)
+
+    def metrics(self, options: MetadataOptions) -> tuple[Metric, ...]:
+        """Mean and percentiles of the latency of one operation in ms.
+
+        No rate: with many files fio takes longer to choose the next one than the kernel to look at it.
+        """
+        return _LATENCY
+
+    def needs_data(self, options: MetadataOptions) -> bool:
+        """Always."""
+        return True
+
+    def room(self, options: MetadataOptions) -> int:
+        """All files, each in blocks of a page, with an inode."""
+        return options.jobs * options.files * (-(-options.file_size // 4096) * 4096 + 512)
+
+    def durability(self, options: MetadataOptions) -> Durability | None:
+        """Of a file that is there, or is not there any more."""
+        return None if options.operation == "stat" else "asynchronous"
+
+    def prepare(self, options: MetadataOptions, at: Endpoint) -> Command | None:
+        """The files of stat."""
+        if options.operation != "stat":
+            return None
+        return _making(options, at, "filestat").wrapped("sh", "-c", _IN_FOLDER, "prepare", _folder(options, at))
+
+    def restore(self, options: MetadataOptions, at: Endpoint) -> Command | None:
+        """An empty folder for create, the files for delete; both are on the disk before a trial begins."""
+        if options.operation == "stat":
+            return None
+        made = _making(options, at, "filedelete") if options.operation == "delete" else Command(("true",))
+        return made.wrapped("sh", "-c", _AFRESH, "restore", _folder(options, at))
+
+    def command(self, role: Role, options: MetadataOptions, at: Endpoint) -> Command:
+        """fio with the engine of the operation."""
+        files = _files(options, f"file{options.operation}")
+        argv = ("fio", *_fio.REPORT, *files, f"--directory={_folder(options, at)}")
+        return Command(argv, deadline_s=120 + options.jobs * options.files / _SLOW)
+
+    def expected_s(self, options: MetadataOptions) -> float:
+        """Seconds, at 20 000 operations a second, with as much for looking at the files before."""
+        return 0.5 + options.files / 10_000
+
+    def parse(self, options: MetadataOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What fio reports; percentiles from its histogram. Raises ProgramFailed or Unparseable."""
+        part = _fio.Part(_fio.jobs(completed["solo"]).get(_fio.JOB, {}), "read", "clat_ns")  # fio counts all as reads
+        if part.count != (asked := options.jobs * options.files):
+            raise Unparseable(f"fio's report has {part.count} files, and not {asked}")
+        values, histogram = part.latencies()
+        return TrialResult(
+            tuple(Measurement(metric, value) for metric, value in zip(_LATENCY, values, strict=True)),
+            Work(part.count / 1000, "1000_transactions"),
+            histograms={"latency": histogram},
+        )
+
+    def generator_threads(self, options: MetadataOptions) -> int:
+        """One for each job."""
+        return options.jobs
+
+
+def _files(options: MetadataOptions, engine: str) -> tuple[str, ...]:
+    return (
+        f"--name={_fio.JOB}", f"--ioengine={engine}", f"--numjobs={options.jobs}", f"--nrfiles={options.files}",
+        f"--filesize={options.file_size}", f"--size={options.files * options.file_size}", "--openfiles=1",
+        "--fallocate=none",
+    )  # fmt: skip
+
+
+def _making(options: MetadataOptions, at: Endpoint, engine: str) -> Command:
+    """fio as far as it makes the files that are to be there."""
+    argv = ("fio", *_files(options, engine), "--create_only=1", "--eta=never")
+    return Command(argv, deadline_s=120 + options.jobs * options.files / _SLOW)
+
+
+def _folder(options: MetadataOptions, at: Endpoint) -> str:
+    return f"{at.data}/metadata/{options.operation}-{options.jobs}x{options.files}x{options.file_size}"
+
+
+PLUGIN = Metadata()
