@@ -57,6 +57,7 @@ def test_a_line_names_the_environments_where_they_differ():
 def test_what_keeps_nothing_has_no_durability():
     kinds = {kind: each.durability(each.options()) for kind, each in registry.workloads().items()}
     assert {kind: found for kind, found in kinds.items() if found} == {
+        "bonnie": "asynchronous",
         "dd": "asynchronous",
         "fio": "asynchronous",
         "metadata": "asynchronous",

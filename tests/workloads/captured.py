@@ -769,6 +769,19 @@ GOOD = [
         {"operation": "delete", "files": 5000, "jobs": 2},
     ),
     Case(
+        "bonnie",
+        "bonnie-some.csv",
+        {
+            "block_write": 1036519 / 1024,
+            "rewrite": 1216859 / 1024,
+            "small_deleted": 8142,
+            "small_random_created": 6972,
+            "small_random_deleted": 8272,
+        },
+        {"file_size": "1GiB"},
+        lacks=frozenset({"block_read", "seeks", "small_created", "small_read", "small_random_read"}),
+    ),
+    Case(
         "datagram-test",
         "datagram-test-loss.listener.stderr",
         {

@@ -1,5 +1,6 @@
 """One power cut under a database: its clients commit records, its disk's host is killed, and it is started again."""
 
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -24,7 +25,8 @@ from weighbridge.runner.power_cut import Writer, file_on, host_of, in_memory, po
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
 
-_RECOVER_S = 120.0
+_RECOVER_S, _AGAIN_S = 120.0, 0.5
+_ERROR = re.compile(r"\b(?:PANIC|FATAL|ERROR)\b(?![^\n]*starting up)[^\n]*")
 _LOOPBACK = Endpoint("127.0.0.1", "127.0.0.1", 0, "127.0.0.1")
 
 
@@ -106,9 +108,26 @@ def _read_back(request: SiteRequest, folder: str, server: Server) -> tuple[str, 
             try:
                 server.recover(site, state)
             except TrialFailure as why:
-                return "", str(why)
-            done = site.run(server.ledger.read)
+                return "", _told(state) or str(why)
+            return _asked(site, server, state)
+
+
+def _asked(site: Site, server: Server, state: TrialState) -> tuple[str, str]:
+    """What the client prints: one that listens may still be at its recovery, and refuse until it is done."""
+    deadline = time.monotonic() + _RECOVER_S
+    while (done := site.run(server.ledger.read)).returncode != 0 and time.monotonic() < deadline:
+        if state.server is None or state.server.poll() is not None:
+            trial_programs.stop_server(state, quietly=True)
+            return "", _told(state) or done.last_words
+        time.sleep(_AGAIN_S)
     return done.text, "" if done.returncode == 0 else done.last_words
+
+
+def _told(state: TrialState) -> str:
+    """The first of its errors that a server told of; what comes last is often a hint."""
+    server = state.completed.get("server")
+    told = _ERROR.search(server.stderr.decode(errors="replace")) if server is not None else None
+    return told[0].strip()[:300] if told else ""
 
 
 @contextmanager

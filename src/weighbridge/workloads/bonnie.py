@@ -1,0 +1,132 @@
+"""bonnie: bonnie++, one pass over large files and many small ones, as much of the literature measures storage."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.quantity import Size
+from weighbridge.model.result import TrialResult
+from weighbridge.model.study import Options, Role
+
+_LARGE = {
+    11: Metric("block_write", "MiB/s", "higher"), 13: Metric("rewrite", "MiB/s", "higher"),
+    17: Metric("block_read", "MiB/s", "higher"), 19: Metric("seeks", "1/s", "higher"),
+}  # fmt: skip
+_SMALL = {
+    26: Metric("small_created", "1/s", "higher"), 28: Metric("small_read", "1/s", "higher"),
+    30: Metric("small_deleted", "1/s", "higher"), 32: Metric("small_random_created", "1/s", "higher"),
+    34: Metric("small_random_read", "1/s", "higher"), 36: Metric("small_random_deleted", "1/s", "higher"),
+}  # fmt: skip
+"""The fields of a line of format 1.98 (bon_csv2html(1)); rates of large files are in KiB per second there."""
+_FIELDS, _SIZE = 50, 5
+_TOO_FAST = "+++++"
+_MIB, _GIB = 2**20, 2**30
+_SLOW_DISK, _SLOW_FILES = 4e6, 20.0
+"""Bytes per second that a disk writes at least, and small files made in a second: for the deadline."""
+_RESTORE = 'rm -rf "$1" && mkdir -p "$1" && exec sync --file-system "$1"'
+
+
+class BonnieOptions(Options):
+    """What a study file may say about bonnie++. Sizes are in bytes."""
+
+    file_size: Annotated[Size, Field(ge=_MIB, le=2**44, description="Of the large files, in whole MiB")] = 2 * _GIB
+    block_size: Annotated[Size, Field(ge=256, le=_MIB, description="Of each read and write: a power of two")] = 8192
+    files: Annotated[int, Field(ge=0, le=10_000, description="Small files, in units of 1024; 0: none")] = 16
+    sync_all: Annotated[bool, Field(description="Sync after every write (-b)")] = False
+    cold: Annotated[bool, Field(description="Whether each trial begins with empty page caches")] = True
+
+    @model_validator(mode="after")
+    def _what_it_takes(self) -> "BonnieOptions":
+        if self.file_size % _MIB:
+            raise ValueError(f"file_size: {self.file_size} bytes are not a whole number of MiB")
+        if self.block_size & (self.block_size - 1):
+            raise ValueError(f"block_size: {self.block_size} is not a power of two")
+        return self
+
+
+class Bonnie(Workload):
+    """Each part once: write, rewrite and read large files, seek in them; then make, read and delete small ones.
+
+    What took less than half a second bonnie++ does not tell, and it is no figure here. Only the first part begins
+    with empty page caches: choose ``file_size`` of at least twice the memory of the site, and of an NFS server.
+    """
+
+    kind = "bonnie"
+    summary = "bonnie++: large files and many small ones, each part once, for parity with the literature"
+    options = BonnieOptions
+    packages = ("bonnie++",)
+
+    def metrics(self, options: BonnieOptions) -> tuple[Metric, ...]:
+        """MiB (2^20 bytes) per second and seeks per second of large files; small files per second."""
+        return (*_LARGE.values(), *(_SMALL.values() if options.files else ()))
+
+    def needs_data(self, options: BonnieOptions) -> bool:
+        """Always."""
+        return True
+
+    def cold(self, options: BonnieOptions) -> bool:
+        """As the option says."""
+        return options.cold
+
+    def room(self, options: BonnieOptions) -> int:
+        """The large files; the small ones are empty, and have inodes."""
+        return options.file_size + options.files * 1024 * 512
+
+    def durability(self, options: BonnieOptions) -> Durability:
+        """Of a write."""
+        return "synchronous" if options.sync_all else "asynchronous"
+
+    def restore(self, options: BonnieOptions, at: Endpoint) -> Command:
+        """An empty folder."""
+        return Command(("sh", "-c", _RESTORE, "restore", _folder(at)), deadline_s=300)
+
+    def command(self, role: Role, options: BonnieOptions, at: Endpoint) -> Command:
+        """bonnie++ without its test of single characters and of memory; the same random places in each trial."""
+        argv = (
+            "bonnie++", "-d", _folder(at), "-s", f"{options.file_size // _MIB}M:{options.block_size}", "-r", "0",
+            "-n", str(options.files), "-f", "-q", "-u", "root", "-m", "weighbridge", "-z", "1",
+            *(("-b",) if options.sync_all else ()),
+        )  # fmt: skip
+        large_s = 4 * options.file_size / (_SLOW_DISK / (10 if options.sync_all else 1))
+        return Command(argv, deadline_s=300 + large_s + 6 * 1024 * options.files / _SLOW_FILES)
+
+    def expected_s(self, options: BonnieOptions) -> float:
+        """Seconds, at 200 MB and 5000 small files a second."""
+        return 2 + 3 * options.file_size / 2e8 + 1.2 * options.files
+
+    def parse(self, options: BonnieOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """The figures that bonnie++ tells. Raises ProgramFailed, or Unparseable also where it tells none."""
+        done = completed["solo"]
+        if done.returncode != 0:
+            why = "; ".join(done.stderr.decode(errors="replace").strip().splitlines())
+            raise ProgramFailed(f"bonnie++ ended with code {done.returncode}: {why[:300]}")
+        fields = done.text.removesuffix("\n").split(",")
+        size = options.file_size
+        asked = f"{size // _GIB}G" if size % _GIB == 0 else f"{size // _MIB}M"
+        if not done.text.endswith("\n") or len(fields) != _FIELDS or fields[0] != "1.98" or fields[_SIZE] != asked:
+            raise Unparseable(f"bonnie++ did not print a line of format 1.98 about {asked}")
+        wanted = _LARGE | (_SMALL if options.files else {})
+        found = {metric: _figure(fields[at], metric) for at, metric in wanted.items()}
+        told = tuple(Measurement(metric, value) for metric, value in found.items() if value is not None)
+        if not told:
+            raise Unparseable("each part took less than half a second, of which bonnie++ tells nothing: say more")
+        return TrialResult(told)
+
+
+def _figure(field: str, metric: Metric) -> float | None:
+    if field == _TOO_FAST:
+        return None
+    if not field.isascii() or not field.replace(".", "", 1).isdecimal() or len(field) > 15 or not float(field):
+        raise Unparseable(f"bonnie++ has {field[:40]!r} for {metric.name}")
+    return float(field) / (1024 if metric.unit == "MiB/s" else 1)
+
+
+def _folder(at: Endpoint) -> str:
+    return f"{at.data}/bonnie"
+
+
+PLUGIN = Bonnie()
