@@ -24,7 +24,9 @@ DOCKER = "bridge: {kind: docker, network: bridge}"
 CPU = "cpu: {kind: sysbench-cpu, duration: 1s}"
 REDIS = "redis: {kind: redis-benchmark, requests: 2000, clients: 5, tests: set}"
 
-ELSEWHERE = {"mysql-oltp", "nginx-wrk", "nginx-vegeta", "linpack"}
+ELSEWHERE = {
+    "mysql-oltp", "nginx-wrk", "nginx-vegeta", "linpack", "pgbench", "fio", "metadata", "bonnie",
+}  # fmt: skip
 """Workloads with real tests of their own: in every environment they, or their packages, would take minutes."""
 
 

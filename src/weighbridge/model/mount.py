@@ -60,3 +60,5 @@ class SiteStorage:
     open: Callable[[MountRequest], AbstractContextManager[Mount]]
     mounts: list[Mount] = field(default_factory=list, compare=False)
     """What was opened of it: the runner notes it here."""
+    capacity: int | None = None
+    """How many bytes it holds, where its options say so."""

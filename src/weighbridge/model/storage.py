@@ -24,6 +24,11 @@ class StorageOptions(Options):
         """The disk that holds all of the engine's data, where it is to have one of its own."""
         return None
 
+    @property
+    def capacity(self) -> int | None:
+        """How many bytes it holds, where these options say so; None: what is free on its host's disk."""
+        return self.engine_disk.size if self.engine_disk is not None else None
+
 
 class EnvironmentOptions(Options):
     """Base of the options of environments whose sites can have storage."""

@@ -30,6 +30,7 @@ from weighbridge.runner.left_out import leave_out
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.preflight import missing_cpus
 from weighbridge.runner.readiness import hosts_readiness, ready, unmet
+from weighbridge.runner.room import lacking_room
 from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
@@ -107,6 +108,8 @@ def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
         if not host.ready:
             found.append(f"{_line(study, 'hosts', name)}host {name}: {host.detail}: {host.remedy}")
     missing: dict[str, list[str]] = {}
+    for name, why in lacking_room(study).items():
+        missing.setdefault(why, []).append(name)
     for arm in study.arms:
         if not (here := environments[arm.name]).ready:
             missing.setdefault(f"{here.detail}: {here.remedy}", []).append(arm.name)

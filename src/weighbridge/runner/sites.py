@@ -29,6 +29,7 @@ from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
+from weighbridge.runner.room import Room, written
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Stage, below, links_of, machines_of
@@ -68,6 +69,7 @@ class Sites:
     _mounts: dict[Key, list[Mount]] = field(default_factory=dict)
     _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
     _requests: SiteRequests = field(default_factory=SiteRequests)
+    _room: Room = field(default_factory=Room)
 
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them.
@@ -144,9 +146,8 @@ class Sites:
             return
         place, role, client = key
         inside, host = place != OUTSIDE, self._host(role, client)
-        kind = arm.kind if inside else "native"
         ports = self._ports.get((arm.name, client), {})
-        environment = registry.environments()[kind]
+        environment = registry.environments()[arm.kind if inside else "native"]
         storage = site_storage(environment, arm.options if inside else None, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,
@@ -168,6 +169,7 @@ class Sites:
         if storage is not None:
             self._mounts[key] = storage.mounts
             require_in_force(storage.mounts, site)
+            self._room.claim(site, storage, written(self.study, arm))
         site.freeze()
 
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:
@@ -195,8 +197,7 @@ class Sites:
     def stage(self, arm: Arm, cell: Cell) -> Stage:
         """The thawed sites for one workload in one environment; all others are frozen."""
         keys = {role: self._key(arm, role, cell.client) for role in roles_of(cell)}
-        measured = roles_of(cell)[-1]
-        wanted = set(keys.values())
+        measured, wanted = roles_of(cell)[-1], set(keys.values())
         for site in [site for key in self._awake - wanted for site in self._at(key)]:
             site.freeze()
         for site in [site for key in wanted - self._awake for site in self._at(key)]:
@@ -210,14 +211,13 @@ class Sites:
         set_disk_speed(keepers, None)
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
-        prepared = self._prepared.setdefault(keeper, set())
         cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
-            sites, self._endpoint(arm, cell, sites), machines_of(sites, self.here), hosts, meters, prepared,
-            cpus, inside, links_of(sites), open_site=partial(self._requests.open_beside, keys[measured]),
-            polled=self.polled, below=below(sites, self.here), storage_servers=self._storage_servers(wanted),
-            further=tuple(self._at(keys[measured])[1 : cell.sites]),
+            sites, self._endpoint(arm, cell, sites), machines_of(sites, self.here), hosts, meters,
+            self._prepared.setdefault(keeper, set()), cpus, inside, links_of(sites), polled=self.polled,
+            open_site=partial(self._requests.open_beside, keys[measured]), below=below(sites, self.here),
+            storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
             hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
         )  # fmt: skip
 

@@ -37,7 +37,13 @@ def site_storage(
             mounts.append(mount)
             yield mount
 
-    return SiteStorage(plugin.kind, opened, mounts)
+    return SiteStorage(plugin.kind, opened, mounts, chosen.capacity)
+
+
+def storage_options(arm: Arm) -> StorageOptions | None:
+    """What a study says of an environment's storage, else the environment's own; None where it has none."""
+    environment, named = registry.environments()[arm.kind], _named(arm.options)
+    return _chosen(environment, named)[1] if named is not None or environment.storage else None
 
 
 def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:

@@ -17,6 +17,11 @@ class StorageDirectoryOptions(StorageOptions):
     kind: Literal["directory"] = "directory"
     disk: Disk = None
 
+    @property
+    def capacity(self) -> int | None:
+        """Its disk's."""
+        return self.disk.size if self.disk is not None else None
+
 
 class Directory(Storage):
     """The default of native sites; a container mounts it (a bind mount)."""

@@ -19,6 +19,11 @@ class TmpfsOptions(StorageOptions):
     kind: Literal["tmpfs"] = "tmpfs"
     size: Annotated[Size, Field(ge=2**20, description="How much it holds")] = 2**30
 
+    @property
+    def capacity(self) -> int:
+        """``size``."""
+        return self.size
+
 
 class Tmpfs(Storage):
     """What disks cost is what is missing in it. A container's engine mounts it, for other sites their host does."""

@@ -102,8 +102,8 @@ class Pgbench(Workload):
         return True
 
     def room(self, options: PgbenchOptions) -> int:
-        """The template and its copy, with the server's log of changes."""
-        return 2 * options.scale * 16 * 2**20 + 2 * 2**30
+        """The template and its copy, and what the server's log of changes grows to (max_wal_size)."""
+        return 2 * (options.scale * 16 + 64) * 2**20 + 2**30
 
     def files(self, role: Role, options: PgbenchOptions, at: Endpoint) -> Mapping[str, bytes]:
         """Who may connect."""

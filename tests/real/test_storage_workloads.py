@@ -1,0 +1,41 @@
+"""Databases and tools of storage that other tests' userlands lack: natively and on a volume, in one study."""
+
+from pathlib import Path
+
+from weighbridge.store.run import RunStore
+
+from .machine import Machine
+from .weighing import facts, trials, weighbridge, write_study
+
+NATIVE = "native: {kind: native, storage: directory}"
+VOLUME = "volume: {kind: docker, network: host, storage: volume}"
+WORKLOADS = (
+    "sql: {kind: pgbench, scale: 1, clients: [2, 40], max_connections: 20, duration: 1s, warm_up: 0s}",
+    "file: {kind: fio, file_size: 8MiB, fsync: 4, duration: 1s}",
+    "deep: {kind: fio, mode: randread, engine: libaio, direct: true, depth: 8, file_size: 8MiB, duration: 1s}",
+    "small: {kind: metadata, operation: [create, stat, delete], files: 500, jobs: 2}",
+    "large: {kind: bonnie, file_size: 16MiB, files: 12}",
+)
+
+
+def test_tools_of_storage(machine: Machine, tmp_path: Path):
+    study = write_study(tmp_path, environments=(NATIVE, VOLUME), workloads=WORKLOADS, blocks=1, resources="{}")
+    run = tmp_path / "run"
+    done = weighbridge("run", study, "--out", run, "--yes")
+    rows = trials(run)
+    print(
+        *((row["environment"], row["workload"], row["level"], row["outcome"], row["message"]) for row in rows),
+        sep="\n",
+    )
+    over = [row for row in rows if row["workload"] == "sql" and "40" in row["level"]]
+    assert {row["outcome"] for row in over} == {"broke"}
+    assert all("too many clients already at 40 clients" in row["message"] for row in over) and len(over) == 2
+    sure = [row for row in rows if row not in over and row["workload"] != "large"]
+    assert {row["outcome"] for row in sure} == {"ok"} and len(sure) == 2 * 6, done
+    for row in (row for row in rows if row["workload"] == "large"):  # the quickest of disks have no figure at all
+        assert row["outcome"] == "ok" or "less than half a second" in row["message"], row
+    with RunStore(run) as store:
+        latencies = {metric for _, metric, _ in store.histograms()}
+    assert {"latency", "read_latency", "write_latency", "fsync_latency"} <= latencies
+    versions = {key for scope, key in facts(run) if scope == "userland packages"}
+    assert {"postgresql-15", "fio", "bonnie++"} <= versions

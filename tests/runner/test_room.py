@@ -1,0 +1,105 @@
+"""What has no room where its storage is, is refused before a trial: by plan and run, and once sites are open."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.mount import Mount, SiteStorage
+from weighbridge.model.plugin import Readiness
+from weighbridge.runner import room
+from weighbridge.runner.room import Room, lacking_room, written
+from weighbridge.runner.run import refusals
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+GIB = 2**30
+TEXT = """study: room
+question: Does it fit?
+hosts: {lab: {kind: HOST}}
+baseline: disk
+aa: false
+environments:
+  disk: {kind: native, storage: directory}
+  memory: {kind: native, storage: {kind: tmpfs, size: 1GiB}}
+  loop: {kind: native, storage: {kind: directory, disk: {filesystem: xfs, size: 3GiB}}}
+workloads:
+  files: {kind: sysbench-fileio, file_size: FILES, files: 4, fsync: [100, all], sites: SITES}
+  one: {kind: dd, file_size: 128MiB}
+repetitions: {blocks: 1}
+"""
+
+
+def made(host: str = "local", files: str = "512MiB", sites: str = "1"):
+    text = TEXT.replace("HOST", host).replace("FILES", files).replace("SITES", sites)
+    return check(parse(text, "room.yaml"))
+
+
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch):
+    here = SimpleNamespace(free=100 * GIB)
+    monkeypatch.setattr(room, "disk_usage", lambda _: here)
+    return here
+
+
+def test_levels_share_their_files_and_sites_do_not():
+    study = made()
+    assert written(study, study.arms[0]) == 640 * 2**20
+    many = made(sites="[1, 10]")
+    assert written(many, many.arms[0]) == (10 * 512 + 128) * 2**20
+
+
+def test_storage_of_a_size_of_its_own_is_refused_by_its_options(free):
+    assert lacking_room(made()) == {}
+    found = lacking_room(made(files="2GiB"))
+    assert list(found) == ["memory"]
+    assert "write about 2176 MiB, and its storage holds 1024 MiB" in found["memory"]
+    assert list(lacking_room(made(files="4GiB"))) == ["memory", "loop"]
+
+
+def test_what_is_on_this_machine_s_disk_has_to_fit_there_together(free):
+    free.free = GIB // 2
+    (told,) = lacking_room(made()).values()
+    assert "write about 640 MiB, and this machine's disk has 512 MiB free" in told
+    assert lacking_room(made(host="guest")) == {}, "the disk of a guest is known once it runs"
+
+
+def test_plan_and_run_refuse_it_with_its_line(free):
+    study = made(files="2GiB")
+    ready = {arm.name: Readiness(True) for arm in study.arms}
+    (told,) = refusals(study, ready)
+    assert told.startswith("room.yaml:8: memory: its workloads write about 2176 MiB")
+
+
+@dataclass
+class Disk:
+    """A site on a disk with so much room."""
+
+    free: str
+    name: str = "0-one-server"
+    host: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(name="lab"))
+    code: int = 0
+
+    def run(self, command: Command) -> Completed:
+        return Completed(command.argv, self.code, f"     Avail\n{self.free}\n".encode(), b"", 0.0)
+
+
+def storage(*servers: str, capacity: int | None = None) -> SiteStorage:
+    mounts = [Mount("folder", "/there", servers=tuple(SimpleNamespace(name=each) for each in servers))]  # type: ignore[misc]
+    return SiteStorage("directory", lambda _: None, mounts, capacity)  # type: ignore[arg-type,return-value]
+
+
+def test_sites_on_one_disk_take_their_room_one_after_the_other():
+    claims, site = Room(), Disk(str(GIB))
+    claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
+    with pytest.raises(Unavailable, match="1024 MiB free, of which 600 MiB are for other environments: make"):
+        claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
+    claims.claim(site, storage("server"), 600 * 2**20)  # type: ignore[arg-type]
+    claims.claim(site, storage(capacity=GIB), 600 * 2**20)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("site", [Disk("-"), Disk("", code=127), Disk("nan")])
+def test_a_disk_that_tells_nothing_is_no_reason(site: Disk):
+    Room().claim(site, storage(), GIB)  # type: ignore[arg-type]
