@@ -20,7 +20,7 @@ from weighbridge.runner import run_lock as state
 from weighbridge.userland.build import cache_folder, ensure, key_of
 
 from .machine import Machine
-from .weighing import kinds_in_every_environment
+from .weighing import IN_STORAGE_TESTS, kinds_in_every_environment
 
 HERE = Path(__file__).parent
 
@@ -88,7 +88,8 @@ def _kernels() -> Path:
 
 
 def _light() -> list[Workload]:
-    return [workload for workload in registry.workloads().values() if not workload.maven]
+    found = registry.workloads().values()
+    return [each for each in found if not each.maven and each.kind not in IN_STORAGE_TESTS]
 
 
 def _small() -> list[Workload]:
@@ -106,7 +107,7 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     folder: Path = tmp_path_factory.mktemp("cache")
     (folder / "userlands").mkdir()
     (folder / "kernels").symlink_to(_kernels())
-    everything = list(registry.workloads().values())
+    everything = [each for each in registry.workloads().values() if each.kind not in IN_STORAGE_TESTS]
     with_java = _kept(everything)
     enough = {*_spec(_small()).packages}
     few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]

@@ -1,5 +1,6 @@
 """NFS on guest hosts, whose kernel has it: what is in force is read back, faults are told, and nothing is left."""
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,4 +125,45 @@ def test_a_server_that_is_gone_ends_no_run(host: GuestHost, run: RunContext, sma
     finally:
         shell(host, "echo 8 > /proc/fs/nfsd/threads", 120)
     assert time.monotonic() - began < 90
+    nothing_left(host)
+
+
+def test_what_a_server_does_to_a_mount_is_told_in_its_words(
+    host: GuestHost, run: RunContext, small_userland: Userland
+):
+    write = Command(("dd", "if=/dev/zero", f"of={DATA}/more", "bs=4k", "count=9", "conv=fsync"), 20)
+
+    def refused(site: Site) -> str:
+        done = site.run(write)
+        assert done.returncode == 1 and not done.timed_out
+        return done.last_words
+
+    with opened("native", host, run, small_userland, {}) as (site, _):
+        written(site)
+        folder, exported = shell(host, "exportfs -s").split(maxsplit=1)
+        own = exported.partition("fsid=")[2].partition(",")[0]
+        again = f"exportfs -i -o fsid={own},rw,sync,no_subtree_check,%s {host.address}:{folder} && exportfs -f"
+        shell(host, f"chmod 755 {folder} && {again % 'root_squash'}")
+        assert "Permission denied" in refused(site)
+        shell(host, again.replace("rw,", "ro,") % "no_root_squash")
+        assert "Read-only file system" in refused(site)
+        shell(host, again % "no_root_squash")
+        assert site.run(write).returncode == 0
+        shell(host, f"rm -r {folder} && mkdir {folder} && exportfs -f")
+        assert "Stale file handle" in refused(site)
+    nothing_left(host)
+
+
+@pytest.mark.skipif(
+    "WEIGHBRIDGE_TEST_TWO_GUEST_HOSTS" not in os.environ, reason="takes minutes where guests are emulated"
+)
+@pytest.mark.parametrize("kind", ["native", "docker"])
+def test_the_server_is_another_guest(host: GuestHost, run: RunContext, small_userland: Userland, kind: str):
+    server = run.share("host shelf", lambda: guest_host("shelf", OPTIONS, run))
+    with opened(kind, host, run, small_userland, {"export": "async"}, server) as (site, mount):
+        _, _, own = written(site)["storage: mounted"].split()
+        (folder,) = {line.split()[0] for line in shell(server, "exportfs -s").splitlines()}
+        assert shell(server, f"find {folder} -name file -size 256k").strip()
+    assert f"addr={server.address}" in own.split(",") and mount.servers == (server,)
+    nothing_left(server)
     nothing_left(host)

@@ -2,8 +2,21 @@
 
 from pathlib import Path
 
+from weighbridge.hosts.chroot import chroot_site
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.mount import SiteStorage
+from weighbridge.model.plugin import Endpoint
+from weighbridge.model.site import Limits, SiteRequest
+from weighbridge.model.trial import Trial
+from weighbridge.model.userland import Userland
+from weighbridge.runner.stage import Stage
+from weighbridge.runner.trial import run_trial
+from weighbridge.storage import tmpfs
 from weighbridge.store.run import RunStore
+from weighbridge.workloads.dd import PLUGIN as DD
 
+from .conftest import open_run
 from .machine import Machine
 from .weighing import weighbridge, write_study
 
@@ -43,4 +56,28 @@ def test_each_is_in_force_and_sites_add_up(machine: Machine, tmp_path: Path):
             mine = [each.value for each in samples if trials[each.trial].environment == name]
             assert len(mine) == 3
             assert abs(sum(mine) - value) < 1e-6 * value
+    machine.must_be_unchanged()
+
+
+def test_a_disk_that_is_full_in_mid_trial_is_the_outcome(machine: Machine, small_userland: Userland):
+    options = tmpfs.TmpfsOptions(size=8 * 2**20)
+    storage = SiteStorage("tmpfs", lambda at: tmpfs.PLUGIN.open(options, at))
+    asked = DD.options.model_validate({"file_size": "16MiB"})
+    with open_run("fa11d15c0a1b") as run:
+        request = SiteRequest(
+            run, LocalHost(run.id), "0-full-solo", "solo", small_userland, Limits(), storage=storage
+        )
+        with chroot_site(request) as site:
+            stage = Stage({"solo": site}, Endpoint("127.0.0.1", "127.0.0.1", 0), {})
+            record = run_trial(Trial(1, 0, "dd", (), "full"), DD, asked, stage)
+    assert record.outcome is Outcome.PROGRAM_FAILED and "No space left on device" in record.message, record
+    machine.must_be_unchanged()
+
+
+def test_a_study_without_room_is_refused_before_anything_is_started(machine: Machine, tmp_path: Path):
+    files = "files: {kind: sysbench-fileio, file_size: 128MiB, files: 4}"
+    study = write_study(tmp_path, environments=(ENVIRONMENTS[-1],), workloads=(files,), blocks=1)
+    planned, ended = (weighbridge(command, str(study), "--yes") for command in ("plan", "run"))
+    told = "its workloads write about 128 MiB, and its storage holds 64 MiB"
+    assert told in " ".join(planned.out.split()) and told in " ".join(ended.err.split()) and ended.code == 4
     machine.must_be_unchanged()

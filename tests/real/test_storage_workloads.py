@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.registry import workloads
 from weighbridge.store.run import RunStore
+from weighbridge.userland.build import ensure, key_of
 
 from .machine import Machine
-from .weighing import facts, trials, weighbridge, write_study
+from .weighing import IN_STORAGE_TESTS, facts, trials, weighbridge, write_study
 
 NATIVE = "native: {kind: native, storage: directory}"
 VOLUME = "volume: {kind: docker, network: host, storage: volume}"
@@ -18,7 +21,10 @@ WORKLOADS = (
 )
 
 
-def test_tools_of_storage(machine: Machine, tmp_path: Path):
+def test_tools_of_storage(machine: Machine, cache: Path, tmp_path: Path):
+    spec = UserlandSpec.union(each.userland() for kind, each in workloads().items() if kind in IN_STORAGE_TESTS)
+    kept = ensure(spec, Path.home() / ".cache/weighbridge", print)
+    (cache / "userlands" / key_of(spec)).symlink_to(kept.root.parent)
     study = write_study(tmp_path, environments=(NATIVE, VOLUME), workloads=WORKLOADS, blocks=1, resources="{}")
     run = tmp_path / "run"
     done = weighbridge("run", study, "--out", run, "--yes")
