@@ -6,6 +6,7 @@ from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.durability import by_label, power_cuts
 from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_facts
+from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
 from weighbridge.report.text.durability import MEANING, durability_words, power_cut_lines, power_cut_verdict
 from weighbridge.report.text.remarks import remark_text
@@ -80,6 +81,10 @@ def test_what_a_check_by_power_cut_found_is_in_the_report(run, tmp_path):
     store = run(costs={"host": 1.0}, facts={SCOPE: {**power_cut_facts(checked), "host/new": "{}"}})
     analysis = analyse(store)
     assert list(analysis.power_cuts) == checked
+    told = report_json(store, analysis)["power_cuts"]
+    assert [(each["promise"], each["lost"], each["verdict"]) for each in told] == [
+        ("fsync", 3, "claims more than it keeps"), ("write", 10, "lost"),
+    ]  # fmt: skip
     lines = power_cut_lines(analysis)
     assert [line.partition(", after a power cut: ")[2] for line in lines] == [
         "claims synchronous, lost 3 of 10 (first: 7; 1 torn)",

@@ -1,6 +1,5 @@
 """`weighbridge durability`."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,9 +94,11 @@ def _study(named: str | None, profile: str | None, directory: Path | None) -> "S
 
 def document_of(found: "Durability") -> dict[str, Any]:
     """What ``--json`` prints."""
+    from weighbridge.report.export.json import power_cut_json
+
     return {
         "version": 1,
-        "checked": [{**asdict(each), "verdict": each.verdict.value} for each in found.checked],
+        "checked": [power_cut_json(each) for each in found.checked],
         "unchecked": [{"environment": each.environment, "why": each.why} for each in found.unchecked],
     }
 

@@ -28,7 +28,13 @@ from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
-from weighbridge.runner.study_facts import durabilities, packet_sizes, slowed_disks, unlimited_links, unverified_parts
+from weighbridge.runner.study_facts import (
+    disks_and_caches,
+    durabilities,
+    packet_sizes,
+    unlimited_links,
+    unverified_parts,
+)
 from weighbridge.runner.trial import run_trial
 from weighbridge.store.reader import LEFT_OUT
 from weighbridge.store.run import METERS_HZ, RunStore
@@ -137,7 +143,7 @@ class Session:
             self.store.add_facts("durability", durabilities(self.study))
             self.store.add_facts("unverified", unverified_parts(self.study))
             self.store.add_facts("links", unlimited_links(self.study))
-            self.store.add_facts("disks", slowed_disks(self.study))
+            self.store.add_facts("disks", disks_and_caches(self.study))
             self.store.add_facts("during", self.volatile_facts())
         return self._sites
 

@@ -33,11 +33,17 @@ def unverified_parts(study: Study) -> dict[str, str]:
     return {what: why for what, why in found.items() if why}
 
 
-def slowed_disks(study: Study) -> dict[str, str]:
-    """Workloads that are measured while the disks of their data are limited, and to what."""
-    return {
+def disks_and_caches(study: Study) -> dict[str, str]:
+    """Workloads that are measured while the disks of their data are limited, and to what; that begin each trial cold.
+
+    A trial whose page caches could not be emptied has failed.
+    """
+    slowed = {
         f"disk of {cell.label}": str(SPEEDS[cell.disk_speed]) for cell in study.cells if cell.disk_speed is not None
     }
+    kinds = registry.workloads()
+    cold = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].cold(cell.options))
+    return slowed | {f"page caches before {name}": "emptied before each trial" for name in cold}
 
 
 def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> dict[str, str]:

@@ -220,6 +220,25 @@ class SessionRow(TypedDict):
     facts: dict[str, str]
 
 
+class PowerCutRow(TypedDict):
+    """What a power cut left of what an environment had acknowledged (`weighbridge.model.power_cut.PowerCut`)."""
+
+    environment: str
+    promise: str
+    storage: str
+    claimed: str
+    host: str
+    acknowledged: int
+    found: int
+    lost: int
+    first_lost: int | None
+    torn: int
+    displaced: int
+    workload: str
+    failure: str
+    verdict: str
+
+
 class LimitAnswer(Within, Worsening):
     """What one limit of ``--fail-if`` comes to in one comparison."""
 
@@ -237,7 +256,7 @@ class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
     Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low``,
-    ``noise_high``, ``sessions`` and ``mixed_blocks``. Version 3:
+    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``. Version 3:
     ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences too;
     ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves``
     ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row
@@ -260,4 +279,5 @@ class Report(Provenance, Noise):
     broke: list[Broke]
     left_out: list[LeftOutRow]
     programs: list[ProgramRow]
+    power_cuts: list[PowerCutRow]
     limits: NotRequired[list[LimitAnswer]]

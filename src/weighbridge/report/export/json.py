@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
@@ -11,6 +12,7 @@ from weighbridge.analysis.gate import Finding
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.power_cut import PowerCut
 from weighbridge.report.export.curves import curves_json
 from weighbridge.report.export.document import (
     VERSION,
@@ -21,6 +23,7 @@ from weighbridge.report.export.document import (
     Noise,
     Percentile,
     Percentiles,
+    PowerCutRow,
     Report,
     SessionRow,
     Worsening,
@@ -80,7 +83,13 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
             for each in analysis.left_out
         ],
         "programs": programs_json(store, analysis),
+        "power_cuts": [power_cut_json(cut) for cut in analysis.power_cuts],
     }  # fmt: skip
+
+
+def power_cut_json(cut: PowerCut) -> PowerCutRow:
+    """Give a check by power cut, with its verdict; also of ``durability --json``."""
+    return {**asdict(cut), "verdict": cut.verdict.value}  # type: ignore[typeddict-item]
 
 
 def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Percentiles:
