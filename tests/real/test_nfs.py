@@ -138,7 +138,7 @@ def test_what_a_server_does_to_a_mount_is_told_in_its_words(
         assert done.returncode == 1 and not done.timed_out
         return done.last_words
 
-    with opened("native", host, run, small_userland, {}) as (site, _):
+    with opened("native", host, run, small_userland, {"version": "3"}) as (site, _):
         written(site)
         folder, exported = shell(host, "exportfs -s").split(maxsplit=1)
         own = exported.partition("fsid=")[2].partition(",")[0]
@@ -149,8 +149,12 @@ def test_what_a_server_does_to_a_mount_is_told_in_its_words(
         assert "Read-only file system" in refused(site)
         shell(host, again % "no_root_squash")
         assert site.run(write).returncode == 0
-        shell(host, f"rm -r {folder} && mkdir {folder} && exportfs -f")
-        assert "Stale file handle" in refused(site)
+        held = f"exec 3>>{DATA}/open && sleep 3 && dd if=/dev/zero bs=4k count=1 conv=fsync >&3"
+        writer = site.start(Command(("sh", "-c", held), 60))
+        time.sleep(1.5)
+        shell(host, f"rm {folder}/open && exportfs -f")
+        assert writer.wait(30)
+        assert "Stale file handle" in writer.stop().stderr.decode()
     nothing_left(host)
 
 

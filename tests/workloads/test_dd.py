@@ -24,6 +24,8 @@ def test_only_a_sync_with_each_write_is_synchronous():
 def test_a_failure_has_dds_own_words():
     with pytest.raises(ProgramFailed, match="No such file or directory"):
         PLUGIN.parse(OPTIONS, {"solo": ended(stderr=data("dd-no-folder.stderr"), returncode=1)})
+    with pytest.raises(ProgramFailed, match=r"code 1: error writing '/srv/dd': No space left on device$"):
+        PLUGIN.parse(OPTIONS, {"solo": ended(stderr=data("dd-full.stderr"), returncode=1)})
 
 
 @pytest.mark.parametrize("size", ["32MiB", "8MiB"])

@@ -17,6 +17,7 @@ THROUGHPUT = Metric("throughput", "MiB/s", "higher")
 _SYNCED = {"end": ("conv=fsync",), "each": ("oflag=dsync",), "never": ()}
 _SLOW_DISK = 4e6
 """Bytes per second that a disk writes at least, for the deadline."""
+_ERROR = re.compile(r"^dd: ([^\n]+)$", re.MULTILINE)
 _LAST_LINE = re.compile(r"^([0-9]{1,18}) bytes .*copied, ([0-9.e+-]{1,20}) s, [^\n]+/s\n\Z", re.MULTILINE)
 
 
@@ -89,7 +90,8 @@ class Dd(Workload):
         """Bytes over seconds, both as printed. Raises ProgramFailed or Unparseable."""
         done = completed["solo"]
         if done.returncode != 0:
-            raise ProgramFailed(f"dd ended with code {done.returncode}: {done.last_words}")
+            told = _ERROR.search(done.stderr.decode("utf-8", "replace"))  # what it counted comes last
+            raise ProgramFailed(f"dd ended with code {done.returncode}: {told[1] if told else done.last_words}")
         match = _LAST_LINE.search(done.stderr.decode("utf-8", "replace"))
         try:
             size, seconds = (int(match[1]), float(match[2])) if match else (0, 0.0)
