@@ -28,13 +28,7 @@ from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
-from weighbridge.runner.study_facts import (
-    disks_and_caches,
-    durabilities,
-    packet_sizes,
-    unlimited_links,
-    unverified_parts,
-)
+from weighbridge.runner.study_facts import about_study, packet_sizes
 from weighbridge.runner.trial import run_trial
 from weighbridge.store.reader import LEFT_OUT
 from weighbridge.store.run import METERS_HZ, RunStore
@@ -140,10 +134,8 @@ class Session:
                 self.store.add_facts(scope, facts)
             self.store.add_facts("path", self._sites.paths())
             self.store.add_facts("packet sizes", packet_sizes(self.study, self._sites.endpoint_of))
-            self.store.add_facts("durability", durabilities(self.study))
-            self.store.add_facts("unverified", unverified_parts(self.study))
-            self.store.add_facts("links", unlimited_links(self.study))
-            self.store.add_facts("disks", disks_and_caches(self.study))
+            for scope, facts in about_study(self.study).items():
+                self.store.add_facts(scope, facts)
             self.store.add_facts("during", self.volatile_facts())
         return self._sites
 

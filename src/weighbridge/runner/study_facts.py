@@ -9,6 +9,16 @@ from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.runner.storage import durability_of
 
 
+def about_study(study: Study) -> dict[str, dict[str, str]]:
+    """What holds of a study wherever it runs, by scope of facts."""
+    return {
+        "durability": durabilities(study),
+        "unverified": unverified_parts(study),
+        "links": unlimited_links(study),
+        "disks": disks_and_caches(study),
+    }
+
+
 def unlimited_links(study: Study) -> dict[str, str]:
     """Workloads that are measured without the rate limit which the hosts' cables have."""
     limited = any(options.cable_rate is not None for options in study.file.hosts.values())
