@@ -7,7 +7,6 @@ from weighbridge.registry import workloads
 from weighbridge.store.run import RunStore
 from weighbridge.userland.build import ensure, key_of
 
-from .machine import Machine
 from .weighing import IN_STORAGE_TESTS, facts, trials, weighbridge, write_study
 
 NATIVE = "native: {kind: native, storage: directory}"
@@ -17,11 +16,11 @@ WORKLOADS = (
     "file: {kind: fio, file_size: 8MiB, fsync: 4, duration: 1s}",
     "deep: {kind: fio, mode: randread, engine: libaio, direct: true, depth: 8, file_size: 8MiB, duration: 1s}",
     "small: {kind: metadata, operation: [create, stat, delete], files: 500, jobs: 2}",
-    "large: {kind: bonnie, file_size: 16MiB, files: 12}",
+    "large: {kind: bonnie, file_size: 16MiB, files: 6}",
 )
 
 
-def test_tools_of_storage(machine: Machine, cache: Path, tmp_path: Path):
+def test_tools_of_storage(cache: Path, tmp_path: Path):
     spec = UserlandSpec.union(each.userland() for kind, each in workloads().items() if kind in IN_STORAGE_TESTS)
     kept = ensure(spec, Path.home() / ".cache/weighbridge", print)
     (cache / "userlands" / key_of(spec)).symlink_to(kept.root.parent)
