@@ -93,6 +93,9 @@ def _kernel() -> Iterator[str]:
     for mount in Path("/proc/self/mounts").read_text().splitlines():
         if any(word in mount for word in MOUNTS):
             yield f"mount {mount}"
+    for loop in Path("/sys/block").glob("loop*/loop/backing_file"):
+        if any(word in (backing := loop.read_text().strip()) for word in MOUNTS):
+            yield f"loop device {backing}"
     for hierarchy in cgroups.hierarchies():
         for top in (*cgroups.TOPS, "docker"):
             for group in (hierarchy / top, *(hierarchy / top).rglob("*/")):

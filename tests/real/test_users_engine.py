@@ -25,13 +25,17 @@ def own(small_userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> I
 def everything(client: docker.DockerClient) -> set[tuple[str, str]]:
     found = {("container", container.name) for container in client.containers.list(all=True)}
     found |= {("network", network.name) for network in client.networks.list()}
+    found |= {("volume", volume.name) for volume in client.volumes.list()}
     return found | {("image", str(image.tags)) for image in client.images.list()}
 
 
 def test_only_what_is_ours_is_removed(own: docker.DockerClient, machine: Machine, tmp_path: Path):
+    own.volumes.create("users-data")
     before = everything(own)
     address = {"DOCKER_HOST": f"unix://{socket_of(own)}"}
-    study = write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(REDIS,), blocks=1)
+    on_volume = DOCKER.replace("{kind: docker,", "{kind: docker, storage: volume,")
+    assert on_volume != DOCKER
+    study = write_study(tmp_path, environments=(NATIVE, on_volume), workloads=(REDIS,), blocks=1)
     done = weighbridge("run", study, "--out", tmp_path / "run", "--yes", env=address)
     assert done.code == 0, done
     assert "private" not in done.stderr

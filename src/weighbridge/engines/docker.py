@@ -87,10 +87,16 @@ class Engine:
 
     @contextmanager
     def volume(self, name: str, options: Mapping[str, str] | None = None) -> Iterator[str]:
-        """A volume of the local driver for the site ``name``, removed at the end; new and empty without options."""
-        made = self.client.volumes.create(
-            f"weighbridge-{self._run.id}-{name}", driver_opts=dict(options or {}), labels=self.labels
-        )
+        """A volume of the local driver for the site ``name``, removed at the end; new and empty without options.
+
+        An engine gives back a volume that has the name already: one that is not this run's is not touched.
+        """
+        own = f"weighbridge-{self._run.id}-{name}"
+        made = self.client.volumes.create(own, driver_opts=dict(options or {}), labels=self.labels)
+        if (made.attrs.get("Labels") or {}).get(LABEL) != self._run.id:
+            raise Unavailable(
+                f"the engine has a volume {own} already, which is not this run's: remove it, or rename it"
+            )
         try:
             yield str(made.name)
         finally:
