@@ -84,6 +84,14 @@ def test_what_agrees(published: tuple[float, float], measured: tuple[float, floa
     assert PairRow("a", "b", own, test, None, "1/s", "").agreement == agrees
 
 
+@pytest.mark.parametrize(
+    ("mean", "agrees"), [(2.0, "sign, in too few blocks"), (-2.0, "other sign, in too few blocks")]
+)
+def test_few_blocks_agree_in_no_significance(mean: float, agrees: str):
+    row = PairRow("a", "b", PublishedPair(5.0, 1.0, 1.0, 0.3), PairedTest(mean, 1.0, 4, 1.0, 0.2), None, "1/s", "")
+    assert row.agreement == agrees
+
+
 def test_a_run_beside_them(run, tmp_path):
     store = run(costs={"docker": 1.25}, workloads=[READS])
     found = replication(analyse(store), study(*PRINTED))

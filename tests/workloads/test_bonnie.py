@@ -25,6 +25,11 @@ def test_a_line_about_other_files_or_with_a_zero_is_no_result():
     line = data("bonnie-some.csv")
     with pytest.raises(Unparseable, match=r"format 1\.98 about 2G"):
         parse("bonnie", {}, line)
+    with pytest.raises(Unparseable, match="about 1G and 2 files"):
+        parse("bonnie", {"file_size": "1GiB", "files": 2}, line)
+    for cut in (b"", line[:40], line.rstrip()):
+        with pytest.raises(Unparseable):
+            parse("bonnie", {"file_size": "1GiB"}, cut)
     with pytest.raises(Unparseable, match="has '0' for block_write"):
         parse("bonnie", {"file_size": "1GiB"}, line.replace(b",1036519,", b",0,"))
     with pytest.raises(Unparseable, match="format"):

@@ -5,13 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
 from weighbridge.replication.absent import why_not_measured
 from weighbridge.replication.pair import compare_pair
 from weighbridge.replication.published import PAIRED, PairTable, Published
 from weighbridge.statistics.paired import PairedTest, paired_test
 
-Agreement = Literal["sign and significance", "sign", "significance", "neither", "not measured"]
+Agreement = Literal[
+    "sign and significance", "sign", "significance", "neither", "sign, in too few blocks",
+    "other sign, in too few blocks", "not measured",
+]  # fmt: skip
+"""Of less than `FEW_BLOCKS` pairs a test is hardly ever significant: that agrees with nothing."""
 SIGNIFICANT = 0.05
 """The level at which the published study calls a difference significant, and this table both."""
 
@@ -48,6 +52,8 @@ class PairRow:
         if here is None:
             return "not measured"
         sign = here.mean * self.published.mean > 0
+        if here.pairs < FEW_BLOCKS:
+            return "sign, in too few blocks" if sign else "other sign, in too few blocks"
         significant = here.p is not None and here.p < SIGNIFICANT
         alike = significant == (self.published.p < SIGNIFICANT)
         if sign:

@@ -22,7 +22,8 @@ _SMALL = {
     34: Metric("small_random_read", "1/s", "higher"), 36: Metric("small_random_deleted", "1/s", "higher"),
 }  # fmt: skip
 """The fields of a line of format 1.98 (bon_csv2html(1)); rates of large files are in KiB per second there."""
-_FIELDS, _SIZE = 50, 5
+_FIELDS, _ABOUT = 50, (0, 5, 21)
+"""How many a line has, and where it says which format it is, how large the files are, how many small ones there are."""
 _TOO_FAST = "+++++"
 _MIB, _GIB = 2**20, 2**30
 _SLOW_DISK, _SLOW_FILES = 4e6, 20.0
@@ -107,8 +108,9 @@ class Bonnie(Workload):
         fields = done.text.removesuffix("\n").split(",")
         size = options.file_size
         asked = f"{size // _GIB}G" if size % _GIB == 0 else f"{size // _MIB}M"
-        if not done.text.endswith("\n") or len(fields) != _FIELDS or fields[0] != "1.98" or fields[_SIZE] != asked:
-            raise Unparseable(f"bonnie++ did not print a line of format 1.98 about {asked}")
+        about = ["1.98", asked, str(options.files or "")]
+        if not done.text.endswith("\n") or len(fields) != _FIELDS or [fields[at] for at in _ABOUT] != about:
+            raise Unparseable(f"bonnie++ did not print a line of format 1.98 about {asked} and {options.files} files")
         wanted = _LARGE | (_SMALL if options.files else {})
         found = {metric: _figure(fields[at], metric) for at, metric in wanted.items()}
         told = tuple(Measurement(metric, value) for metric, value in found.items() if value is not None)
