@@ -23,7 +23,7 @@ _SMALL = {
 }  # fmt: skip
 """The fields of a line of format 1.98 (bon_csv2html(1)); rates of large files are in KiB per second there."""
 _FIELDS, _ABOUT = 50, (0, 5, 21)
-"""How many a line has, and where it says which format it is, how large the files are, how many small ones there are."""
+"""How many a line has; where it says its format, the size of the files and the number of small ones."""
 _TOO_FAST = "+++++"
 _MIB, _GIB = 2**20, 2**30
 _SLOW_DISK, _SLOW_FILES = 4e6, 20.0
