@@ -124,6 +124,7 @@ def test_the_command_says_all_that_fio_would_choose_by_itself():
     told = {
         "--rw=randrw", "--rwmixread=70", "--bs=4096", "--ioengine=psync", "--iodepth=1", "--direct=0", "--runtime=10",
         "--time_based=1", "--numjobs=2", "--size=524288", "--fdatasync=4", "--sync=sync", "--fallocate=none",
+        "--refill_buffers=1",
         "--directory=/srv/fio/randrw-2x524288",
     }  # fmt: skip
     assert told <= {*PLUGIN.command("solo", options, AT).argv}

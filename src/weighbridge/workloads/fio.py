@@ -186,13 +186,11 @@ class Fio(Workload):
 
 
 def _files(options: FioOptions) -> tuple[str, ...]:
-    """The arguments that say which files there are."""
+    """The arguments that say which files there are; written with new bytes each time, or they compress to a tenth."""
+    size = options.file_size // options.jobs
     return (
-        f"--name={_fio.JOB}",
-        f"--numjobs={options.jobs}",
-        f"--size={options.file_size // options.jobs}",
-        "--fallocate=none",
-    )
+        f"--name={_fio.JOB}", f"--numjobs={options.jobs}", f"--size={size}", "--fallocate=none", "--refill_buffers=1",
+    )  # fmt: skip
 
 
 def _folder(options: FioOptions, at: Endpoint) -> str:
