@@ -78,6 +78,14 @@ def test_other_files_than_were_asked_for_are_no_result():
         parse("metadata", {"operation": "stat", "files": 5000}, case.stdout)
 
 
+def test_what_was_never_asked_for_has_no_latency_of_zero():
+    (case,) = (case for case in CASES if case.file == "fio-mix.json")
+    report = json.loads(case.stdout)
+    report["jobs"][0]["sync"] = {"total_ios": 0, "lat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}}
+    with pytest.raises(Unparseable, match="fio made no fsync at all"):
+        case.parse(json.dumps(report).encode())
+
+
 def test_why_fio_failed():
     with pytest.raises(ProgramFailed, match=r"code 1: io_u error on file .*: No space left on device: write offset"):
         parse("fio", {}, data("fio-full.txt"), data("fio-full.stderr"), 1)
@@ -94,6 +102,10 @@ def test_why_fio_failed():
         ({"depth": 2, "engine": "libaio"}, "through the page cache libaio has one request at a time"),
         ({"mode": "read", "fsync": 1}, "mode read, which writes nothing"),
         ({"mode": "randread", "extra_flags": "dsync"}, "mode randread, which writes nothing"),
+        (
+            {"direct": True, "block_size": "1000B", "file_size": "1MB"},
+            "direct needs a block_size of a multiple of 512",
+        ),
         ({"sync_mode": "fdatasync"}, "contradicts fsync: never"),
         ({"file_size": "10KiB"}, "not a whole number of blocks of 4096 bytes for each of 1 jobs"),
         ({"file_size": "8KiB", "jobs": 3}, "for each of 3 jobs"),
@@ -124,7 +136,7 @@ def test_the_command_says_all_that_fio_would_choose_by_itself():
     told = {
         "--rw=randrw", "--rwmixread=70", "--bs=4096", "--ioengine=psync", "--iodepth=1", "--direct=0", "--runtime=10",
         "--time_based=1", "--numjobs=2", "--size=524288", "--fdatasync=4", "--sync=sync", "--fallocate=none",
-        "--refill_buffers=1",
+        "--refill_buffers=1", "--randrepeat=1", "--randseed=1",
         "--directory=/srv/fio/randrw-2x524288",
     }  # fmt: skip
     assert told <= {*PLUGIN.command("solo", options, AT).argv}

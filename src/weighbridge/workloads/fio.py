@@ -20,6 +20,8 @@ _WHOLE = "--lat_percentiles=1", "--clat_percentiles=0"
 """Histograms of the whole latency: from the request until it is done."""
 _SLOW_DISK = 4e6
 """Bytes per second that a disk writes at least: what is still to be written at a deadline."""
+_SECTOR = 512
+"""Direct I/O takes multiples of a disk's logical block: at least of this."""
 _IN_FOLDER = 'mkdir -p "$1" && cd "$1" && shift && exec "$@"'
 _PART = {"read": "read", "write": "write", "fsync": "sync"}
 
@@ -80,6 +82,8 @@ class FioOptions(Options):
             raise ValueError("depth: with engine psync a job has one request at a time; say libaio or io_uring")
         if self.depth > 1 and self.engine == "libaio" and not self.direct:
             raise ValueError("depth: through the page cache libaio has one request at a time; say direct: true")
+        if self.direct and self.block_size % _SECTOR:
+            raise ValueError(f"direct needs a block_size of a multiple of {_SECTOR} bytes")
         if not self.writes and (self.fsync != "never" or self.extra_flags != "none"):
             raise ValueError(f"neither fsync nor extra_flags do anything with mode {self.mode}, which writes nothing")
         if self.sync_mode == "fdatasync" and self.fsync == "never":
@@ -145,7 +149,7 @@ class Fio(Workload):
             f"--rw={options.mode}", f"--bs={options.block_size}", f"--ioengine={options.engine}",
             f"--iodepth={options.depth}",
             f"--direct={int(options.direct)}", f"--runtime={options.duration:.0f}", "--time_based=1",
-            "--allow_file_create=0", *((f"--rwmixread={options.read_share}",) if both else ()),
+            "--allow_file_create=0", "--randrepeat=1", "--randseed=1", *((f"--rwmixread={options.read_share}",) if both else ()),
             *((f"--{options.sync_mode}={options.fsync}",) if options.fsync != "never" else ()),
             *((f"--sync={options.extra_flags}",) if options.extra_flags != "none" else ()),
         )  # fmt: skip
@@ -164,8 +168,12 @@ class Fio(Workload):
         job = _fio.jobs(completed["solo"]).get(_fio.JOB, {})
         parts = {kind: _fio.Part(job, _PART[kind]) for kind in options.kinds}
         runtime_s = max(part.runtime_s for part in parts.values())
-        if runtime_s <= 0 or not sum(part.count for part in parts.values()):
-            raise Unparseable("fio's report has no request, or took no time")
+        if absent := [kind for kind, part in parts.items() if not part.count]:
+            raise Unparseable(
+                f"fio made no {absent[0]} at all: take a longer duration, or an fsync after fewer writes"
+            )
+        if runtime_s <= 0:
+            raise Unparseable("fio's report says that it took no time")
         found = {_RATES[kind]: part.rate or part.count / runtime_s for kind, part in parts.items()}
         found |= {_THROUGHPUT[kind]: part.bytes_per_s / 2**20 for kind, part in parts.items() if kind in _THROUGHPUT}
         histograms = {}
