@@ -149,7 +149,8 @@ class Fio(Workload):
             f"--rw={options.mode}", f"--bs={options.block_size}", f"--ioengine={options.engine}",
             f"--iodepth={options.depth}",
             f"--direct={int(options.direct)}", f"--runtime={options.duration:.0f}", "--time_based=1",
-            "--allow_file_create=0", "--randrepeat=1", "--randseed=1", *((f"--rwmixread={options.read_share}",) if both else ()),
+            "--allow_file_create=0", "--randrepeat=1", "--randseed=1",
+            *((f"--rwmixread={options.read_share}",) if both else ()),
             *((f"--{options.sync_mode}={options.fsync}",) if options.fsync != "never" else ()),
             *((f"--sync={options.extra_flags}",) if options.extra_flags != "none" else ()),
         )  # fmt: skip
