@@ -33,10 +33,11 @@ def test_tools_of_storage(cache: Path, tmp_path: Path):
     )
     over = [row for row in rows if row["workload"] == "sql" and "40" in row["level"]]
     assert {row["outcome"] for row in over} == {"broke"}
-    assert all("too many clients already at 40 clients" in row["message"] for row in over) and len(over) == 1
+    assert all("too many clients already at 40 clients" in row["message"] for row in over)
     sure = [row for row in rows if row not in over and row["workload"] != "large"]
-    assert {row["outcome"] for row in sure} == {"ok"} and len(sure) == 6, done
-    for row in (row for row in rows if row["workload"] == "large"):  # the quickest of disks have no figure at all
+    assert {row["outcome"] for row in sure} == {"ok"}, done
+    assert len({(row["workload"], row["level"]) for row in sure}) == 6
+    for row in (row for row in rows if row["workload"] == "large"):  # a quick disk has no figure: all is run again
         assert row["outcome"] == "ok" or "less than half a second" in row["message"], row
     with RunStore(run) as store:
         latencies = {metric for _, metric, _ in store.histograms()}
