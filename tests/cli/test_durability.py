@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.errors import Interrupted
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.power_cut import PowerCut, Promise
 from weighbridge.runner import durability
@@ -20,6 +21,7 @@ FOUND = Durability(
     [PowerCut("a-bridge", Promise.FSYNC, "volume", "synchronous", "lab", 187, 180, 7, 180, 1, 0)],
     [LeftOut(environment="b", kind="qemu", why="its data are on a disk of a machine inside of its host")],
 )
+INTERRUPTED_S = 7.5
 
 
 @pytest.fixture
@@ -27,8 +29,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Promise], flo
     """What a check is asked for, which finds what is above."""
     found: list[tuple[str, list[Promise], float]] = []
 
-    def checked(study, promises, seconds, say) -> Durability:
+    def checked(study, promises, seconds, say, keep) -> Durability:
         found.append((study.file.study, promises, seconds))
+        keep(FOUND.checked[0])
+        if seconds == INTERRUPTED_S:
+            raise Interrupted(2)
         return FOUND
 
     monkeypatch.setattr(durability, "check_durability", checked)
@@ -71,5 +76,13 @@ def test_json_has_every_figure_and_the_run_keeps_them(weighbridge: Weighbridge, 
         ],
         "unchecked": [{"environment": "b", "why": FOUND.unchecked[0].why}],
     }  # fmt: skip
+    with RunStore(run) as store:
+        assert list(analyse(store).power_cuts) == FOUND.checked
+
+
+def test_interrupted_it_has_told_and_kept_what_was_known(weighbridge: Weighbridge, run: Path, asked):
+    said = weighbridge("durability", "--out", run, "--seconds", INTERRUPTED_S)
+    assert (said.code, said.out) == (130, "")
+    assert "a-bridge, write and fsync: claims synchronous, lost 7 of 187" in said.err
     with RunStore(run) as store:
         assert list(analyse(store).power_cuts) == FOUND.checked

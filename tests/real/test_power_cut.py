@@ -49,7 +49,7 @@ def _kept(cache: Path, small_userland: Userland, monkeypatch: pytest.MonkeyPatch
 
 def cut(promise: Promise, environment: str = NATIVE, write_cache: str = "volatile") -> PowerCut:
     study = check(parse(STUDY % (write_cache, environment), "power-cut.yaml"))
-    (found,) = check_durability(study, [promise], 3, print).checked
+    (found,) = check_durability(study, [promise], 3, print, print).checked
     print(found)
     assert found.found + found.lost == found.acknowledged > 10
     return found

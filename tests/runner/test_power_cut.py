@@ -327,11 +327,12 @@ def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
     monkeypatch.setattr(durability.run_lock, "base", lambda: power_cut_folder)
     power_cut_folder = durability.cache_folder() / "runs"
     study = check(parse(STUDY % "", "power.yaml"))
-    assert durability.check_durability(study, [Promise.FSYNC], 1, print).checked == [found]
+    told: list[PowerCut] = []
+    assert durability.check_durability(study, [Promise.FSYNC], 1, print, told.append).checked == [found] == told
 
     def refused(*_) -> PowerCut:
         raise Unavailable("there is no room")
 
     monkeypatch.setattr(durability, "_checked", refused)
     with pytest.raises(Unavailable, match="nothing could be checked: native is left out: there is no room"):
-        durability.check_durability(study, [Promise.FSYNC], 1, print)
+        durability.check_durability(study, [Promise.FSYNC], 1, print, told.append)

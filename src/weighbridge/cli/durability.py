@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, examples, fail, out, print_json
-from weighbridge.model.power_cut import SCOPE, Promise, power_cut_facts
+from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, err, examples, fail, out, print_json
+from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_facts
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -46,6 +46,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.approval import confirm_continued, confirm_named
         from weighbridge.cli.progress import show
         from weighbridge.cli.runs import run_directory
+        from weighbridge.report.text.durability import how_kept, power_cut_verdict
         from weighbridge.runner.durability import check_durability
         from weighbridge.runner.signals import interruptible
         from weighbridge.store.run import RunStore
@@ -61,14 +62,18 @@ def register(app: typer.Typer) -> None:
         elif directory is not None:
             confirm_continued(directory, yes=yes)
         with interruptible(), show() as progress:
-            found = check_durability(loaded, promise, seconds, progress.say)
+
+            def keep(cut: PowerCut) -> None:
+                err().print(f"{cut.environment}, {how_kept(cut)}: {power_cut_verdict(cut)}", markup=False)
+                if directory is not None:
+                    with RunStore(directory, writable=True) as store:
+                        store.add_facts(SCOPE, power_cut_facts([cut]))
+
+            found = check_durability(loaded, promise, seconds, progress.say, keep)
         if as_json:
             print_json(document_of(found))
         else:
             _print(found)
-        if directory is not None:
-            with RunStore(directory, writable=True) as store:
-                store.add_facts(SCOPE, power_cut_facts(found.checked))
 
 
 def _study(named: str | None, profile: str | None, directory: Path | None) -> "Study":

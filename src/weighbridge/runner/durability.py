@@ -62,11 +62,16 @@ def checkable(study: Study) -> Study:
 
 
 def check_durability(
-    study: Study, promises: Sequence[Promise], seconds: float, say: Callable[[str], None]
+    study: Study,
+    promises: Sequence[Promise],
+    seconds: float,
+    say: Callable[[str], None],
+    keep: Callable[[PowerCut], None],
 ) -> Durability:
     """Cut the power once for each environment and promise, on hosts of its own; ``seconds`` is how long it writes.
 
-    Raises Unavailable where nothing can be checked.
+    Each takes minutes, so ``keep`` is called with each as soon as it is known. Raises Unavailable where nothing can
+    be checked.
     """
     made, run_id, cache = checkable(study), secrets.token_hex(6), cache_folder()
     found, needed = Durability(), userland_of_checks(made, promises)
@@ -79,7 +84,9 @@ def check_durability(
                     for promise, cell in checks(made, arm, promises):
                         say(f"{arm.name}: {promise}" + (f" of {cell.workload}" if cell else ""))
                         run = RunContext(run_id, folder, cache, ExitStack(), say)
-                        found.checked.append(_one(made, arm, promise, cell, seconds, run, userland))
+                        cut = _one(made, arm, promise, cell, seconds, run, userland)
+                        found.checked.append(cut)
+                        keep(cut)
                 except (Unavailable, EnvironmentLost) as error:
                     found.unchecked.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
         finally:
