@@ -62,8 +62,19 @@ def test_storage_of_a_size_of_its_own_is_refused_by_its_options(free):
 def test_what_is_on_this_machine_s_disk_has_to_fit_there_together(free):
     free.free = GIB // 2
     (told,) = lacking_room(made()).values()
-    assert "write about 640 MiB, and this machine's disk has 512 MiB free" in told
+    assert "write about 1280 MiB, and this machine's disk has 512 MiB free" in told, "a loop disk is a file there"
     assert lacking_room(made(host="guest")) == {}, "the disk of a guest is known once it runs"
+
+
+def test_what_a_placed_server_holds_takes_no_room_of_the_sites_host(free):
+    free.free = GIB
+    nfs = "  far: {kind: native, storage: nfs}\n  far-3: {kind: native, storage: {kind: nfs, version: 3}}\nworkloads:"
+    hosts = "{lab: {kind: local}, store: {kind: KIND}}\nplacement: {client: lab, server: lab, storage: store}"
+    text = TEXT.replace("{lab: {kind: HOST}}", hosts).replace("workloads:", nfs)
+    text = text.replace("FILES", "256MiB").replace("SITES", "1")
+    assert lacking_room(check(parse(text.replace("KIND", "guest"), "room.yaml"))) == {}
+    (told,) = lacking_room(check(parse(text.replace("KIND", "local"), "room.yaml"))).values()
+    assert "write about 1536 MiB" in told
 
 
 def test_plan_and_run_refuse_it_with_its_line(free):
@@ -93,9 +104,11 @@ def storage(*servers: str, capacity: int | None = None) -> SiteStorage:
 
 def test_sites_on_one_disk_take_their_room_one_after_the_other():
     claims, site = Room(), Disk(str(GIB))
-    claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
+    give_back = claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
     with pytest.raises(Unavailable, match="1024 MiB free, of which 600 MiB are for other environments: make"):
         claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
+    give_back()
+    claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
     claims.claim(site, storage("server"), 600 * 2**20)  # type: ignore[arg-type]
     claims.claim(site, storage(capacity=GIB), 600 * 2**20)  # type: ignore[arg-type]
 

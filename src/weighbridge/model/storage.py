@@ -29,6 +29,11 @@ class StorageOptions(Options):
         """How many bytes it holds, where these options say so; None: what is free on its host's disk."""
         return self.engine_disk.size if self.engine_disk is not None else None
 
+    @property
+    def on_host_disk(self) -> bool:
+        """Whether what is written to it takes room of its host's disk, be it of a disk of its own there."""
+        return True
+
 
 class EnvironmentOptions(Options):
     """Base of the options of environments whose sites can have storage."""

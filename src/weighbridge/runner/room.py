@@ -1,15 +1,17 @@
 """Whether what a study's workloads write has room where the storage of its environments puts it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from shutil import disk_usage
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.linux.memory_room import mib
 from weighbridge.model.command import Command
+from weighbridge.model.host_options import HostOptions
 from weighbridge.model.mount import SiteStorage
 from weighbridge.model.site import DATA, Site
+from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.runner.storage import storage_options
 from weighbridge.userland.build import cache_folder
@@ -38,21 +40,25 @@ def _written(study: Study, arm: Arm, cell: Cell) -> int:
 
 def lacking_room(study: Study) -> Mapping[str, str]:
     """Why the data of an environment have no room, by its name, as far as that is known before a host is open."""
-    host = study.file.hosts[next(iter(study.storage_hosts), study.server_host)]
     found, here = {}, Counter[str]()
     for arm in study.arms:
         options, asked = storage_options(arm), written(study, arm)
         capacity = options.capacity if options is not None else None
-        if capacity is not None:
-            if asked > capacity:
-                found[arm.name] = f"{_WRITE} about {mib(asked)}, and its storage holds {mib(capacity)}: {_HELP}"
-        elif not host.traits.own_kernel:
+        if capacity is not None and asked > capacity:
+            found[arm.name] = f"{_WRITE} about {mib(asked)}, and its storage holds {mib(capacity)}: {_HELP}"
+        elif (options is None or options.on_host_disk) and not _data_host(study, options).traits.own_kernel:
             here[arm.name] = asked
     if not found and (free := _free_here()) < here.total():
         most = max(here, key=lambda name: here[name])
         told = f"the workloads of all environments write about {mib(here.total())}"
         found[most] = f"{told}, and this machine's disk has {mib(free)} free at {cache_folder()}: {_HELP}"
     return found
+
+
+def _data_host(study: Study, options: StorageOptions | None) -> HostOptions:
+    """The host whose disk has what is written to a storage: that of a placed server, else that of the sites."""
+    served = options is not None and registry.storage()[options.kind].served
+    return study.file.hosts[next(iter(study.storage_hosts if served else ()), study.server_host)]
 
 
 def _free_here() -> int:
@@ -66,15 +72,16 @@ class Room:
     def __init__(self) -> None:
         self._promised = Counter[str]()
 
-    def claim(self, site: Site, storage: SiteStorage, asked: int) -> None:
+    def claim(self, site: Site, storage: SiteStorage, asked: int) -> Callable[[], None]:
         """Take ``asked`` bytes for a site: sites whose storage has no size of its own share the disk of its host.
 
-        Raises Unavailable where they are not there. A site without df takes them unseen.
+        What is returned gives them back. Raises Unavailable where they are not there. A site without df takes them
+        unseen.
         """
         servers = [host.name for mount in storage.mounts for host in mount.servers]
         disk = site.name if storage.capacity is not None else next(iter(servers), site.host.name)
         if not asked or (free := _available(site)) is None:
-            return
+            return lambda: None
         if free - self._promised[disk] < asked:
             taken = (
                 f", of which {mib(self._promised[disk])} are for other environments" if self._promised[disk] else ""
@@ -82,7 +89,8 @@ class Room:
             raise Unavailable(
                 f"{site.name}: {_WRITE} about {mib(asked)}, and its storage has {mib(free)} free{taken}: {_HELP}"
             )
-        self._promised[disk] += asked
+        self._promised.update({disk: asked})
+        return lambda: self._promised.subtract({disk: asked})
 
 
 def _available(site: Site) -> int | None:

@@ -169,7 +169,7 @@ class Sites:
         if storage is not None:
             self._mounts[key] = storage.mounts
             require_in_force(storage.mounts, site)
-            self._room.claim(site, storage, written(self.study, arm) if role != "client" else 0)
+            stack.callback(self._room.claim(site, storage, written(self.study, arm) if role != "client" else 0))
         site.freeze()
 
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:

@@ -24,6 +24,11 @@ class TmpfsOptions(StorageOptions):
         """``size``."""
         return self.size
 
+    @property
+    def on_host_disk(self) -> bool:
+        """It takes memory."""
+        return False
+
 
 class Tmpfs(Storage):
     """What disks cost is what is missing in it. A container's engine mounts it, for other sites their host does."""

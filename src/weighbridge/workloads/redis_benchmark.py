@@ -35,6 +35,8 @@ _WARM_CLIENTS = 50
 """What the warm-up has at most, so that thousands of connections are opened once in a trial, not twice."""
 _RESTED = 0.2
 """Share of its time from which a generator's rest is told."""
+_LOGGED = 64
+"""Bytes of a SET in the server's log, beside its value."""
 _SYNC_S = 0.002
 """Seconds of an fsync, before which a server that logs always answers nobody."""
 
@@ -114,6 +116,10 @@ class RedisBenchmark(Workload):
     def needs_data(self, options: RedisBenchmarkOptions) -> bool:
         """Where the server logs its writes."""
         return options.appendonly != "no"
+
+    def room(self, options: RedisBenchmarkOptions) -> int:
+        """The log of a warm-up and of a test, each SET with its key and its words."""
+        return 2 * options.requests * (options.value_size + _LOGGED) if "set" in options.tests else 0
 
     def restore(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command | None:
         """An empty folder for the log."""
