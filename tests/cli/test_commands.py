@@ -67,6 +67,8 @@ def weighbridge(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     monkeypatch.setattr(process, "Process", refuse)
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     monkeypatch.setenv("COLUMNS", "100")
+    for console in (output.out, output.err):
+        console.cache_clear()  # it has the width at its first use
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -64,6 +64,9 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "no network": (HERE, {"network": "none"}, "network: none cannot carry a workload that needs a network"),
     "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay reaches containers only: put both"),
     "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host: put both roles insid"),
+    "an engine on a host of its own, client outside": (
+        Needs(network=True, hosts=traits("testbed")), {"publish": True}, "put both roles inside, or the client on an",
+    ),
     "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host: publish: true, or attach"),
     "loopback between hosts": (
         BETWEEN, {"publish": True, "publish_on": "loopback"}, "'publish_on: loopback' cannot be reached from another",

@@ -9,6 +9,7 @@ from weighbridge.environments._network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
     ONE_WAY,
+    apart_from_client,
     attach_problems,
     needs_bridge,
 )
@@ -117,6 +118,8 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if network in ON_PARENT and not needs.apart and not both:
         text = f"network: {network} cannot be reached from its own host: put both roles inside"
         yield f"{text}, or the client on another host"
+    if network in ("bridge", "host"):
+        yield from apart_from_client(needs)
     if needs.apart and network == "bridge" and not (options.publish or options.attach):
         yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
     if needs.apart and not _attachable(needs) and network in ON_PARENT:

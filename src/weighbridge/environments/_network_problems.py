@@ -14,6 +14,15 @@ def needs_bridge(option: str, network: str) -> str:
     return f"'{option}' needs network: bridge, not {network}"
 
 
+def apart_from_client(needs: Needs) -> list[str]:
+    """Why a client outside does not reach an engine that gets a host of its own, as on hosts made for the run."""
+    made = [kind for kind, host in needs.holding.items() if host.secluded]
+    if not made or needs.apart or {"server", "client"} <= needs.inside:
+        return []
+    text = f"on a {made[0]} host its engine has a host of its own, which a client outside does not reach"
+    return [f"{text}: put both roles inside, or the client on another host"]
+
+
 def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") -> list[str]:
     """Why a bridge cannot have the interface of its host as a port ; ``hosts``: on which it can."""
     if not options.attach:

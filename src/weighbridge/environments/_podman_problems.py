@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from weighbridge.environments._network_problems import LOOPBACK_IS_HERE, NO_NETWORK, ONE_WAY
+from weighbridge.environments._network_problems import LOOPBACK_IS_HERE, NO_NETWORK, ONE_WAY, apart_from_client
 from weighbridge.model.plugin import Needs
 
 IN_USER_SPACE = ("slirp4netns", "pasta")
@@ -31,6 +31,8 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     network, both = options.joined, {"server", "client"} <= needs.inside
     if network == "none":
         yield NO_NETWORK
+    else:
+        yield from apart_from_client(needs)
     if network in IN_USER_SPACE and "server" in needs.inside and not options.publish:
         yield f"network: {network} is reached by published ports only: publish: true"
     if network in IN_USER_SPACE and both and not needs.apart:

@@ -26,12 +26,12 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     if file.aa and file.baseline + AA_SUFFIX in names:
         yield ("environments", file.baseline + AA_SUFFIX), f"'{file.baseline + AA_SUFFIX}' is the A/A arm's own name"
     yield from _misplaced(file)
-    yield from _unplaced(file)
+    yield from (unplaced := [*_unplaced(file)])
     yield from _unreachable(file)
     yield from _mixed(arms, cells)
     yield from _other_roles(arms, cells)
     yield from _missteps(file.ladder, names)
-    if set(file.placement.named) <= set(file.hosts):
+    if not unplaced and set(file.placement.named) <= set(file.hosts):
         for arm in arms:
             yield from _cannot_be(arm, file, cells)
     if file.meters.source == "sysstat" and file.meters.hz != "auto" and file.meters.hz > 1:
