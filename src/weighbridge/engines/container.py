@@ -14,6 +14,26 @@ from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux.cgroup_files import NETWORK
 from weighbridge.model.site import SiteRequest
 
+_FREEZE_S, _AGAIN_S = 10.0, 0.2
+_NOT_AT_REST = "unable to freeze"
+
+
+def pause(api: Any, container: str, name: str) -> None:
+    """Have Docker freeze a container. Where runc gives up, as on a busy machine, it is asked again for some seconds.
+
+    Raises Unavailable or EnvironmentLost.
+    """
+    until = time.monotonic() + _FREEZE_S
+    while True:
+        try:
+            with engine_errors(f"{name}: pause"):
+                api.pause(container)
+                return
+        except Unavailable as why:
+            if _NOT_AT_REST not in str(why) or time.monotonic() > until:
+                raise
+        time.sleep(_AGAIN_S)
+
 
 class DockerSite(LaunchedSite):
     """A running container. Implements ``Site``; ``notes`` looks for further facts, once they are asked for."""
@@ -35,8 +55,7 @@ class DockerSite(LaunchedSite):
         self._userland = request.userland
 
     def _pause(self) -> None:
-        with engine_errors(f"{self.name}: pause"):
-            self._engine.client.api.pause(self._container.id)
+        pause(self._engine.client.api, self._container.id, self.name)
 
     def _resume(self) -> None:
         with engine_errors(f"{self.name}: unpause"):
