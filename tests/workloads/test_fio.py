@@ -72,6 +72,14 @@ def test_a_mean_that_is_not_the_histogram_s_is_no_result():
         case.parse(json.dumps(report).encode())
 
 
+def test_blocks_of_another_size_than_was_asked_for_are_no_result():
+    (case,) = (case for case in CASES if case.file == "fio-deep.json")
+    report = json.loads(case.stdout)
+    report["jobs"][0]["read"]["bw_bytes"] *= 2
+    with pytest.raises(Unparseable, match=r"bytes/s for .* read requests/s of 4096 bytes"):
+        case.parse(json.dumps(report).encode())
+
+
 def test_other_files_than_were_asked_for_are_no_result():
     (case,) = (case for case in CASES if case.file == "fio-filestat.json")
     with pytest.raises(Unparseable, match="has 10000 files, and not 5000"):
@@ -101,6 +109,7 @@ def test_why_fio_failed():
         ({"depth": 2}, "with engine psync a job has one request at a time"),
         ({"depth": 2, "engine": "libaio"}, "through the page cache libaio has one request at a time"),
         ({"mode": "read", "fsync": 1}, "mode read, which writes nothing"),
+        ({"mode": "randread", "read_share": 30}, "read_share does nothing with mode randread"),
         ({"mode": "randread", "extra_flags": "dsync"}, "mode randread, which writes nothing"),
         (
             {"direct": True, "block_size": "1000B", "file_size": "1MB"},

@@ -71,6 +71,13 @@ class Part:
         if self.runtime_s and not abs(self.rate * self.runtime_s - self.count) <= _ROUNDED * self.count:
             raise Unparseable(f"fio's report has {self.rate:g} {name} requests/s, but {self.count} in all")
 
+    def moved_blocks_of(self, size: int, name: str) -> None:
+        """Raise Unparseable where its bytes per second are not its requests of ``size`` bytes."""
+        if not abs(self.bytes_per_s - self.rate * size) <= _ROUNDED * self.rate * size:
+            raise Unparseable(
+                f"fio's report has {self.bytes_per_s} bytes/s for {self.rate:g} {name} requests/s of {size} bytes"
+            )
+
     def latencies(self) -> tuple[tuple[float, ...], str]:
         """Mean and `PERCENTILES` in ms, and the histogram encoded as `weighbridge.statistics` reads it."""
         made = self._histogram()

@@ -22,6 +22,7 @@ _SLOW_DISK = 4e6
 """Bytes per second that a disk writes at least: what is still to be written at a deadline."""
 _SECTOR = 512
 """Direct I/O takes multiples of a disk's logical block: at least of this."""
+_HALF = 50
 _IN_FOLDER = 'mkdir -p "$1" && cd "$1" && shift && exec "$@"'
 _PART = {"read": "read", "write": "write", "fsync": "sync"}
 
@@ -43,7 +44,7 @@ class FioOptions(Options):
     engine: Annotated[Literal["psync", "libaio", "io_uring"], Field(description="How requests are made")] = "psync"
     depth: Annotated[int, Field(ge=1, le=4096, description="Requests of each job at a time")] = 1
     direct: Annotated[bool, Field(description="Past the page cache (O_DIRECT)")] = False
-    read_share: Annotated[int, Field(ge=1, le=99, description="Per cent of reads, where there are both")] = 50
+    read_share: Annotated[int, Field(ge=1, le=99, description="Per cent of reads, where there are both")] = _HALF
     fsync: Annotated[
         Literal["never"] | Annotated[int, Field(ge=1, le=10**9)],
         Field(description="Never, or after so many writes of a job"),
@@ -86,6 +87,8 @@ class FioOptions(Options):
             raise ValueError(f"direct needs a block_size of a multiple of {_SECTOR} bytes")
         if not self.writes and (self.fsync != "never" or self.extra_flags != "none"):
             raise ValueError(f"neither fsync nor extra_flags do anything with mode {self.mode}, which writes nothing")
+        if self.read_share != _HALF and not (self.reads and self.writes):
+            raise ValueError(f"read_share does nothing with mode {self.mode}: leave it out")
         if self.sync_mode == "fdatasync" and self.fsync == "never":
             raise ValueError("sync_mode: fdatasync contradicts fsync: never")
         return self
@@ -176,12 +179,15 @@ class Fio(Workload):
         if runtime_s <= 0:
             raise Unparseable("fio's report says that it took no time")
         found = {_RATES[kind]: part.rate or part.count / runtime_s for kind, part in parts.items()}
-        found |= {_THROUGHPUT[kind]: part.bytes_per_s / 2**20 for kind, part in parts.items() if kind in _THROUGHPUT}
+        moved = {kind: part for kind, part in parts.items() if kind in _THROUGHPUT}
+        for kind, part in moved.items():
+            part.moved_blocks_of(options.block_size, kind)
+        found |= {_THROUGHPUT[kind]: part.bytes_per_s / 2**20 for kind, part in moved.items()}
         histograms = {}
         for kind, part in parts.items():
             values, histograms[f"{kind}_latency"] = part.latencies()
             found |= dict(zip(_fio.latency_metrics(f"{kind}_latency"), values, strict=True))
-        made = sum(part.count for kind, part in parts.items() if kind in _THROUGHPUT)
+        made = sum(part.count for part in moved.values())
         return TrialResult(
             tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
             Work(made / 1000, "1000_transactions"),
