@@ -10,6 +10,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import comparison, grouped
 from weighbridge.analysis.condition_remarks import Fragments
 from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.families import Family, family_of
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.resources import is_resource_use, negligible
@@ -46,17 +47,19 @@ def test_what_workloads_measure_is_not_resource_use(name):
     assert not is_resource_use(name)
 
 
-def test_resource_use_is_a_family_of_its_own(run):
+def test_headlines_further_metrics_and_resource_use_are_families_of_their_own(run):
     noisy = [(REQUESTS, 1000.0, 0.02)]
+    further = [(Metric(f"latency_p{n}", "ms", "lower"), 1.0, 0.02) for n in range(5)]
     many = [(Metric(f"cpu_client_per_{n}", "s", "lower"), 1.0, 0.02) for n in range(20)]
-    store = run(costs={"a": 1.02, "b": 1.0}, workloads=[Workload("w", [*noisy, *many])])
+    both = [Workload("w", [*noisy, *further, *many]), Workload("v", [*noisy, *further])]
+    store = run(costs={"a": 1.02, "b": 1.0}, workloads=both)
     values, plan, analysis = grouped(store.values()), plan_of(store), analyse(store)
-    for resource in (False, True):
-        reports = [each for each in analysis.metrics if each.resource_use is resource]
+    for family, size in {Family.HEADLINES: 4, Family.FURTHER: 20, Family.RESOURCE_USE: 40}.items():
+        reports = [each for each in analysis.metrics if family_of(each) is family]
         keys = [(each.workload, each.level, each.metric) for each in reports]
         raw = [comparison(values[key], plan, arm, "native")[1] for key in keys for arm in ("a", "b")]
         got = [row.adjusted_p for each in reports for row in each.comparisons if not row.aa]
-        assert len(got) == (40 if resource else 2) and got == pytest.approx(adjusted(raw))
+        assert len(got) == size and got == pytest.approx(adjusted(raw))
 
 
 ALL = Metric("cpu_all_per_gbit", "s/Gbit", "lower")

@@ -13,6 +13,7 @@ from weighbridge.analysis.confounders import confounders, different_paths, inter
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
 from weighbridge.analysis.durability import by_label, differences, durabilities, power_cuts
+from weighbridge.analysis.families import after_holm
 from weighbridge.analysis.isolation import isolation_remarks, isolations, unverified_remarks
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.ladder import analyse_ladder
@@ -154,25 +155,14 @@ def _compared(
     return reports, checks, p_values
 
 
-def _after_holm(reports: Sequence[MetricReport], p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm in two families: what the workloads measure, and resource use, so that neither weakens the other."""
-    resource = [report.resource_use for report in reports for _ in report.comparisons]
-    found: list[float | None] = [None] * len(resource)
-    for kind in (False, True):
-        places = [place for place, is_resource in enumerate(resource) if is_resource is kind]
-        for place, p_value in zip(places, verdicts.adjusted([p_values[each] for each in places]), strict=True):
-            found[place] = p_value
-    return found
-
-
 def _judged(
     reports: Sequence[MetricReport], p_values: Sequence[float | None], plan: Plan, context: Context
 ) -> list[MetricReport]:
     """Give the reports with verdicts and remarks."""
-    after_holm, failing = iter(_after_holm(reports, p_values)), context.failing()
+    adjusted, failing = iter(after_holm(reports, p_values)), context.failing()
     found = []
     for report in reports:
-        rows = [judged(report, each, next(after_holm), context, failing) for each in report.comparisons]
+        rows = [judged(report, each, next(adjusted), context, failing) for each in report.comparisons]
         whole = replace(report, comparisons=tuple(rows))
         told = tuple(replace(each, remarks=remarks_about(whole, each, context)) for each in rows)
         found.append(replace(whole, comparisons=told))
