@@ -25,7 +25,7 @@ CAP = 20e6 / (8 * (1000 + 28 + 14 + 24))
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bottleneck")
     environments, further = (NATIVE, BRIDGE, OVERLAY), ("cpu_idle: auto",)
-    study = write(folder, environments=environments, workloads=WORKLOADS, blocks=3, hosts=HOSTS, further=further)
+    study = write(folder, environments=environments, workloads=WORKLOADS, blocks=2, hosts=HOSTS, further=further)
     done = weighbridge("run", study, "--out", folder / "run", "--yes")
     assert done.code == 0, done
     return folder / "run"
@@ -46,7 +46,7 @@ def bottlenecks(run: Path, workload: str) -> list[dict[str, Any]]:
         if trial["workload"] == workload and trial["outcome"] == "ok":
             (flag,) = [each for each in json.loads(trial["flags"]) if each["code"].startswith("bottleneck-")]
             found.append(flag)
-    assert len(found) == 9
+    assert len(found) == 6
     return found
 
 
@@ -69,7 +69,7 @@ def test_a_full_cable_is_counted_on_the_wire(run: Path, workload: str):
 def test_a_rate_that_was_asked_for_is_named(run: Path):
     named = bottlenecks(run, "paced")
     met = [flag for flag in named if flag["code"] == "bottleneck-asked-rate"]
-    assert len(met) >= len(named) - 2, "of a trial of one second a hypervisor may take the 5 % that are allowed"
+    assert len(met) >= len(named) - 1, "of a trial of one second a hypervisor may take the 5 % that are allowed"
     assert {flag["figures"]["rate"] for flag in met} == {5.0}
 
 

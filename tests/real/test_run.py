@@ -47,9 +47,9 @@ FEW = ("iperf3", "redis-benchmark", "sysbench-cpu")
 @pytest.mark.parametrize(
     ("kinds", "names"),
     [
-        (kinds_in_every_environment(calls_back=False), "native bridge loopback"),
-        (FEW, "native netns host bridge gateway"),
-        (CALL_BACK, "native netns host bridge"),  # they are refused where only their port is published
+        (kinds_in_every_environment(calls_back=False), "native bridge"),
+        (FEW, "native netns host bridge gateway loopback"),
+        (CALL_BACK, "native netns bridge"),  # they are refused where only their port is published
     ],
 )
 def test_every_workload_and_every_environment(machine: Machine, tmp_path: Path, kinds: Sequence[str], names: str):

@@ -59,13 +59,14 @@ def _make_data(site: Site, command: Command, what: str) -> None:
         raise ServerNotReady(f"the data at {DATA} cannot be {what}: {why}")
 
 
-def serve(command: Command, site: Site, state: TrialState, ready_s: float = READY_S) -> None:
+def serve(command: Command, site: Site, state: TrialState, ready_s: float | None = None) -> None:
     """Start the server and wait until it listens; ServerNotReady says why there is none."""
     for transport, port in command.listens:
         if site.listening(((transport, port),)):
             raise ServerNotReady(port_in_use(transport, port))
     server = site.start(command)
     state.server = server
+    ready_s = READY_S if ready_s is None else ready_s
     deadline = time.monotonic() + ready_s
     while not site.listening(command.listens, _WATCH_S):
         if server.poll() is not None:
