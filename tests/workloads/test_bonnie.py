@@ -29,11 +29,11 @@ def test_a_line_about_other_files_or_with_a_zero_is_no_result():
         parse("bonnie", {"file_size": "1GiB", "files": 2}, line)
     for cut in (b"", line[:40], line.rstrip()):
         with pytest.raises(Unparseable):
-            parse("bonnie", {"file_size": "1GiB"}, cut)
+            parse("bonnie", {"file_size": "1GiB", "files": 64}, cut)
     with pytest.raises(Unparseable, match="has '0' for block_write"):
-        parse("bonnie", {"file_size": "1GiB"}, line.replace(b",1036519,", b",0,"))
+        parse("bonnie", {"file_size": "1GiB", "files": 64}, line.replace(b",929737,", b",0,"))
     with pytest.raises(Unparseable, match="format"):
-        parse("bonnie", {"file_size": "1GiB"}, line.replace(b"1.98,", b"1.97,", 1))
+        parse("bonnie", {"file_size": "1GiB", "files": 64}, line.replace(b"1.98,", b"1.97,", 1))
 
 
 def test_a_full_disk():
