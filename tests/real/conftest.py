@@ -108,6 +108,10 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     folder: Path = tmp_path_factory.mktemp("cache")
     (folder / "userlands").mkdir()
     (folder / "kernels").symlink_to(_kernels())
+    for kind in ("systems", "disks"):  # of guest hosts: one of the first takes a minute to build
+        kept = Path.home() / ".cache/weighbridge" / kind
+        kept.mkdir(exist_ok=True)
+        (folder / kind).symlink_to(kept)
     everything = [each for each in registry.workloads().values() if each.kind not in IN_STORAGE_TESTS]
     with_java = _kept(everything)
     enough = {*_spec(_small()).packages}

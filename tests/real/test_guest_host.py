@@ -71,14 +71,6 @@ def _processes(run: str, name: str = "") -> list[Path]:
     return found
 
 
-@pytest.fixture
-def studies(cache: Path, small_userland: Userland) -> Path:
-    """The cache of studies, with the system of guest hosts that the user has: it takes minutes to build."""
-    if not (cache / "systems").exists():
-        (cache / "systems").symlink_to(small_userland.root.parents[2] / "systems")
-    return cache
-
-
 def _run(host: GuestHost, *argv: str) -> str:
     done = host.run(Command(argv, 120))
     assert done.returncode == 0, done
@@ -194,7 +186,7 @@ def test_one_that_does_not_boot_is_told_with_its_last_words(
     assert not (run.cache / "engines" / RUN / "dead").exists()
 
 
-def test_a_study_on_it_and_a_guest_killed_in_its_midst(studies: Path, tmp_path: Path):
+def test_a_study_on_it_and_a_guest_killed_in_its_midst(tmp_path: Path):
     study = tmp_path / "study.yaml"
     study.write_text(STUDY.replace("1s}", "600s}"))
     out = tmp_path / "run"
@@ -209,7 +201,7 @@ def test_a_study_on_it_and_a_guest_killed_in_its_midst(studies: Path, tmp_path: 
     assert not _processes(run_id(out))
 
 
-def test_what_a_killed_run_leaves_is_cleaned(studies: Path, tmp_path: Path):
+def test_what_a_killed_run_leaves_is_cleaned(tmp_path: Path):
     study = tmp_path / "study.yaml"
     study.write_text(STUDY)
     out = tmp_path / "run"

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 import pytest
 
@@ -28,10 +27,7 @@ _numbers = count()
 
 
 @pytest.fixture(scope="module")
-def run(cache: Path, small_userland: Userland) -> Iterator[RunContext]:
-    """A run with the system of guest hosts that the user has: it takes minutes to build."""
-    if not (cache / "systems").exists():
-        (cache / "systems").symlink_to(small_userland.root.parents[2] / "systems")
+def run() -> Iterator[RunContext]:
     with open_run(RUN) as run:
         yield run
 

@@ -38,8 +38,6 @@ NATIVE = "{kind: native, storage: directory}"
 def _kept(cache: Path, small_userland: Userland, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What takes minutes to build as the user has kept it; afterwards nothing of the run is left."""
     kept = small_userland.root.parents[2]
-    if not (cache / "systems").exists():
-        (cache / "systems").symlink_to(kept / "systems")
     if not (link := cache / "userlands" / key_of(USERLAND)).exists():
         link.symlink_to(ensure(USERLAND, kept, print).root.parent)
     monkeypatch.setattr(secrets, "token_hex", lambda size: (2 * RUN)[: 2 * size])

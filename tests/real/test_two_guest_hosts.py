@@ -5,13 +5,11 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from weighbridge.linux.process import run_of
-from weighbridge.model.userland import Userland
 from weighbridge.runner import clean, run_lock
 
 from .machine import Machine
@@ -44,15 +42,6 @@ environments:
 """
 
 
-@pytest.fixture
-def study(cache: Path, small_userland: Userland, tmp_path: Path) -> Iterator[Path]:
-    """Where the study is, with the system of guest hosts and the disk of userlands that the user has."""
-    for kind in ("systems", "disks"):
-        if not (cache / kind).exists():
-            (cache / kind).symlink_to(small_userland.root.parents[2] / kind)
-    yield tmp_path / "study.yaml"
-
-
 def _guests(run: str) -> list[int]:
     """The processes of QEMU that a run has."""
     found = []
@@ -64,7 +53,8 @@ def _guests(run: str) -> list[int]:
 
 
 @pytest.mark.parametrize("networks", [("ipvlan",), tuple(NETWORKS)], ids=["ipvlan", "and overlays"])
-def test_docker_s_networks_between_them(machine: Machine, study: Path, tmp_path: Path, networks: tuple[str, ...]):
+def test_docker_s_networks_between_them(machine: Machine, tmp_path: Path, networks: tuple[str, ...]):
+    study = tmp_path / "study.yaml"
     study.write_text(STUDY + NATIVE + "".join(NETWORKS[name] for name in networks))
     out = tmp_path / "run"
     with going("run", study, "--yes", "--out", out, files=tmp_path) as run:
@@ -91,7 +81,8 @@ def _started(run: Going, out: Path, number: int) -> list[int]:
     return _guests(run_id(out))
 
 
-def test_one_of_them_dies_in_a_trial_and_then_weighbridge(machine: Machine, study: Path, tmp_path: Path):
+def test_one_of_them_dies_in_a_trial_and_then_weighbridge(machine: Machine, tmp_path: Path):
+    study = tmp_path / "study.yaml"
     study.write_text(STUDY.replace("duration: 1s", "duration: 600s") + NATIVE)
     out = tmp_path / "run"
     with going("run", study, "--yes", "--out", out, files=tmp_path) as run:

@@ -156,8 +156,6 @@ def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host:
 
 
 def test_a_study_in_domains(tmp_path: Path, small_userland: Userland, cache: Path):
-    if not (cache / "systems").exists():
-        (cache / "systems").symlink_to(small_userland.root.parents[2] / "systems")
     study, out = tmp_path / "study.yaml", tmp_path / "run"
     study.write_text(STUDY)
     ended = weighbridge("run", study, "--yes", "--out", out)
