@@ -17,6 +17,7 @@ from weighbridge.model.site import RunContext
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state
+from weighbridge.study.loader import load
 from weighbridge.userland.build import cache_folder, ensure, key_of
 
 from .machine import Machine
@@ -120,6 +121,7 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
         [registry.workloads()[kind] for kind in kinds_in_every_environment(calls_back)]
         for calls_back in (False, True)
     ]
+    many.append([registry.workloads()[cell.kind] for cell in load("noise").cells])
     for some in (*few, *many, _small(), _light(), everything):
         spec = _spec(some)
         link = folder / "userlands" / key_of(spec)

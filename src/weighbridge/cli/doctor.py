@@ -5,6 +5,7 @@ from typing import Any
 
 import typer
 
+from weighbridge.cli.noise import noise
 from weighbridge.cli.output import JsonFlag, examples, out, print_json
 
 UNVERIFIED = "unverified on real hardware"
@@ -13,9 +14,17 @@ UNVERIFIED = "unverified on real hardware"
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge doctor"))
-    def doctor(as_json: bool = JsonFlag) -> None:
-        """Say what this machine can measure, and what to install for the rest."""
+    @app.command(epilog=examples("weighbridge doctor", "weighbridge doctor --noise"))
+    def doctor(
+        noisy: bool = typer.Option(
+            False, "--noise", help="Measure for a minute how far runs of the same program differ here, and why."
+        ),
+        as_json: bool = JsonFlag,
+    ) -> None:
+        """Say what this machine can measure, and what to install for the rest; or how noisy it is."""
+        if noisy:
+            noise(as_json=as_json)
+            return
         found = examine()
         if as_json:
             print_json(found)

@@ -50,6 +50,20 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(Unavailable.exit_code)
 
 
+def _noise(study: "Study") -> list[str]:
+    """What `doctor --noise` found of kinds that the study has."""
+    from weighbridge.report.text.formatting import plain
+    from weighbridge.runner.known_noise import expected
+
+    when, widths = expected(study)
+    told = ", ".join(f"{kind} ±{plain(100 * width, 2)} %" for kind, width in widths.items())
+    return (
+        [f"half-widths to expect as far as this machine's noise goes (doctor --noise, {when}): {told}"]
+        if told
+        else []
+    )
+
+
 def describe(study: "Study") -> "PlanDocument":
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.cli.plan_document import VERSION
@@ -70,7 +84,7 @@ def describe(study: "Study") -> "PlanDocument":
     problem = userland_problem(spec, study.file.userland)
     lacking = [f"the userland cannot be built here: {problem.detail}: {problem.remedy}"] if problem else []
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
-    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
+    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready) + _noise(study)
     least, most = seconds(study)
     empty = nothing_left(whole, left_out)
     return {

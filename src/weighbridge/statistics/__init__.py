@@ -20,7 +20,7 @@ from weighbridge.statistics.latency import compare_percentiles, merge_histograms
 from weighbridge.statistics.multiplicity import holm
 from weighbridge.statistics.one_sample import has_median_interval, median_interval, typical_interval
 from weighbridge.statistics.parametric import Sample, t_test_p_value, welch_interval
-from weighbridge.statistics.power import smallest_visible_cost
+from weighbridge.statistics.power import blocks_needed, expected_half_width, smallest_visible_cost
 from weighbridge.statistics.precision import LOOKS, Decision, next_look, planned_looks
 from weighbridge.statistics.slow_runs import SLOW, SlowRuns, slow_run_rate
 
@@ -38,10 +38,12 @@ __all__ = [
     "SlowRuns",
     "Trend",
     "Verdict",
+    "blocks_needed",
     "compare",
     "compare_percentiles",
     "cost_difference",
     "cost_percent",
+    "expected_half_width",
     "flags",
     "has_median_interval",
     "holm",

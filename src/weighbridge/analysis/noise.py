@@ -1,0 +1,87 @@
+"""How noisy a machine is: how far two runs of the same program differ, how long a precision takes, what is behind it.
+
+The run has one environment and its A/A arm, both of them natively. ``variation`` is the standard deviation of the
+within-block log ratios of the two: what blocks have to average out, and no more of the machine's changes than happen
+within a block. `weighbridge.statistics.power` says what follows for a comparison whose runs are as noisy.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, stdev
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.flag_counts import flagged_trials
+from weighbridge.analysis.remarks import FlaggedTrials
+from weighbridge.analysis.results import Analysis
+from weighbridge.model.flag import FlagCode
+from weighbridge.statistics import blocks_needed
+from weighbridge.store.pairs import pairs
+from weighbridge.store.run import RunStore
+
+TARGETS = (0.05, 0.02, 0.01)
+"""The relative half-widths of which is told how long they take."""
+_OF_THE_MACHINE = (
+    FlagCode.STEAL, FlagCode.OTHER_WORK, FlagCode.MEMORY_PRESSURE, FlagCode.IO_PRESSURE, FlagCode.CLOCKS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What was seen of one workload; ``variation`` is a fraction (0.02: 2 %), ``trial_s`` the seconds of a trial."""
+
+    workload: str
+    kind: str
+    variation: float
+    pairs: int
+    trial_s: float
+
+    def blocks(self, target: float) -> int:
+        """Blocks that a comparison needs for this half-width; at least those of the first look."""
+        return blocks_needed(self.variation, target)
+
+    def seconds(self, target: float) -> float:
+        """How long its trials take, of two environments."""
+        return 2 * self.trial_s * self.blocks(target)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineNoise:
+    """All that was seen: of each workload, how often trials were disturbed and by what, and facts of the machine."""
+
+    rows: tuple[Noise, ...]
+    disturbed: tuple[FlaggedTrials, ...]
+    facts: Mapping[str, str]
+
+
+def machine_noise(store: RunStore) -> MachineNoise:
+    """Give the noise of a run with an A/A arm. Raises RunDirectoryError where the store is damaged."""
+    analysis = analyse(store)
+    kinds = {workload: kind for workload, _, kind, _, _ in store.cells()}
+    rows = [
+        Noise(
+            report.workload, kinds[report.workload], stdev(ratios), len(ratios), _trial_s(analysis, report.workload)
+        )
+        for report in analysis.headlines
+        if len(ratios := _log_ratios(store, report.workload, report.metric, analysis)) > 1
+    ]
+    found = flagged_trials("", analysis.trials)
+    mine = tuple(each for each in found if each.flag.code in _OF_THE_MACHINE)
+    facts = {name: value for scope, name, value, _ in store.facts() if scope == "host"}
+    return MachineNoise(tuple(rows), mine, facts)
+
+
+def _log_ratios(store: RunStore, workload: str, metric: str, analysis: Analysis) -> Sequence[float]:
+    values = [each for each in store.values() if (each.workload, each.metric) == (workload, metric)]
+    both = pairs(values, analysis.baseline, analysis.aa_arm or "")
+    sides = [(each.baseline.value, each.other.value) for each in both]
+    return [math.log(other / first) for first, other in sides if first > 0 and other > 0]
+
+
+def _trial_s(analysis: Analysis, workload: str) -> float:
+    """Seconds from one trial to the next, so that what stands between two of them is part of it."""
+    begun = [each.started_at for each in analysis.trials]
+    following = dict(pairwise(begun))
+    mine = [each for each in analysis.trials if each.workload == workload]
+    return fmean(following.get(each.started_at, each.started_at + each.duration_s) - each.started_at for each in mine)

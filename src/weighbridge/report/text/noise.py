@@ -1,0 +1,33 @@
+"""What makes a machine noisy, in words, each with what can be done."""
+
+from collections.abc import Iterator, Mapping
+
+from weighbridge.analysis.noise import MachineNoise
+from weighbridge.model.flag import FlagCode
+from weighbridge.report.text.trial_flags import flag_kind_text
+
+_REMEDIES: Mapping[str, str] = {
+    FlagCode.STEAL: "other machines share its CPUs: take a machine with CPUs of its own, or a quieter hour",
+    FlagCode.OTHER_WORK: "other programs run here: end them, or keep them off the CPUs of the study (resources: pin)",
+    FlagCode.MEMORY_PRESSURE: "memory is short: end what holds it, or lower what the study's sites may have",
+    FlagCode.IO_PRESSURE: "something else uses the disk: end it, or put WEIGHBRIDGE_CACHE on a disk of its own",
+    FlagCode.CLOCKS: "the machine is too busy to be on time, or a clock is wrong: end what else runs",
+}
+_STEADY_GOVERNORS = ("", "none", "performance")
+
+
+def cause_lines(found: MachineNoise) -> list[str]:
+    """Return what disturbed trials, and what of the machine makes runs differ, each with what can be done."""
+    seen = [(f"{each.count} of {each.trials} trials", each) for each in found.disturbed]
+    lines = [
+        f"{count}: {flag_kind_text(each.flag, each.figures)}: {_REMEDIES[each.flag.code]}" for count, each in seen
+    ]
+    return [*lines, *_of_the_machine(found.facts)] or ["nothing that is known disturbed these trials"]
+
+
+def _of_the_machine(facts: Mapping[str, str]) -> Iterator[str]:
+    governor = facts.get("frequency governor", "")
+    if governor not in _STEADY_GOVERNORS:
+        yield f"the frequency of its CPUs follows their load (governor {governor}): set the governor to performance"
+    if facts.get("SMT") == "on":
+        yield "two hardware threads share each core (SMT): pin to CPUs of different cores (resources: pin)"

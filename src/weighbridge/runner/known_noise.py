@@ -1,0 +1,37 @@
+"""How noisy this machine was when it was last measured, kept where `plan` finds it."""
+
+import contextlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from weighbridge.model.study import Study
+from weighbridge.statistics import expected_half_width
+from weighbridge.userland.build import cache_folder
+
+
+def _file() -> Path:
+    return cache_folder() / "noise.json"
+
+
+def keep(found: Mapping[str, Any]) -> None:
+    """Keep what ``doctor --noise --json`` prints, with when it was ``made``, as this machine's last one."""
+    _file().parent.mkdir(parents=True, exist_ok=True)
+    _file().write_text(json.dumps(found, indent=1))
+
+
+def expected(study: Study) -> tuple[str, Mapping[str, float]]:
+    """When the noise was measured, and the half-width (0.02: ±2 %) to be expected of each kind in the study.
+
+    As natively, at the study's number of blocks or, with a target, its fewest. Empty where nothing is known.
+    """
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        kept = json.loads(_file().read_text())
+        blocks = study.file.repetitions.blocks or study.file.repetitions.min
+        kinds = {cell.kind for cell in study.cells}
+        seen = {str(row["kind"]): float(row["variation"]) for row in kept["noise"] if row["kind"] in kinds}
+        if all(math.isfinite(each) and each >= 0 for each in seen.values()):
+            return str(kept["made"]), {kind: expected_half_width(each, blocks) for kind, each in seen.items()}
+    return "", {}

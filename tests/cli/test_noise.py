@@ -1,0 +1,64 @@
+"""`weighbridge doctor --noise`: what it prints of a run that it makes for this, and that nothing of it stays."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weighbridge.errors import Interrupted
+from weighbridge.runner import preflight
+from weighbridge.runner import run as running
+from weighbridge.store.run import RunStore
+
+from .test_commands import Weighbridge, ready, run, weighbridge
+
+__all__ = ["ready", "run", "weighbridge"]
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch, ready: list, run: Path) -> list[Path]:
+    """The folders in which it had a study run: each has then a finished run."""
+    folders: list[Path] = []
+
+    def finish(study: Any, directory: Path, *_: Any) -> None:
+        assert study.file.study == "noise"
+        folders.append(directory)
+        shutil.copytree(run, directory)
+
+    monkeypatch.setattr(preflight, "require_userland", lambda _: None)
+    monkeypatch.setattr(running, "run_study", finish)
+    return folders
+
+
+def test_a_table_says_how_long_a_precision_takes(weighbridge: Weighbridge, measured: list[Path]):
+    said = weighbridge("doctor", "--noise")
+    assert said.code == 0
+    assert "to ±5 %" in said.out and "iperf3" in said.out and "nothing that is known disturbed" in said.out
+    assert max(map(len, said.out.splitlines())) <= 100
+    assert len(measured) == 1 and not measured[0].parent.exists()
+
+
+def test_json_has_fractions_blocks_and_seconds(weighbridge: Weighbridge, measured: list[Path]):
+    found = json.loads(weighbridge("doctor", "--noise", "--json").out)
+    assert found["version"] == 1 and found["disturbed"] == []
+    row = next(each for each in found["noise"] if each["kind"] == "iperf3")
+    assert row["pairs"] == 10 and 0 < row["variation"] < 0.1
+    assert [each["half_width"] for each in row["to"]] == [0.05, 0.02, 0.01]
+    assert "half-widths to expect" in weighbridge("plan", "first-look").out, "plan knows of it"
+    for each in row["to"]:
+        assert each["seconds"] == pytest.approx(2 * row["trial_s"] * each["blocks"])
+
+
+def test_interrupted_it_leaves_nothing(
+    weighbridge: Weighbridge, measured: list[Path], monkeypatch: pytest.MonkeyPatch
+):
+    def interrupt(study: Any, directory: Path, *_: Any) -> None:
+        measured.append(directory)
+        RunStore(directory, writable=True).close()
+        raise Interrupted(2)
+
+    monkeypatch.setattr(running, "run_study", interrupt)
+    assert weighbridge("doctor", "--noise").code == 130
+    assert not measured[0].parent.exists()
