@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.output import out, print_json
 
 if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
@@ -27,7 +27,6 @@ def noise(*, as_json: bool) -> None:
     study = load(STUDY)
     require_ready(study)
     require_userland(userland_of(study))
-    begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="weighbridge-noise-") as folder:
         with interruptible(), show() as progress:
             run_study(study, Path(folder) / "run", progress, lambda store: None)
@@ -35,7 +34,6 @@ def noise(*, as_json: bool) -> None:
             found = machine_noise(store)
     document = {**document_of(found), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
     keep(document)
-    err().print(f"the same programs against themselves, for {time.monotonic() - begun:.0f} s", markup=False)
     if as_json:
         print_json(document)
     else:
