@@ -25,8 +25,8 @@ unit: setup
 # parts run, whatever the first one found. Runs killed at more random moments than the few of this suite:
 # .venv/bin/pytest tests/real/test_kill_anywhere.py --kills 100
 real: setup
-	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rs --durations 20; first=$$?; \
-	.venv/bin/pytest -m "real and not side_by_side" -rs --durations 40; exit $$((first | $$?))
+	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20; first=$$?; \
+	.venv/bin/pytest -m "real and not side_by_side" -rsR --durations 40; exit $$((first | $$?))
 
 # Known costs put on this machine and read back; a few minutes.
 calibrate:

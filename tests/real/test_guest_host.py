@@ -102,6 +102,7 @@ def test_its_kernel_has_what_this_machines_may_lack(host: GuestHost):
     _run(host, "modprobe", "nfsd")
 
 
+@pytest.mark.measures
 def test_a_native_site_has_the_userland_and_its_limits(host: GuestHost, run: RunContext, small_userland: Userland):
     limits = Limits(cpus=0.5, memory=256 * 2**20)
     with chroot_site(SiteRequest(run, host, "1-native-solo", "solo", small_userland, limits)) as site:
@@ -127,6 +128,7 @@ def test_its_cable_takes_a_rate(run: RunContext, host: GuestHost):
     host.options = OPTIONS
 
 
+@pytest.mark.measures
 def test_its_data_disk_can_be_held_back(host: GuestHost):
     file = f"{host.data}/try"
     writes = ("dd", "if=/dev/zero", f"of={file}", "bs=4k", "count=150", "oflag=direct", "conv=notrunc")

@@ -110,6 +110,7 @@ def test_a_listener_is_seen_without_being_asked(site: Site):
         server.stop()
 
 
+@pytest.mark.measures
 def test_the_way_there_and_back_is_short(site: Site):
     """The launcher's own answer: what a program takes is the emulated processor's matter."""
     ways = []
@@ -129,6 +130,7 @@ def test_the_guest_has_what_the_limits_say(site: Site):
     assert 300 * 1024 < total < 384 * 1024  # KiB, without what the kernel keeps for itself
 
 
+@pytest.mark.measures
 def test_the_whole_hypervisor_is_within_the_quota(site: Site):
     before, began = site.meters()["cpu_s"], time.monotonic()
     site.run(Command(("sh", "-c", "while :; do :; done"), 3))
@@ -136,6 +138,7 @@ def test_the_whole_hypervisor_is_within_the_quota(site: Site):
     assert 0.0 < used / wall < 0.5 * 1.2  # others may have the CPUs
 
 
+@pytest.mark.measures
 def test_a_guest_sees_its_own_cpu_time_beside_what_its_hypervisor_uses(site: Site):
     before, seen = site.meters()["cpu_s"], site.guest_meters()["guest_cpu_s"]
     site.run(Command(("sh", "-c", "while :; do :; done"), 2))
@@ -145,6 +148,7 @@ def test_a_guest_sees_its_own_cpu_time_beside_what_its_hypervisor_uses(site: Sit
     assert took < 0.2  # ms on an idle machine; others may have both CPUs
 
 
+@pytest.mark.measures
 def test_a_frozen_guest_uses_nothing_and_its_clock_goes_on(site: Site):
     spinning = site.start(Command(("sh", "-c", "while :; do :; done"), 60))
     try:

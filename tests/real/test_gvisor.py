@@ -81,6 +81,7 @@ def test_programs_files_and_deadlines(site: Site):
     assert (gone.returncode, gone.error) == (127, 2)
 
 
+@pytest.mark.measures
 def test_what_it_uses_is_metered_and_frozen_it_uses_nothing(site: Site):
     running = site.start(Command(("sh", "-c", "while :; do :; done")))
     before = site.meters()["cpu_s"]

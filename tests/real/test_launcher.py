@@ -87,6 +87,7 @@ LISTENING = (
 )
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
 def test_who_waits_for_a_port_is_told_at_once(site: Site, transport: Transport):
     port = ((transport, site.host.free_ports()),)
@@ -99,6 +100,7 @@ def test_who_waits_for_a_port_is_told_at_once(site: Site, transport: Transport):
     assert not site.listening(port)
 
 
+@pytest.mark.measures
 def test_who_waits_for_a_port_is_told_of_a_program_that_ended(site: Site):
     before = time.monotonic()
     running = site.start(Command(("sh", "-c", "sleep 0.2; exit 3")))
@@ -107,6 +109,7 @@ def test_who_waits_for_a_port_is_told_of_a_program_that_ended(site: Site):
     assert running.wait(5) and running.stop().returncode == 3
 
 
+@pytest.mark.measures
 def test_what_a_start_takes(bare: Site):
     """Issue: at most 3 ms to start, run and take up a program that does nothing; here with the way there and back."""
     began, inside = [], []
@@ -121,6 +124,7 @@ def test_what_a_start_takes(bare: Site):
     assert median(began) < 0.010
 
 
+@pytest.mark.measures
 def test_it_takes_little_and_nothing_while_a_program_sleeps(site: Site):
     running = site.start(Command(("sleep", "60")))
     time.sleep(0.3)
@@ -134,6 +138,7 @@ def test_it_takes_little_and_nothing_while_a_program_sleeps(site: Site):
     assert int(resident.split()[1]) * 1024 < 8 * MIB
 
 
+@pytest.mark.measures
 def test_times_and_counts_are_those_of_the_program(site: Site):
     busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.2"
     done = site.run(Command(("sh", "-c", busy)))

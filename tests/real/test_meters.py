@@ -69,6 +69,7 @@ def inside(cgroup: Cgroup, code: str) -> Command:
     return Command(("sh", "-c", join, "join", *map(str, cgroup.procs), "--", sys.executable, "-I", "-S", "-c", code))
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("hz", [1.0, 10.0])
 def test_a_site_is_read_as_it_works(hz: float):
     host = LocalHost(RUN)
@@ -96,6 +97,7 @@ def test_a_site_is_read_as_it_works(hz: float):
     assert taken.own_cpu_s < 0.03 * lasted
 
 
+@pytest.mark.measures
 def test_a_site_without_a_control_group_is_read_by_its_processes():
     host = LocalHost(RUN)
     own = ("unshare", "--map-root-user", "--mount", sys.executable, "-I", "-S", "-c")
@@ -149,6 +151,7 @@ def _traffic(stop: threading.Event) -> None:
             time.sleep(0.01)
 
 
+@pytest.mark.measures
 @pytest.mark.skipif(not SYSSTAT, reason="sysstat is not installed: it is what the meter is compared with")
 def test_sysstat_reads_the_same():
     host = LocalHost(RUN)

@@ -3,6 +3,8 @@
 import math
 from pathlib import Path
 
+import pytest
+
 from weighbridge.analysis.noise import machine_noise
 from weighbridge.store.run import RunStore
 from weighbridge.study.source import bundled
@@ -11,6 +13,7 @@ from .machine import Machine
 from .weighing import trials, weighbridge
 
 
+@pytest.mark.measures
 def test_its_programs_run_and_differ(machine: Machine, tmp_path: Path):
     study, run = tmp_path / "noise.yaml", tmp_path / "run"
     study.write_text(bundled()["noise"].replace("blocks: 10", "blocks: 2"))
@@ -21,4 +24,4 @@ def test_its_programs_run_and_differ(machine: Machine, tmp_path: Path):
         rows = machine_noise(store).rows
     assert [row.kind for row in rows] == ["compress", "stream", "iperf3", "redis-benchmark", "dd"]
     for row in rows:
-        assert row.pairs == 2 and 0 < row.variation < math.log(4) and 0.1 < row.trial_s < 10, row
+        assert row.pairs == 2 and 0 < row.variation < math.log(4) and 0.01 < row.trial_s < 10, row

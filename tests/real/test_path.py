@@ -102,6 +102,7 @@ def between(server: Any, client: Any, address: str) -> int | None:
     return payload_of(server, client, Endpoint(listen=address, address=address, port=PORT))
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize(("mtu", "payload"), [(1500, 1472), (1450, 1422), (9000, 8972), (65535, 65507), (576, 548)])
 def test_two_hosts_on_one_cable(namespace: Make, mtu: int, payload: int):
     client, server = namespace(), namespace()
@@ -138,6 +139,7 @@ def through_a_router(namespace: Make, middle_mtu: int) -> tuple[Namespace, Names
     return client, router, server
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("middle_mtu", [1400, 1280, 500])
 def test_a_router_with_a_smaller_link_that_says_so(namespace: Make, middle_mtu: int):
     client, _, server = through_a_router(namespace, middle_mtu)
@@ -147,6 +149,7 @@ def test_a_router_with_a_smaller_link_that_says_so(namespace: Make, middle_mtu: 
     assert found == middle_mtu - 28
 
 
+@pytest.mark.measures
 def test_a_switch_that_drops_what_is_too_large_and_says_nothing(namespace: Make):
     client, switch, server = namespace(), namespace(), namespace()
     link(client, "eth0", switch, "left", 9000)
@@ -194,6 +197,7 @@ def test_every_fifth_datagram_is_lost(namespace: Make):
     assert found == 1472
 
 
+@pytest.mark.measures
 def test_no_path_and_a_port_that_is_taken_are_no_result(namespace: Make):
     client, server = namespace(), namespace()
     server.ip("address", "add", f"{SERVER}/15", "dev", "lo")
@@ -323,6 +327,7 @@ def test_the_path_of_a_connection(namespace: Make, monkeypatch: pytest.MonkeyPat
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("way", ["steady", "in bursts"])
 def test_what_others_send_meanwhile_is_no_part_of_the_path(namespace: Make, way: str):
     """As on a busy machine: another interface of the client's carries more than the probe all the time."""

@@ -152,6 +152,7 @@ def test_what_it_uses_is_metered(site: Site):
     assert ("net" in site.scope()) is ("host" not in site.name)
 
 
+@pytest.mark.measures
 def test_frozen_it_does_nothing(site: Site):
     running = site.start(Command(("sh", "-c", "while :; do :; done")))
     time.sleep(0.1)
@@ -190,6 +191,7 @@ def test_rootless_containers_are_of_nobody_of_this_machine(sites: dict[str, Site
     assert Path(f"/proc/{sites['bridge'].pid}").stat().st_uid == 0  # type: ignore[attr-defined]
 
 
+@pytest.mark.measures
 def test_podman_is_not_in_the_path_of_what_is_measured(sites: dict[str, Site], ports: dict[str, int]):
     """While a gigabyte goes through a bridge, podman and conmon use no CPU time to speak of."""
     site, client, port = sites["bridge"], sites["client"], ports["bridge"]

@@ -64,6 +64,7 @@ def one_busy_second(pollers: Pollers) -> machines.Use:
     return worked
 
 
+@pytest.mark.measures
 def test_polling_is_idle_time_and_work_is_not(pollers: Pollers):
     looks = [used(pollers, lambda: time.sleep(0.5)) for _ in range(6)]
     idle = min((each.busy_s / each.seconds for each in looks), key=abs)  # others work in between
@@ -103,6 +104,7 @@ def test_pollers_end_with_whoever_started_them(machine: Machine, tmp_path: Path)
     machine.must_be_unchanged()
 
 
+@pytest.mark.measures
 def test_a_run_says_that_it_polled_and_counts_it_as_idle(machine: Machine, tmp_path: Path):
     study = write_study(tmp_path, workloads=("tcp: {kind: iperf3, duration: 1s}",), further=("cpu_idle: poll",))
     run = tmp_path / "run"

@@ -44,6 +44,7 @@ CALL_BACK = kinds_in_every_environment(calls_back=True)
 FEW = ("iperf3", "redis-benchmark", "sysbench-cpu")
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize(
     ("kinds", "names"),
     [

@@ -268,6 +268,7 @@ def test_swap_is_treated_alike(sites: dict[str, Site]):
     assert len(found) == 1
 
 
+@pytest.mark.measures
 def test_busy_loop_gets_half_a_cpu(either: Site):
     before, began = either.meters(), time.monotonic()
     done = shell(either, "while :; do :; done", deadline_s=2.0)

@@ -149,6 +149,7 @@ def test_limits_are_in_force(site: Any):
     assert group_file(site, "cpuset", "cpuset.cpus") == "0"
 
 
+@pytest.mark.measures
 def test_a_busy_loop_gets_half_a_cpu(site: Any):
     before, began = site.meters(), time.monotonic()
     assert sh(site, "while :; do :; done", 2.0).timed_out

@@ -71,6 +71,7 @@ def _measured(completed: Completed, options: NginxVegetaOptions) -> dict[str, fl
     return {each.metric.name: each.value for each in _result(completed, options).measurements}
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stall_of_the_server_is_seen_by_those_who_were_to_be_served_in_it(sites: dict[str, Site], kind: str):
     """200 ms of 1.5 s: each of the requests planned in them waits for its end, an eighth of all."""
@@ -98,6 +99,7 @@ def test_a_stall_of_the_server_is_seen_by_those_who_were_to_be_served_in_it(site
     assert histogram.get_value_at_percentile(99) / 1e6 == pytest.approx(hit["latency_p99"], rel=0.002)
 
 
+@pytest.mark.measures
 def test_few_connections_hide_nothing_either(sites: dict[str, Site]):
     """With two connections most requests of a stall are not sent before its end: they have waited all the same."""
     server, options = sites["native"], _options(rate=1000, connections=2, **SHORT)
@@ -113,6 +115,7 @@ def test_few_connections_hide_nothing_either(sites: dict[str, Site]):
     assert FlagCode.CONNECTION_WAIT in {flag.code for flag in _result(stalled, options).flags}
 
 
+@pytest.mark.measures
 def test_the_rate_at_an_objective_is_found(sites: dict[str, Site]):
     options = _options(
         objective="100ms", percentile="95%", search_from=200, search_to=800, duration="500ms", timeout="1s"

@@ -17,6 +17,7 @@ def read(run: Path, environment: str) -> float:
     return float(next(cost["typical"] for cost in costs if cost["environment"] == environment))
 
 
+@pytest.mark.measures
 def test_half_of_the_cpu_time_is_read_as_half(machine: Machine, tmp_path: Path):
     study = write_study(
         tmp_path, environments=("native: {kind: native}", "half: {kind: native, cpu_share: 50%}"), workloads=(CPU,),
@@ -27,6 +28,7 @@ def test_half_of_the_cpu_time_is_read_as_half(machine: Machine, tmp_path: Path):
     machine.must_be_unchanged()
 
 
+@pytest.mark.measures
 def test_half_of_the_link_rate_is_read_as_half(machine: Machine, tmp_path: Path):
     study = write_study(
         tmp_path,
