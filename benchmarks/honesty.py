@@ -36,6 +36,7 @@ from weighbridge.statistics import (
     merge_histograms,
     next_look,
     percentile,
+    planned_looks,
     verdicts,
 )
 
@@ -45,6 +46,8 @@ Noise = Callable[[np.random.Generator, int, int], Floats]
 
 SEED, TARGET, MARGIN, FULL = 20170611, 0.02, 0.03, 1000
 SLOWER = math.log(0.7)
+MANY = planned_looks(LOOKS[0], 1000)
+"""The looks of a run whose trials a pilot made short, which may have many blocks."""
 
 
 def own(rng: np.random.Generator, blocks: int, arms: int, *, cv: float = 0.02) -> Floats:
@@ -101,27 +104,31 @@ KINDS: dict[str, Noise] = {
     "drift 10 %": drift,
     "position 2 %": position,
 }
+FASTER: dict[str, Noise] = {"AR(1) 0.998, SD 8 %": partial(autoregressive, correlation=0.998)}
+"""Beside those: what changes as slowly as before while blocks are many times shorter."""
 FAMILIES = tuple(KINDS)
 COSTS = (0.0, 0.03, 0.10)
 MEAN_BLOCKS = {"lognormal CV 2 %": 16, "AR(1) 0.95, SD 8 %": 24, "episodes": 20, "bimodal": 36}
 
 
-def session(rng: np.random.Generator, noise: Noise, ratio: float, *, arms: int = 2) -> Floats:
+def session(
+    rng: np.random.Generator, noise: Noise, ratio: float, *, arms: int = 2, blocks: int = LOOKS[-1]
+) -> Floats:
     """Throughput by arm and block; arm 0 is the baseline. Each block's order is random."""
-    logs = noise(rng, LOOKS[-1], arms)
-    order = rng.permuted(np.tile(np.arange(arms), (LOOKS[-1], 1)), axis=1)
+    logs = noise(rng, blocks, arms)
+    order = rng.permuted(np.tile(np.arange(arms), (blocks, 1)), axis=1)
     values = 940 * np.exp(np.take_along_axis(logs, order, axis=1)).T
     values[1:] *= ratio
     return values
 
 
-def adaptive(values: Floats, margin: float | None = None) -> tuple[Cost, Decision]:
+def adaptive(values: Floats, margin: float | None = None, looks: Sequence[int] = LOOKS) -> tuple[Cost, Decision]:
     """Run the product's stopping rule over a session of two arms."""
     base, other = values.tolist()
-    blocks = LOOKS[0]
+    blocks = looks[0]
     while True:
-        cost = compare(base[:blocks], other[:blocks], better="higher", equivalence=margin, looks=len(LOOKS))
-        decision = next_look(blocks, [cost], TARGET)
+        cost = compare(base[:blocks], other[:blocks], better="higher", equivalence=margin, looks=len(looks))
+        decision = next_look(blocks, [cost], TARGET, maximum=looks[-1])
         if decision.next_blocks is None:
             return cost, decision
         blocks = decision.next_blocks
@@ -135,6 +142,14 @@ Simulate = Callable[[np.random.Generator], Outcome]
 def one_cell(kind: str, cost: float, rng: np.random.Generator) -> Outcome:
     """Covered, called different, target reached, blocks, half-width at the end."""
     found, decision = adaptive(session(rng, KINDS[kind], 1 - cost))
+    covered = found.low <= 1 - cost <= found.high
+    return covered, found.verdict == "different", decision.action == "reached", found.blocks, found.half_width
+
+
+def one_of_many(kind: str, cost: float, rng: np.random.Generator) -> Outcome:
+    """As `one_cell`, with up to 1000 blocks."""
+    values = session(rng, (KINDS | FASTER)[kind], 1 - cost, blocks=MANY[-1])
+    found, decision = adaptive(values, looks=MANY)
     covered = found.low <= 1 - cost <= found.high
     return covered, found.verdict == "different", decision.action == "reached", found.blocks, found.half_width
 
@@ -245,6 +260,8 @@ def plan(repetitions: int) -> dict[Key, tuple[Simulate, int]]:
         for cost in COSTS:
             cells[kind, f"{100 * cost:g} %"] = partial(one_cell, kind, cost), repetitions
         cells[kind, "margin"] = partial(one_margin, kind), repetitions
+    for kind in KINDS | FASTER:
+        cells[kind, "many"] = partial(one_of_many, kind, 0.0), repetitions
     for kind in FAMILIES:
         cells[kind, "family"] = partial(one_family, kind), repetitions
     cells["control", "unblocked"] = one_unblocked, repetitions
@@ -285,6 +302,10 @@ def checks(means: Means, repetitions: int) -> list[Check]:
                 listed.append(at_least(f"target not reached %, {name}", 100 - 100 * reached, 99))
         listed.append(at_most(f"A/A false alarms %, {kind}", 100 * means[kind, "0 %"][1], 6.5))
         listed.append(at_most(f"false 'equivalent' at ±3 %, %, {kind}", 100 * means[kind, "margin"][0], 6))
+    for kind in KINDS | FASTER:
+        covered, different, *_ = means[kind, "many"]
+        listed.append(at_least(f"coverage %, up to {MANY[-1]} blocks, {kind}", 100 * covered, 93.5))
+        listed.append(at_most(f"A/A false alarms %, up to {MANY[-1]} blocks, {kind}", 100 * different, 6.5))
     for kind in FAMILIES:
         exact, _, judged = means[kind, "family"]
         listed.append(at_most(f"Holm family-wise errors of 12, %, {kind}", 100 * exact, 6))
@@ -313,6 +334,10 @@ def report(means: Means) -> None:
             f"{'':<20}equivalent within ±3 %: {100 * at_margin:.1f}% at the margin, {100 * at_zero:.1f}% at no cost"
         )
     print()
+    for kind in KINDS | FASTER:
+        *_, reached, blocks, width = means[kind, "many"]
+        told = f"target reached {100 * reached:.1f}%, {blocks:.0f} blocks, ±{100 * width:.2f}%"
+        print(f"up to {MANY[-1]} blocks, {kind}: {told}")
     for kind in FAMILIES:
         print(f"12 comparisons without Holm, {kind}: {100 * means[kind, 'family'][1]:.1f}% of families in error")
     print(f"stop on significance, looked at after every block: {100 * means['control', 'significance'][1]:.1f}%")

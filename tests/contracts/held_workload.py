@@ -7,8 +7,10 @@ from typing import Any
 
 from weighbridge.model.command import Completed, Transport
 from weighbridge.model.measurement import TrialFailure
+from weighbridge.model.options import STORED
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.study import Role
+from weighbridge.study.loader import option_models
 
 from .held import PACKAGE, must
 
@@ -35,6 +37,7 @@ def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
         counts = openings.sites >= 1 and openings.settle_s >= 0
         must(workload, counts, "openings()", "open at least one site, and wait no negative time", openings)
     _names_its_metrics(workload, options)
+    _can_be_given_a_length(workload, options)
     threads = workload.generator_threads(options)
     must(workload, threads >= 1, "generator_threads()", "be 1 or more", threads)
     try:
@@ -54,6 +57,34 @@ def _names_its_metrics(workload: Workload, options: Any) -> None:
         must(workload, metric.better in ("higher", "lower"), "metrics()", "be better 'higher' or 'lower'", metric)
     asked = workload.asked_rate(options)
     must(workload, asked is None or asked.metric in metrics, "asked_rate()", "be of one of its metrics", asked)
+
+
+def _can_be_given_a_length(workload: Workload, options: Any) -> None:
+    """Where it says which is the shortest: it then measures the same, for about so long."""
+    length = workload.length(options)
+    if length is None:
+        return
+    longest_s = workload.expected_s(options)
+    must(workload, 0 < length.shortest_s < longest_s, "length()", f"be below {longest_s} s", length.shortest_s)
+    per_second = length.per_second({metric.name: 2e5 for metric in workload.metrics(options)})
+    must(workload, per_second is not None, "length()", "tell a rate from its metrics")
+    assert per_second
+    nothing = length.per_second({}), length.per_second({metric.name: 0.0 for metric in workload.metrics(options)})
+    must(workload, nothing == (None, None), "length()", "tell no rate where nothing was measured", nothing)
+    for seconds in (length.shortest_s, 2 * length.shortest_s):
+        made = length.lasting(options, seconds, per_second)
+        read = workload.options.model_validate_json(made.model_dump_json(), context={**option_models(), STORED: True})
+        must(workload, read == made, "length()", f"name an option that a study may have ({made!r})", read)
+        same = all(
+            of(made) == of(options)
+            for of in (workload.metrics, workload.roles, workload.packages_for, workload.durability)
+        )
+        must(workload, same, "length()", "change nothing but the length", made)
+        argv = [workload.command(workload.roles(each)[-1], each, AT).argv for each in (options, made)]
+        must(workload, argv[0] != argv[1], "command()", "tell its program the amount", argv[1])
+        lasts_s = length.lasted_s(made, per_second)
+        near = math.isclose(lasts_s, seconds, rel_tol=0.05)
+        must(workload, near, "length()", f"have it last {seconds} s", lasts_s)
 
 
 def _has_bounds(workload: Workload, load: str) -> None:

@@ -386,7 +386,7 @@ class Told:
 
 
 if TYPE_CHECKING:
-    from weighbridge.runner.session import Progress
+    from weighbridge.runner.progress import Progress
 
     def _are_what_they_stand_for(site: FakeSite, program: Program, told: Told) -> tuple[Site, Running, Progress]:
         return site, program, told

@@ -86,6 +86,7 @@ def analyse(store: RunStore) -> Analysis:
         power_cuts=power_cuts(facts),
         paths=paths,
         left_out=store.left_out(),
+        lengths=store.lengths(),
         rungs=plan.ladder,
         isolation=isolation,
         notices=(*isolation_remarks(isolation, plan.baseline), *unverified_remarks(facts, plan.environments)),

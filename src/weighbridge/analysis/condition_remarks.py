@@ -9,12 +9,16 @@ from weighbridge.model.host_difference import HostDifference
 
 @dataclass(frozen=True, slots=True)
 class FewReadings(Remark):
-    """The meters, at ``hz``, read so often in the median trial; ``wanted_hz`` would do, None where nothing would."""
+    """The meters, at ``hz``, read so often in the median trial; ``wanted_hz`` would do, None where nothing would.
+
+    ``chosen``: a pilot block has chosen the trials' lengths, so that there is nothing to be changed.
+    """
 
     code = RemarkCode.READINGS
     hz: float
     readings: int
     wanted_hz: int | None
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,16 @@ from weighbridge.model.trial import PROMETHEUS
 from weighbridge.store.run import RunStore
 
 ENOUGH = 5
-"""ReadingRate in the measured time of a trial below which a mean or a peak says little."""
+"""Readings in the measured time of a trial below which a mean or a peak says little."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingRate:
-    """ReadingRate a second, and the measured seconds of each trial."""
+    """Readings a second, the measured seconds of each trial, and whether a pilot block has chosen how many."""
 
     hz: float
     measured_s: Mapping[int, float]
+    chosen: bool = False
 
     def too_few(self, trials: Sequence[int]) -> FewReadings | None:
         """Say where these trials have too few readings (their median), and how many a second would do."""
@@ -29,7 +30,7 @@ class ReadingRate:
             return None
         wanted = math.ceil(ENOUGH / seconds) if seconds > 0 else math.inf
         raised = None if wanted > FASTEST_HZ else int(max(wanted, math.floor(self.hz) + 1))
-        return FewReadings(self.hz, round(seconds * self.hz), raised)
+        return FewReadings(self.hz, round(seconds * self.hz), raised, self.chosen)
 
 
 def readings(store: RunStore) -> ReadingRate | None:
@@ -38,4 +39,4 @@ def readings(store: RunStore) -> ReadingRate | None:
     first = next(iter(measured), None)
     if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
         return None
-    return ReadingRate(meters_hz(store), measured)
+    return ReadingRate(meters_hz(store), measured, bool(store.lengths()))

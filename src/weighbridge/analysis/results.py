@@ -19,6 +19,7 @@ from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.ladder import Rung
 from weighbridge.model.left_out import LeftOut
+from weighbridge.model.trial_length import TrialLength
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 from weighbridge.statistics.verdicts import noise_range
 
@@ -49,9 +50,8 @@ class Comparison:
     """The report's verdict, after Holm; `cost.verdict` is the one before."""
     remarks: tuple[Remark, ...]
     broke: Broke | None = None
-    """Of the environment's trials of this workload and level; None where none broke."""
+    """Of the environment's trials of this workload and level; None where none broke. Then of the baseline's."""
     baseline_broke: Broke | None = None
-    """Of the baseline's."""
     hidden: Bottleneck | None = None
     """The limit that both sides met, where the verdict is "hidden"."""
 
@@ -138,8 +138,7 @@ class Step:
     row: Comparison
     """Its ``baseline_value`` is the previous environment's. ``adjusted_p`` is of the family of the steps."""
     start: float | None
-    """Where the previous environment stands: its typical ratio to the baseline, or its difference in the metric's
-    unit where the step's cost is one; None where that is not known."""
+    """Where the previous environment stands: its ratio to the baseline, or difference in the unit; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +227,8 @@ class Analysis:
     """The network path of each environment, for the clients of each host."""
     left_out: tuple[LeftOut, ...] = ()
     """Environments of the study that could not be opened; they are none of ``environments``."""
+    lengths: tuple[TrialLength, ...] = ()
+    """How long trials worked, where a pilot block has chosen it."""
     rungs: tuple[Rung, ...] = ()
     """The study's ladder as written, with what is left out."""
     isolation: Mapping[str, Isolation] = field(default_factory=dict)
@@ -278,7 +279,7 @@ class Analysis:
         return bool(self.compared) and all(row.few for row in self.compared)
 
     def block_values(self, report: MetricReport, environment: str) -> tuple[float, ...]:
-        """Return the values of `by_block` alone."""
+        """The values of `by_block` alone."""
         return tuple(self.by_block(report, environment).values())
 
     def by_block(self, report: MetricReport, environment: str) -> dict[int, float]:

@@ -71,6 +71,7 @@ class Shown:
         """Tell how precise each open comparison is."""
         for each in standings:
             more = f", about {each.predicted_blocks} blocks needed" if each.predicted_blocks else ""
+            more += f", more than there is time for: expect ±{each.expected:.1%}" if each.expected else ""
             state = "reached" if each.reached else f"goes on{more}"
             width = f"±{each.width:.1%}" if each.width < 10 else "no width yet"  # also infinite
             err().print(f"after {blocks} blocks: {each.cell} in {each.environment} {width}, {state}", markup=False)

@@ -16,6 +16,7 @@ from weighbridge.model.openings import Openings
 from weighbridge.model.result import TrialResult
 from weighbridge.model.site import DATA, Site, SiteRequest
 from weighbridge.model.study import Options, Resources, Role
+from weighbridge.model.trial_length import Length
 from weighbridge.model.userland import UserlandSpec
 
 
@@ -271,6 +272,10 @@ class Workload(Plugin):
     @abstractmethod
     def expected_s(self, options: Any) -> float:
         """About how long the measured process runs, in seconds; for the plan and the progress."""
+
+    def length(self, options: Any) -> Length | None:
+        """How its trials are made shorter, where a pilot block chooses that; None: they last as asked for."""
+        return None
 
     @abstractmethod
     def parse(self, options: Any, completed: Mapping[str, Completed]) -> TrialResult:

@@ -1,7 +1,7 @@
 """How long a study takes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import mean, median
 
 from weighbridge import registry
@@ -29,8 +29,8 @@ def seconds(study: Study) -> tuple[float, float]:
             least, longest = least + fewest * quick, longest + most * slow
     sites = len(study.arms) * len(study.client_hosts)
     least, longest = least + sites * _SITE_S[0], longest + sites * _SITE_S[1]
-    if repetitions.budget is not None:
-        longest = max(least, min(longest, repetitions.budget))
+    if repetitions.limit_s is not None:
+        longest = max(least, min(longest, repetitions.limit_s))
     return least, longest
 
 
@@ -43,9 +43,10 @@ def _trial_s(arm: Arm, cell: Cell) -> tuple[float, float]:
 class TimeLeft:
     """How long the trials that are left take: the plan's figure at first, more and more what was seen."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, known: Callable[[Cell], float | None] = lambda cell: None) -> None:
+        """``known``: the seconds of a trial, where they are known beforehand."""
         self._seen: dict[TimedBy, list[float]] = {
-            (cell.workload, cell.level, arm.name): [mean(_trial_s(arm, cell))]
+            (cell.workload, cell.level, arm.name): [known(cell) or mean(_trial_s(arm, cell))]
             for arm in study.arms
             for cell in study.cells
         }

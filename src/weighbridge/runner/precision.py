@@ -1,5 +1,6 @@
 """Which comparisons still need blocks: decided at fixed looks, on precision alone, never on significance."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,13 +16,23 @@ from weighbridge.store.run import RunStore, Value
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %)."""
+    """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %).
+
+    ``expected``: the half-width to expect when the time is over, where the target is out of reach; else None.
+    """
 
     cell: str
     environment: str
     width: float
     reached: bool
     predicted_blocks: int | None
+    expected: float | None = None
+
+    def after(self, blocks: int, later: float) -> float | None:
+        """Give ``expected``, where there are ``blocks`` now and about ``later`` when the time is over."""
+        if self.reached or self.predicted_blocks is None or self.predicted_blocks <= later:
+            return None
+        return math.expm1(math.log1p(self.width) * math.sqrt(blocks / later))
 
 
 @dataclass(slots=True)

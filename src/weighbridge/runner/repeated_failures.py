@@ -1,11 +1,12 @@
 """Failures that must repeat: a missing program or an output that nobody can read fails the same way every time."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from weighbridge.errors import TrialsFailed
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Level, Study
+from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial
 
 ENOUGH = 3
@@ -61,3 +62,22 @@ def _repeated(seen: Counter[tuple[Outcome, str]]) -> Repeated | None:
         return None
     ((outcome, message),) = seen
     return None if outcome in RESULTS else Repeated(outcome, message, seen.total())
+
+
+def require_results(study: Study, failures: RepeatedFailures, has_result: Callable[[Cell], bool]) -> None:
+    """Raise TrialsFailed where a workload at a level was given up, or has no complete block (``has_result``)."""
+    told: dict[str, list[str]] = {}
+    hopeless = []
+    for cell in study.cells:
+        given_up = failures.given_up(cell.workload, cell.level)
+        if given_up:
+            same, where = next(iter(given_up.values())), ", ".join(given_up)
+            how = f"in {where} failed {same.times} times in the same way ({same.outcome}: {same.message})"
+            told.setdefault(how, []).append(cell.label)
+        elif not has_result(cell):
+            hopeless.append(cell.label)
+    sentences = [f"{', '.join(labels)} {how} and was not tried again" for how, labels in told.items()]
+    if hopeless:
+        sentences.append(f"no block of {', '.join(hopeless)} could be completed")
+    if sentences:
+        raise TrialsFailed(f"{'; '.join(sentences)}: the report lists each failed trial and why")

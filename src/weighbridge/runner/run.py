@@ -29,9 +29,10 @@ from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_sa
 from weighbridge.runner.left_out import leave_out
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.preflight import missing_cpus
+from weighbridge.runner.progress import Progress
 from weighbridge.runner.readiness import hosts_readiness, ready, unmet
 from weighbridge.runner.room import lacking_room
-from weighbridge.runner.session import Progress, Session
+from weighbridge.runner.session import Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.store.consistency import require_same_study

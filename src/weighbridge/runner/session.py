@@ -1,14 +1,14 @@
 """A session: walks the blocks of a study, saves each trial as it ends, and continues where it was interrupted."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from weighbridge import registry
-from weighbridge.errors import EnvironmentLost, TrialsFailed
+from weighbridge.errors import EnvironmentLost
 from weighbridge.facts.differences import about_hosts
 from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
@@ -18,14 +18,17 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.model.trial_length import length_text
 from weighbridge.model.userland import Userland
 from weighbridge.runner.continuity import layers_of_run, require_same_layers
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.left_out import left_out_line
+from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.precision import Precision, Standing
-from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures
+from weighbridge.runner.progress import Progress
+from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures, require_results
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.study_facts import about_study, packet_sizes
@@ -36,25 +39,6 @@ from weighbridge.study import schedule
 
 REPEATS = 2
 """How often a block with a failed trial is run again, before the precision is looked at."""
-
-
-class Progress(Protocol):
-    """Who is told how a session goes on."""
-
-    def say(self, text: str) -> None:
-        """One line about what happens now."""
-
-    def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
-        """Before the first trial: the environments that are in hypervisors, and in which."""
-
-    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
-        """A trial begins; ``done`` of ``total`` planned trials have ended, about ``left_s`` seconds are left."""
-
-    def trial_finished(self, record: TrialRecord) -> None:
-        """A trial ended and is saved."""
-
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """After ``blocks`` blocks the precision was looked at: how far each open comparison is."""
 
 
 @dataclass(slots=True)
@@ -81,6 +65,7 @@ class Session:
     _precision: Precision = field(init=False)
     _failures: RepeatedFailures = field(init=False)
     _time: TimeLeft = field(init=False)
+    _lengths: Lengths = field(init=False)
 
     def __post_init__(self) -> None:
         self._plan()
@@ -88,7 +73,8 @@ class Session:
     def _plan(self) -> None:
         self._precision = Precision(self.study, self.store)
         self._failures = RepeatedFailures(self.study)
-        self._time = TimeLeft(self.study)
+        self._lengths = Lengths(self.study, self.store)
+        self._time = TimeLeft(self.study, self._lengths.trial_s)
 
     def go(self) -> None:
         """Run what is left of the study. The sites are closed however this ends.
@@ -108,7 +94,7 @@ class Session:
                 if self._sites is not None:
                     self.progress.say("cleaning up")
                 self._stack.close()
-        self._judge()
+        require_results(self.study, self._failures, self._has_result)
 
     def _opened(self) -> Sites:
         """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
@@ -150,22 +136,42 @@ class Session:
 
     def _walk(self) -> None:
         """Block after block, until every comparison is as precise as the study wants, or its maximum or budget."""
-        precision, budget = self._precision, self._precision.repetitions.budget
-        begun, spent_before = time.monotonic(), self.store.spent_s()
-        for look in precision.looks:
+        limit_s = self._precision.repetitions.limit_s
+        ends = math.inf if limit_s is None else time.monotonic() + limit_s - self.store.spent_s()
+        if self._lengths.to_be_chosen:
+            self._choose_lengths()
+        for look in self._precision.looks:
             while self._blocks < look:
                 self._blocks += 1
                 self._asked[self._blocks] = {_key(cell): self._arms(cell) for cell in self.study.cells}
                 self._run_all(self._block(self._blocks))
                 self._look_at_idle_machines()
-                if budget is not None and spent_before + time.monotonic() - begun > budget:
+                if time.monotonic() > ends:
                     self.progress.say("the time budget is spent")
                     self._repeat()
                     return
             self._repeat()
-            self.progress.precision_checked(self._blocks, precision.look(self._blocks))
+            self.progress.precision_checked(self._blocks, self._look(ends - time.monotonic()))
             if not any(self._arms(cell) for cell in self.study.cells):
                 return
+
+    def _look(self, left_s: float) -> list[Standing]:
+        """Look at the precision: where it stands, and where it will when the time that is left is over."""
+        standings = self._precision.look(self._blocks)
+        arms = ((*_key(cell), arm) for cell in self.study.cells for arm in self._arms(cell))
+        block_s = self._time.left_s(Counter(arms))
+        last = self._blocks + max(0.0, left_s) / block_s if block_s else math.inf
+        return [replace(each, expected=each.after(self._blocks, last)) for each in standings]
+
+    def _choose_lengths(self) -> None:
+        """Run the pilot block, and choose by it how long the trials of all others are."""
+        self._asked[PILOT] = {_key(cell): self._arms(cell) for cell in self._lengths.cells}
+        self.progress.say("a pilot block, which is not counted, tells how long trials are to be")
+        self._run_all(self._block(PILOT))
+        del self._asked[PILOT]
+        for each in self._lengths.choose():
+            self.progress.say(f"trials of {length_text(each)}")
+        self._time = TimeLeft(self.study, self._lengths.trial_s)
 
     def _has_servers(self) -> bool:
         return any("server" in registry.workloads()[cell.kind].roles(cell.options) for cell in self.study.cells)
@@ -223,7 +229,7 @@ class Session:
                 f"an environment was lost before {trial.workload} in {trial.environment}: {lost}. "
                 "Every finished trial is kept"
             ) from lost
-        return run_trial(trial, registry.workloads()[cell.kind], self.study.options(arm, cell), stage)
+        return run_trial(trial, registry.workloads()[cell.kind], self._lengths.options(arm, cell), stage)
 
     def _remaining(self, now: Iterable[Trial]) -> Counter[TimedBy]:
         """How many trials are still to be made of each workload, level and environment, up to the next look.
@@ -268,25 +274,9 @@ class Session:
             for attempt in range(REPEATS + 1)
         )
 
-    def _judge(self) -> None:
-        """Raise TrialsFailed where a comparison has no complete block, or was given up."""
-        told: dict[str, list[str]] = {}
-        hopeless = []
-        for cell in self.study.cells:
-            given_up = self._failures.given_up(*_key(cell))
-            if given_up:
-                same, where = next(iter(given_up.values())), ", ".join(given_up)
-                how = f"in {where} failed {same.times} times in the same way ({same.outcome}: {same.message})"
-                told.setdefault(how, []).append(cell.label)
-            elif not any(
-                self._asked[number].get(_key(cell)) and self._complete(cell, number) for number in self._asked
-            ):
-                hopeless.append(cell.label)
-        sentences = [f"{', '.join(labels)} {how} and was not tried again" for how, labels in told.items()]
-        if hopeless:
-            sentences.append(f"no block of {', '.join(hopeless)} could be completed")
-        if sentences:
-            raise TrialsFailed(f"{'; '.join(sentences)}: the report lists each failed trial and why")
+    def _has_result(self, cell: Cell) -> bool:
+        """Whether a block of a workload and level was completed."""
+        return any(self._asked[number].get(_key(cell)) and self._complete(cell, number) for number in self._asked)
 
 
 def _key(cell: Cell) -> tuple[str, Level]:

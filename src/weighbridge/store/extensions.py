@@ -39,14 +39,16 @@ def extensions(info: Mapping[str, str]) -> tuple[Extension, ...]:
 
 
 def extended(repetitions: Repetitions, changes: tuple[Extension, ...]) -> Repetitions:
-    """The repetitions after the changes. An adaptive run keeps its target, without its budget."""
+    """The repetitions after the changes. An adaptive run keeps its target, without its budget of time."""
     if not changes:
         return repetitions
     blocks = changes[-1].blocks
     if repetitions.blocks is not None:
         return repetitions.model_copy(update={"blocks": blocks})
     most = max(2, blocks)
-    return repetitions.model_copy(update={"min": min(repetitions.min, most), "max": most, "budget": None})
+    return repetitions.model_copy(
+        update={"min": min(repetitions.min, most), "max": most, "budget": None, "within": None}
+    )
 
 
 def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:

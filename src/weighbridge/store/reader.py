@@ -14,13 +14,18 @@ from weighbridge.model.left_out import LeftOut, left_out_of
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.stored_study import StoredFile, StoredStudy
 from weighbridge.model.trial import Series, Trial
+from weighbridge.model.trial_length import TrialLength, lengths_of
 from weighbridge.store import reading
 from weighbridge.store.database import saving
-from weighbridge.store.rows import StoredProcess, StoredSample, StoredTrial, Value, rungs_of
+from weighbridge.store.rows import PilotTrial, StoredProcess, StoredSample, StoredTrial, Value, rungs_of
 from weighbridge.store.study_text import file_of_text
 
 LEFT_OUT = "left_out"
 """The key of a run under which it keeps which environments it does not measure."""
+LENGTHS = "trial_lengths"
+"""The key of a run under which it keeps how long trials were made."""
+_COUNTED = "trial NOT IN (SELECT id FROM trial WHERE block IS 0)"
+"""The rows of trials that count: those of the pilot block (0) chose their lengths, and no more."""
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 Stored = TypeVar("Stored")
@@ -108,14 +113,7 @@ class RunReader:
         return self._once("values", self._values)
 
     def _values(self) -> list[Value]:
-        rows = self._read(
-            reading.VALUES,
-            "measurements",
-            "SELECT trial, metric, unit, better, value FROM measurement ORDER BY rowid",
-        )
-        measured: dict[int, list[tuple[str, str, str, float]]] = {}
-        for number, metric, unit, better, value in rows:
-            measured.setdefault(number, []).append((metric, unit, better, value))
+        measured = self._measured(_COUNTED)
         return [
             Value(t.id, t.block, t.attempt, t.environment, t.workload, t.level, *each, t.started_at, t.flags)
             for t in sorted(self.trials(), key=lambda trial: (trial.started_at, trial.id))
@@ -123,18 +121,45 @@ class RunReader:
             for each in measured.get(t.id, ())
         ]
 
+    def _measured(self, which: str) -> dict[int, list[tuple[str, str, str, float]]]:
+        """What trials measured, by their ids: metric, unit, better and value of each."""
+        query = f"SELECT trial, metric, unit, better, value FROM measurement WHERE {which} ORDER BY rowid"  # noqa: S608
+        measured: dict[int, list[tuple[str, str, str, float]]] = {}
+        for number, metric, unit, better, value in self._read(reading.VALUES, "measurements", query):
+            measured.setdefault(number, []).append((metric, unit, better, value))
+        return measured
+
     def trials(self) -> list[StoredTrial]:
-        """Every trial, in the order of their ids."""
-        return self._once("trials", lambda: self._rows(reading.TRIALS, StoredTrial, "trials", "trial ORDER BY id"))
+        """Every trial that counts, in the order of their ids."""
+        return self._once("trials", lambda: self._trials("block IS NOT 0"))
+
+    def _trials(self, which: str) -> list[StoredTrial]:
+        return self._rows(reading.TRIALS, StoredTrial, "trials", f"trial WHERE {which} ORDER BY id")
+
+    def pilot(self) -> list[PilotTrial]:
+        """What the trials of the pilot block measured that ended well."""
+        measured = self._measured(f"NOT {_COUNTED}")
+        return [
+            PilotTrial(
+                each.workload, each.level, each.environment, each.duration_s,
+                {metric: value for metric, _, _, value in measured.get(each.id, ())},
+            )
+            for each in self._trials("block IS 0")
+            if each.outcome is Outcome.OK
+        ]  # fmt: skip
+
+    def lengths(self) -> tuple[TrialLength, ...]:
+        """How long the trials of workloads were made, where that was chosen."""
+        return lengths_of(self.info().get(LENGTHS, "[]"))
 
     def processes(self) -> list[StoredProcess]:
-        """Every process of every trial."""
-        return self._rows(reading.PROCESSES, StoredProcess, "processes", "process")
+        """Every process of every trial that counts."""
+        return self._rows(reading.PROCESSES, StoredProcess, "processes", f"process WHERE {_COUNTED}")
 
     def samples(self, *names: str) -> list[StoredSample]:
         """Every number that meters gave of whole trials, or those of these names only."""
-        which = f"WHERE name IN ({', '.join('?' * len(names))})" if names else ""
-        query = f"SELECT trial, site, name, value FROM sample {which}"  # noqa: S608 - our own words
+        which = f" AND name IN ({', '.join('?' * len(names))})" if names else ""
+        query = f"SELECT trial, site, name, value FROM sample WHERE {_COUNTED}{which}"  # noqa: S608 - our own words
         return [StoredSample(*row) for row in self._read(reading.SAMPLES, "readings of meters", query, names)]
 
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
@@ -145,7 +170,7 @@ class RunReader:
 
     def series_by_trial(self) -> Mapping[int, Sequence[Series]]:
         """The series of readings of each trial that has any, all of them read at once."""
-        return self._once("series", lambda: [self._series("ORDER BY trial, rowid")])[0]
+        return self._once("series", lambda: [self._series(f"WHERE {_COUNTED} ORDER BY trial, rowid")])[0]
 
     def _series(self, which: str, *values: object) -> dict[int, list[Series]]:
         query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - our own words
@@ -165,7 +190,7 @@ class RunReader:
         """Every latency histogram of a trial that ended well: trial, metric, encoded."""
         query = (
             "SELECT h.trial, h.metric, h.encoded FROM histogram h JOIN trial t ON t.id = h.trial"
-            " WHERE t.outcome = 'ok' ORDER BY h.trial, h.rowid"
+            " WHERE t.outcome = 'ok' AND t.block IS NOT 0 ORDER BY h.trial, h.rowid"
         )
         return self._read(reading.HISTOGRAMS, "histograms", query)
 

@@ -25,6 +25,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
+from weighbridge.model.trial_length import TrialLength
 from weighbridge.store.flags import flags_of
 
 Seconds = Annotated[float, Field(ge=0, le=1e11), AfterValidator(require_plausible)]
@@ -74,6 +75,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "absent": TypeAdapter(Json[list[tuple[str, LevelText, str]]]),
     "loads": TypeAdapter(Json[dict[str, str]]),
     "left_out": TypeAdapter(Json[tuple[LeftOut, ...]]),
+    "trial_lengths": TypeAdapter(Json[tuple[TrialLength, ...]]),
 }
 """What the values of these keys of a run are written as."""
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None]])

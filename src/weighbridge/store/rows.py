@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from weighbridge.model.flag import Flag
@@ -96,6 +96,16 @@ def rungs_of(text: str) -> tuple[Rung, ...]:
 def arm_row(position: int, arm: Arm) -> Sequence[object]:
     """An environment."""
     return arm.name, position, arm.kind, arm.options.model_dump_json(), arm.aa_of
+
+
+class PilotTrial(NamedTuple):
+    """What a trial of the pilot block that ended well measured, by metric, and how many seconds it took in all."""
+
+    workload: str
+    level: str
+    environment: str
+    duration_s: float
+    values: Mapping[str, float]
 
 
 def cell_row(position: int, cell: Cell) -> Sequence[object]:

@@ -12,12 +12,13 @@ _FATAL = re.compile(r"^FATAL: *(.+)$", re.MULTILINE)
 _LAST_LINE = re.compile(r"^ +execution time \(avg/stddev\): ", re.MULTILINE)
 
 
-def command(test: str, threads: int, duration: float, *arguments: str) -> Command:
-    """One run of ``test`` that ``duration`` (seconds) ends.
+def command(test: str, threads: int, duration: float, *arguments: str, events: int | None = None) -> Command:
+    """One run of ``test`` that ``duration`` (seconds) ends, or so many ``events`` of all threads.
 
     The deadline leaves time for the last event, which sysbench finishes and which an emulated CPU makes long.
     """
-    argv = ("sysbench", test, f"--threads={threads}", f"--time={duration:.0f}", "--events=0", *arguments, "run")
+    until = (f"--time={duration:.0f}", "--events=0") if events is None else ("--time=0", f"--events={events}")
+    argv = ("sysbench", test, f"--threads={threads}", *until, *arguments, "run")
     return Command(argv, deadline_s=2 * duration + 60)
 
 

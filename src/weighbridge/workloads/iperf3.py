@@ -11,9 +11,10 @@ from pydantic import Field, model_validator
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.quantity import PacketSize, Rate
+from weighbridge.model.quantity import PacketSize, Rate, Size
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
+from weighbridge.model.trial_length import Length
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -28,6 +29,8 @@ _BACK = "_bidir_reverse"
 
 _LENGTHS = {"tcp": (1, 2**20), "udp": (16, LARGEST_PAYLOAD)}
 """The bytes a buffer or datagram may have: iperf3 refuses others."""
+_SHORTEST_S = 0.3
+"""In which TCP's slow start takes 2 % of the throughput that a second shows on a loopback interface; 0.1 s: 10 %."""
 _ACCOUNTED = 0.9
 """The share of what was sent that the receiver must have seen or missed for iperf3's own loss to be believed."""
 
@@ -40,6 +43,9 @@ class Iperf3Options(Options):
 
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    amount: Annotated[
+        Size | None, Field(ge=1, le=2**50, description="Bytes to send in place of a time, in about the duration")
+    ] = None
     omit: Annotated[WholeSeconds, Field(ge=0, le=60, description="Warm-up before it that iperf3 leaves out")] = 0.0
     bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None
     length: Annotated[
@@ -54,6 +60,8 @@ class Iperf3Options(Options):
     def _what_iperf3_takes(self) -> "Iperf3Options":
         if self.protocol == "udp" and self.bitrate is None:
             raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf3 reports false rates without one")
+        if self.amount is not None and self.omit:
+            raise ValueError("amount and omit exclude each other: iperf3 counts an amount from the first byte")
         if self.reverse and self.bidirectional:
             raise ValueError("reverse and bidirectional exclude each other: bidirectional measures both ways")
         must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
@@ -93,6 +101,13 @@ class Iperf3(Workload):
         """Seconds."""
         return options.duration + options.omit + 0.2
 
+    def length(self, options: Iperf3Options) -> Length | None:
+        """Of TCP at full speed one way, by its bytes; seconds that iperf3 leaves out are whole ones."""
+        paced = options.protocol == "udp" or options.bitrate is not None
+        if paced or options.omit or options.bidirectional:
+            return None
+        return Length(_SHORTEST_S, "amount", lambda found: found[THROUGHPUT.name] * 1e6 / 8)
+
     def asked_rate(self, options: Iperf3Options) -> Measurement | None:
         """The bitrate of all streams."""
         return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate * options.parallel / 1e6)
@@ -112,7 +127,8 @@ class Iperf3(Workload):
         if options.bidirectional:
             back = _direction(document, options, _BACK)
             found += tuple(replace(measured, metric=BACK[measured.metric]) for measured in back)
-        return TrialResult(found, work_s=options.duration + options.omit)  # the warm-up is work too
+        sent_s = options.duration if options.amount is None else _number(document, "sum_sent", "seconds")
+        return TrialResult(found, work_s=sent_s + options.omit)  # the warm-up is work too
 
 
 def _arguments(options: Iperf3Options, at: Endpoint) -> tuple[str, ...]:
@@ -121,7 +137,8 @@ def _arguments(options: Iperf3Options, at: Endpoint) -> tuple[str, ...]:
     UDP always has a length: left to itself iperf3 takes 32 768 on a loopback interface, 1448 elsewhere.
     """
     length = options.length or (USUAL_PAYLOAD if options.protocol == "udp" else None)
-    arguments = ["--connect-timeout", "5000", "-t", f"{options.duration:.0f}", "-P", str(options.parallel)]
+    until = ["-t", f"{options.duration:.0f}"] if options.amount is None else ["-n", str(options.amount)]
+    arguments = ["--connect-timeout", "5000", *until, "-P", str(options.parallel)]
     arguments += ["-u"] if options.protocol == "udp" else []
     arguments += ["-O", f"{options.omit:.0f}"] if options.omit else []
     arguments += ["-b", f"{options.bitrate:.0f}"] if options.bitrate is not None else []

@@ -1,5 +1,6 @@
 """netperf: transactions per second and their latency, or throughput of one stream."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -12,6 +13,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
+from weighbridge.model.trial_length import Length
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, PacketBytes, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -30,6 +32,8 @@ LATENCIES = {
 
 _TRANSACTIONS = ("TRANSACTION_RATE", *LATENCIES, "ELAPSED_TIME")
 _STREAM = ("REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME")
+_SHORTEST_S = 0.1
+"""A thousand transactions of the slowest path that was met: a tenth of them are beyond the 90th percentile."""
 _BUSY = 0.95
 """The share of the time that transactions must fill: those of a healthy run fill 99 %."""
 
@@ -42,6 +46,9 @@ class NetperfOptions(Options):
         Field(description="Request and response, one at a time, or a stream to the server"),
     ] = "TCP_RR"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    count: Annotated[
+        int | None, Field(ge=1, le=10**9, description="Transactions (TCP_RR) to make, in about the duration")
+    ] = None
     warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same test before it, thrown away")] = 1.0
     request_size: Annotated[PacketSize | None, Field(description="Bytes of a request (RR: 1 B)")] = None
     response_size: Annotated[PacketSize | None, Field(description="Bytes of a response (RR: as the request)")] = None
@@ -77,6 +84,8 @@ class NetperfOptions(Options):
                 takes = "request_size and response_size" if self.transactions else "message_size"
                 raise ValueError(f"{self.test} has no {name}: it takes {takes}")
             must_fit(name, size, self.test, 1, LARGEST_PAYLOAD if self.udp else 2**20)
+        if self.count is not None and self.test != "TCP_RR":
+            raise ValueError(f"{self.test} has no count: netperf would wait for a lost datagram for ever")
         return self
 
 
@@ -104,13 +113,14 @@ class Netperf(Workload):
     def command(self, role: Role, options: NetperfOptions, at: Endpoint) -> Command:
         """Server: one child per test. Client: prints KEY=VALUE lines."""
         if role == "client":
-            return _client(options, at, options.duration)
+            return _client(options, at, options.duration, options.count)
         argv = ("netserver", "-D", "-N", "-4", "-L", at.listen, "-p", str(at.port))
         return Command(argv, deadline_s=options.duration + 150, listens=(("tcp", at.port),))
 
     def warm_up(self, options: NetperfOptions, at: Endpoint) -> Command | None:
         """The same test for a while; None where the study wants none."""
-        return _client(options, at, options.warm_up) if options.warm_up else None
+        count = None if options.count is None else math.ceil(options.count * options.warm_up / options.duration)
+        return _client(options, at, options.warm_up, count) if options.warm_up else None
 
     def packet_size(self, options: NetperfOptions, at: Endpoint) -> int | None:
         """Bytes of a datagram's payload, of request and response the larger; None of TCP."""
@@ -122,6 +132,10 @@ class Netperf(Workload):
     def expected_s(self, options: NetperfOptions) -> float:
         """Seconds."""
         return options.duration + 0.1
+
+    def length(self, options: NetperfOptions) -> Length | None:
+        """Of TCP_RR, by its transactions; of UDP a test by count would wait for a lost message for ever."""
+        return Length(_SHORTEST_S, "count", lambda found: found[RATE.name]) if options.test == "TCP_RR" else None
 
     def parse(self, options: NetperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What netperf printed, and ``one_way_latency`` from its rate. Raises ProgramFailed or Unparseable.
@@ -137,12 +151,17 @@ class Netperf(Workload):
         rate = found["TRANSACTION_RATE"]
         _without_a_stall(rate, found["MEAN_LATENCY"])
         latencies = (Measurement(metric, found[key]) for key, metric in LATENCIES.items())
-        return TrialResult((Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2)))
+        measured = (Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2))
+        return TrialResult(measured, work_s=found["ELAPSED_TIME"] if options.count is not None else None)
 
 
-def _client(options: NetperfOptions, at: Endpoint, duration: float) -> Command:
-    """netperf for ``duration`` seconds; ``-j`` keeps the latencies, test options come after the ``--``."""
-    argv = ["netperf", "-4", "-H", at.address, "-p", str(at.port), "-t", options.test, "-l", f"{duration:.0f}"]
+def _client(options: NetperfOptions, at: Endpoint, duration: float, count: int | None = None) -> Command:
+    """netperf for ``duration`` seconds, or ``count`` transactions, which it takes as a negative length.
+
+    ``-j`` keeps the latencies, test options come after the ``--``.
+    """
+    length = f"{duration:.0f}" if count is None else str(-count)
+    argv = ["netperf", "-4", "-H", at.address, "-p", str(at.port), "-t", options.test, "-l", length]
     argv += ["-j", "--", "-P", f",{at.port if options.udp else at.data_port}"]
     sizes = ",".join(str(resolved(size, at)) for size in options.sizes)
     if options.transactions:

@@ -15,6 +15,7 @@ from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
+from weighbridge.model.trial_length import Length
 from weighbridge.workloads import _redis
 
 _COLUMNS = {
@@ -25,6 +26,10 @@ _COLUMNS = {
     "p99_latency_ms": ("p99", "ms"),
 }
 """The columns that are measured, each with the metric's name and unit."""
+_SHORTEST_S = 0.1
+"""Of each test: redis-benchmark times it in whole milliseconds."""
+_FEWEST = 1000
+"""Requests of a test: for its 99th percentile ten are beyond it."""
 _SLOWEST = 50
 """How many times slower than expected a client may be: an emulated CPU or a slow link, but not for ever."""
 _MOST_CLIENTS = 10_000
@@ -71,7 +76,7 @@ class RedisBenchmarkOptions(_redis.RedisServerOptions):
         "set",
         "get",
     )
-    requests: Annotated[int, Field(ge=1000, le=10**9, description="Requests of each test")] = 100_000
+    requests: Annotated[int, Field(ge=_FEWEST, le=10**9, description="Requests of each test")] = 100_000
     clients: Annotated[
         int, Field(ge=1, le=_MOST_CLIENTS, description="Connections, each with one request at a time; its load")
     ] = 50
@@ -149,6 +154,17 @@ class RedisBenchmark(Workload):
     def expected_s(self, options: RedisBenchmarkOptions) -> float:
         """Seconds, from what an ordinary machine does."""
         return _expected_s(options, options.tests, options.requests, options.clients)
+
+    def length(self, options: RedisBenchmarkOptions) -> Length | None:
+        """Of all its tests, by the requests of each; with threads it looks at its clock too seldom."""
+        if options.threads > 1:
+            return None
+
+        def rate(found: Mapping[str, float]) -> float:
+            return 1 / sum(1 / found[f"{test}_throughput"] for test in options.tests)
+
+        fewest = max(_FEWEST, options.clients * options.pipeline)  # every client has some
+        return Length(_SHORTEST_S * len(options.tests), "requests", rate, fewest)
 
     def parse(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """One row of the client's CSV per test. Raises Broke, ServerDied, ProgramFailed or Unparseable.

@@ -252,11 +252,22 @@ class LimitAnswer(Within, Worsening):
 
 
 @with_config(ConfigDict(extra="forbid"))
+class TrialLengthRow(TypedDict):
+    """How long trials of a workload at a level worked, in seconds; see ``weighbridge.model.trial_length``."""
+
+    workload: str
+    level: dict[str, str]
+    asked_s: float
+    chosen_s: float
+    beside_s: float
+
+
+@with_config(ConfigDict(extra="forbid"))
 class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
     Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low``,
-    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``. Version 3:
+    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``; ``trial_lengths``. Version 3:
     ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences too;
     ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves``
     ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row
@@ -278,6 +289,7 @@ class Report(Provenance, Noise):
     bottlenecks: list[Bottlenecks]
     broke: list[Broke]
     left_out: list[LeftOutRow]
+    trial_lengths: list[TrialLengthRow]
     programs: list[ProgramRow]
     power_cuts: list[PowerCutRow]
     limits: NotRequired[list[LimitAnswer]]

@@ -82,6 +82,13 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
             {"environment": each.environment, "kind": each.kind, "why": each.why, "remedy": each.remedy}
             for each in analysis.left_out
         ],
+        "trial_lengths": [
+            {
+                "workload": each.workload, "level": json.loads(each.level),
+                "asked_s": each.asked_s, "chosen_s": each.chosen_s, "beside_s": each.beside_s,
+            }
+            for each in analysis.lengths
+        ],
         "programs": programs_json(store, analysis),
         "power_cuts": [power_cut_json(cut) for cut in analysis.power_cuts],
     }  # fmt: skip

@@ -1,6 +1,7 @@
 """Under what the machine measured, what its last calibration says, and which durability was checked, in words."""
 
 from weighbridge.analysis.results import Analysis
+from weighbridge.model.trial_length import length_text
 from weighbridge.report.text.durability import power_cut_lines
 
 NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
@@ -13,7 +14,7 @@ POLLED = (
 
 def condition_lines(analysis: Analysis) -> list[str]:
     """Return a line for each condition, none where there is nothing to say."""
-    found = [*power_cut_lines(analysis), *([POLLED] if analysis.polled else [])]
+    found = [*power_cut_lines(analysis), *([POLLED] if analysis.polled else []), *_lengths(analysis)]
     calibration = analysis.calibration
     if calibration is None:
         return found
@@ -22,3 +23,8 @@ def condition_lines(analysis: Analysis) -> list[str]:
     if calibration.about == "halting-cpus":
         return [*found, NOT_POLLED]
     return [*found, *(f"{key} {value}" for key, value in calibration.facts.items())]
+
+
+def _lengths(analysis: Analysis) -> list[str]:
+    told = "; ".join(map(length_text, analysis.lengths))
+    return [f"how long each trial worked was chosen by a pilot block, which is not counted: {told}"] if told else []

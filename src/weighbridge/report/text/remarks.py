@@ -188,6 +188,8 @@ def _(remark: FlaggedTrials) -> str:
 def _(remark: FewReadings) -> str:
     count = remark.readings
     read = f"about {count} reading{'' if count == 1 else 's'}" if count else "hardly one reading"
+    if remark.chosen:
+        return f"meters at {remark.hz:g} Hz had {read} in each trial, which were made short: a peak may be missed"
     begin = f"trials are too short for meters at {remark.hz:g} Hz ({read} in each)"
     if remark.wanted_hz is None:
         return f"{begin}: make the trials longer"

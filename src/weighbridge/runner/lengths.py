@@ -1,0 +1,108 @@
+"""How long trials are made: chosen once, from a pilot block that is not counted, by what each takes beside its work.
+
+It is decided on times alone, never on a difference that was seen (`weighbridge.model.trial_length.chosen_length`).
+"""
+
+from dataclasses import dataclass, field
+from statistics import mean
+from typing import Any
+
+from weighbridge import registry
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.level import level_text
+from weighbridge.model.study import Arm, Cell, Study
+from weighbridge.model.trial_length import Length, TrialLength, chosen_length, lengths_text
+from weighbridge.store.reader import LENGTHS
+from weighbridge.store.rows import PilotTrial
+from weighbridge.store.run import RunStore
+
+PILOT = 0
+"""The number of the pilot block: trials as the study has them, which no report counts."""
+_WORTH_IT = 0.8
+"""A length that is not below this share of what was asked for changes nothing."""
+
+
+@dataclass(slots=True)
+class Lengths:
+    """The lengths of a run's trials. All of it is in the store, so that a continued run goes on with the same."""
+
+    study: Study
+    store: RunStore
+    _chosen: dict[tuple[str, str], TrialLength] = field(default_factory=dict)
+    _pilot: dict[tuple[str, str, str], PilotTrial] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._read()
+
+    def _read(self) -> None:
+        self._chosen = {(each.workload, each.level): each for each in self.store.lengths()}
+        self._pilot = {(each.workload, each.level, each.environment): each for each in self.store.pilot()}
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The workloads and levels whose trials can be given a length."""
+        return [cell for cell in self.study.cells if _length_of(cell) is not None]
+
+    @property
+    def to_be_chosen(self) -> bool:
+        """Whether the study has some chosen, and none has been."""
+        wanted = self.study.file.repetitions.within is not None and bool(self.cells)
+        return wanted and LENGTHS not in self.store.info()
+
+    def choose(self) -> tuple[TrialLength, ...]:
+        """Choose them from the trials of the pilot block, and keep them; those of the others are as asked for."""
+        self._read()
+        found = [each for cell in self.study.cells if (each := self._length(cell)) is not None]
+        self.store.set_info(LENGTHS, lengths_text(found))
+        self._read()
+        return tuple(found)
+
+    def options(self, arm: Arm, cell: Cell) -> Any:
+        """The options with which a workload is run in an environment. RunDirectoryError: its pilot is not there."""
+        options, length, chosen = self.study.options(arm, cell), _length_of(cell), self._chosen.get(_key(cell))
+        if length is None or chosen is None:
+            return options
+        pilot = self._pilot.get((*_key(cell), arm.name))
+        rate = None if pilot is None else length.per_second(pilot.values)
+        if rate is None:
+            told = f"the pilot of {cell.label} in {arm.name} is missing, by which its trials were made short"
+            raise RunDirectoryError(f"{self.store.directory} is damaged: {told}")
+        return length.lasting(options, chosen.chosen_s, rate)
+
+    def trial_s(self, cell: Cell) -> float | None:
+        """Seconds that a whole trial of the chosen length takes; None where its length is as asked for."""
+        chosen = self._chosen.get(_key(cell))
+        return None if chosen is None else chosen.chosen_s + chosen.beside_s
+
+    def _length(self, cell: Cell) -> TrialLength | None:
+        """None where it is as asked for, and where some environment has no trial from which an amount follows."""
+        length, asked, whole = _length_of(cell), [], []
+        if length is None:
+            return None
+        for arm in self.study.arms_of(cell):
+            pilot = self._pilot.get((*_key(cell), arm.name))
+            rate = None if pilot is None else length.per_second(pilot.values)
+            if pilot is None or rate is None:
+                return None
+            asked.append(length.lasted_s(self.study.options(arm, cell), rate))
+            whole.append(pilot.duration_s)
+        asked_s = mean(asked)
+        beside_s = max(0.0, mean(whole) - asked_s)
+        chosen_s = chosen_length(asked_s, length.shortest_s, beside_s)
+        if chosen_s > _WORTH_IT * asked_s:
+            return None
+        return TrialLength(
+            workload=cell.workload,
+            level=level_text(cell.level),
+            asked_s=asked_s,
+            chosen_s=chosen_s,
+            beside_s=beside_s,
+        )
+
+
+def _length_of(cell: Cell) -> Length | None:
+    return registry.workloads()[cell.kind].length(cell.options)
+
+
+def _key(cell: Cell) -> tuple[str, str]:
+    return cell.workload, level_text(cell.level)

@@ -1,0 +1,177 @@
+"""Trials that are made short: by a pilot block, which is not counted, and by times alone."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.errors import Interrupted, RunDirectoryError
+from weighbridge.linux import cpus
+from weighbridge.model.study import Study
+from weighbridge.model.trial import Trial
+from weighbridge.model.trial_length import Length, TrialLength, chosen_length, length_text
+from weighbridge.report.export.json import report_json
+from weighbridge.runner.precision import Standing
+from weighbridge.runner.session import Session
+from weighbridge.store.reader import LENGTHS
+from weighbridge.store.run import RunStore
+
+from .world import SPEED, USERLAND, Act, FakeSolo, Load, Told, World, context, study, usual
+
+SPEEDS = {"native": b"40", "native-again": b"40", "one": b"80", "two": b"20"}
+ASKED, SHORT = "cpu: {kind: fake-solo, n: 400}", "target: 2%, within: 1h, min: 2, max: 3"
+
+
+class Adjustable(FakeSolo):
+    """``n`` is the amount of its work, its speed how much of it is done in a second."""
+
+    def length(self, options: Load) -> Length:
+        return Length(1.0, "n", lambda found: found[SPEED.name])
+
+
+@pytest.fixture(autouse=True)
+def _adjustable(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
+    world.workloads["fake-solo"] = Adjustable()
+    world.act = speeds
+
+
+def speeds(site, command) -> Act:
+    return Act(stdout=SPEEDS[site.place]) if command.argv[0] == "solo" else usual(site, command)
+
+
+def go(path: Path, made: Study, told: Told | None = None) -> Told:
+    told = told or Told()
+    with RunStore(path / "run", writable=True) as store, context(path) as run:
+        if "study" not in store.info():
+            store.begin(made, {"run_id": run.id})
+        Session(made, store, run, USERLAND, told).go()
+    return told
+
+
+def amounts(world: World) -> Counter[tuple[str, str]]:
+    return Counter((place, argv[1]) for place, argv, _ in world.started if argv[0] == "solo")
+
+
+def test_each_environment_works_for_about_as_long(world: World, tmp_path: Path):
+    told = go(tmp_path, study(f"{ASKED}, net: {{kind: fake}}", repetitions=SHORT))
+    pilot = [trial for trial in told.begun if trial.block == 0]
+    assert Counter(trial.workload for trial in pilot) == {"cpu": 4}, "of what can be made short alone"
+    later = {"native": "40", "native-again": "40", "one": "80", "two": "20"}
+    found = amounts(world)
+    assert {key for key in found if key[1] != "400"} == {*later.items()}
+    assert all(found[place, "400"] == 1 for place in later)
+    with RunStore(tmp_path / "run") as store:
+        (length,) = store.lengths()
+        assert (length.workload, length.chosen_s) == ("cpu", 1.0)
+        assert length.asked_s == pytest.approx((10 + 10 + 5 + 20) / 4)
+        blocks = {trial.block for trial in store.trials()}
+        assert 0 not in blocks and {value.block for value in store.values()} == blocks
+        counted = {trial.id for trial in store.trials()}
+        assert {each.trial for each in store.processes()} == counted >= {each.trial for each in store.samples()}
+        assert len(store.pilot()) == 4 and len(store.finished()) == len(counted) + 4
+        assert {row.cost.blocks for row in analyse(store).compared if row.cost} == {max(blocks)}
+        assert [each["chosen_s"] for each in report_json(store)["trial_lengths"]] == [1.0]
+
+
+@pytest.mark.parametrize("at", [2, 7])
+def test_it_goes_on_with_the_same(world: World, tmp_path: Path, at: int):
+    """Interrupted in the pilot block and after it: no trial of it is made again."""
+    told = Told()
+
+    def interrupt(_: Trial) -> None:
+        if len(told.begun) == at:
+            raise Interrupted(2)
+
+    told.at_begin = interrupt
+    made = study(ASKED, repetitions=SHORT)
+    with pytest.raises(Interrupted):
+        go(tmp_path, made, told)
+    again = go(tmp_path, made)
+    whole = [trial for trial in (*told.begun[:-1], *again.begun) if trial.block == 0]
+    assert sorted(trial.environment for trial in whole) == sorted(SPEEDS)
+    assert {argv for place, argv in amounts(world) if place == "one"} == {"400", "80"}
+
+
+def test_without_a_rate_everywhere_nothing_is_changed(world: World, tmp_path: Path):
+    def first_fails(site, command) -> Act:
+        begun = sum(argv[0] == "solo" and place == "one" for place, argv, _ in world.started)
+        failed = command.argv[0] == "solo" and site.place == "one" and begun == 1
+        return Act(returncode=1, stderr=b"it broke") if failed else speeds(site, command)
+
+    world.act = first_fails
+    go(tmp_path, study(ASKED, repetitions=SHORT))
+    assert {argv for _, argv in amounts(world)} == {"400"}
+    with RunStore(tmp_path / "run") as store:
+        assert store.lengths() == () and LENGTHS in store.info()
+        assert {trial.outcome for trial in store.trials()} == {"ok"}, "what failed in the pilot is no failed trial"
+
+
+def test_fixed_blocks_and_a_budget_leave_lengths_alone(world: World, tmp_path: Path):
+    for number, repetitions in enumerate(("blocks: 1", "target: 2%, budget: 1h, min: 2, max: 2")):
+        told = go(tmp_path / str(number), study(ASKED, repetitions=repetitions))
+        assert min(trial.block for trial in told.begun) == 1
+    assert {argv for _, argv in amounts(world)} == {"400"}
+
+
+def test_the_time_ends_it(world: World, tmp_path: Path):
+    told = go(tmp_path, study(ASKED, repetitions="target: 2%, within: 1ms"))
+    assert max(trial.block for trial in told.begun) == 1 and "the time budget is spent" in told.lines
+
+
+@pytest.mark.parametrize("sql", ["DELETE FROM measurement WHERE trial <= 4", "DELETE FROM trial WHERE block = 0"])
+def test_a_damaged_pilot_is_told(world: World, tmp_path: Path, sql: str):
+    go(tmp_path, study(ASKED, repetitions=SHORT))
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store._db.execute("PRAGMA foreign_keys = OFF")
+        store._db.execute("DELETE FROM trial WHERE block > 1")
+        store._db.execute(sql)
+    with pytest.raises(RunDirectoryError, match="is damaged: the pilot of cpu in"):
+        go(tmp_path, study(ASKED, repetitions=SHORT))
+
+
+@pytest.mark.parametrize("text", ["[1]", '[{"workload": "net", "level": "{}", "asked_s": -1}]', "no JSON"])
+def test_damaged_lengths_are_told(world: World, tmp_path: Path, text: str):
+    go(tmp_path, study(ASKED, repetitions=SHORT))
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.set_info(LENGTHS, text)
+        with pytest.raises(RunDirectoryError, match="trial_lengths"):
+            store.lengths()
+
+
+TIMES = st.floats(1e-3, 1e3)
+
+
+@given(between=TIMES, within=TIMES, beside_s=TIMES, other_s=TIMES)
+def test_no_other_length_is_more_than_twice_as_good(between: float, within: float, beside_s: float, other_s: float):
+    """For any spread between starts and within trials; where neither bound is in the way."""
+
+    def time_to_a_precision(length_s: float) -> float:
+        return (between**2 + within**2 / length_s) * (length_s + beside_s)
+
+    chosen_s = chosen_length(1e6, 1e-6, beside_s)
+    assert time_to_a_precision(chosen_s) <= 2.0000001 * time_to_a_precision(other_s)
+
+
+@given(asked_s=TIMES, shortest_s=TIMES, beside_s=TIMES)
+def test_bounds(asked_s: float, shortest_s: float, beside_s: float):
+    chosen_s = chosen_length(asked_s, shortest_s, beside_s)
+    assert chosen_s <= asked_s and (chosen_s >= shortest_s or chosen_s == asked_s)
+
+
+def test_a_length_in_words():
+    each = TrialLength(workload="redis", level='{"clients": "50"}', asked_s=0.374, chosen_s=0.131, beside_s=0.1309)
+    assert length_text(each) == "redis (clients=50): 0.13 s in place of 0.37 s, with 0.13 s beside it"
+
+
+def test_what_the_time_allows():
+    """The width falls with the square root of the blocks; what is within reach has no other expectation."""
+    far, near = Standing("c", "e", 0.04, False, 40), Standing("c", "e", 0.04, False, 39)
+    assert far.after(10, 39.5) == pytest.approx(1.04 ** (10 / 39.5) ** 0.5 - 1)
+    assert near.after(10, 39.5) is None
+    assert Standing("c", "e", 0.01, True, 10).after(10, 10) is None
+    assert Standing("c", "e", float("inf"), False, None).after(10, 11) is None
