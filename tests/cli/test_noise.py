@@ -46,7 +46,7 @@ def test_json_has_fractions_blocks_and_seconds(weighbridge: Weighbridge, measure
     row = next(each for each in found["noise"] if each["kind"] == "iperf3")
     assert row["pairs"] == 10 and 0 < row["variation"] < 0.1
     assert [each["half_width"] for each in row["to"]] == [0.05, 0.02, 0.01]
-    assert "half-widths to expect" in weighbridge("plan", "first-look").out, "plan knows of it"
+    assert "half-widths to expect" in weighbridge("plan", "isolation-tour").out, "plan knows of it"
     for each in row["to"]:
         assert each["seconds"] == pytest.approx(2 * row["trial_s"] * each["blocks"])
 

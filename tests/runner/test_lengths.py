@@ -175,3 +175,11 @@ def test_what_the_time_allows():
     assert near.after(10, 39.5) is None
     assert Standing("c", "e", 0.01, True, 10).after(10, 10) is None
     assert Standing("c", "e", float("inf"), False, None).after(10, 11) is None
+
+
+def test_the_slowest_decides_the_least_amount(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Adjustable, "length", lambda *_: Length(1.0, "n", lambda found: found[SPEED.name], 60))
+    go(tmp_path, study(ASKED, repetitions=SHORT))
+    assert {key for key in amounts(world) if key[1] != "400"} == {
+        ("native", "120"), ("native-again", "120"), ("one", "240"), ("two", "60"),
+    }  # fmt: skip

@@ -269,6 +269,9 @@ GOOD = [
         },
         {"test": "under-load", "rate": 5000, "reply_every": 1},
     ),
+    Case(
+        "iperf3", "iperf3-tcp-amount.json", {"throughput": 5400.155874906653, "retransmits": 2}, {"amount": "300MB"}
+    ),
     Case("iperf3", "iperf3-tcp.json", {"throughput": 8662.6287189106846, "retransmits": 16}),
     Case(
         "iperf3", "iperf3-tcp-reverse.json", {"throughput": 17828.519047590492, "retransmits": 8}, {"reverse": True}
@@ -432,6 +435,7 @@ GOOD = [
         lacks=frozenset({"sites"}),
     ),
     Case("sysbench-cpu", "sysbench-cpu.txt", {"events": 1730.16}),
+    Case("sysbench-cpu", "sysbench-cpu-count.txt", {"events": 1406.72}, {"count": 240}),
     Case("sysbench-cpu", "sysbench-cpu-99.txt", {"events": 1978.20}),
     Case("sysbench-memory", "sysbench-memory.txt", {"bandwidth": 5494.70}),
     Case("sysbench-memory", "sysbench-memory-read.txt", {"bandwidth": 7101.61}),

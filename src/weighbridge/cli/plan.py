@@ -69,6 +69,7 @@ def describe(study: "Study") -> "PlanDocument":
     from weighbridge.cli.plan_document import VERSION
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.left_out import not_ready, nothing_left
+    from weighbridge.runner.lengths import length_of
     from weighbridge.runner.preflight import userland_problem, warnings
     from weighbridge.runner.run import readiness_of, refusals, userland_of
     from weighbridge.runner.study_facts import unverified_parts
@@ -102,7 +103,8 @@ def describe(study: "Study") -> "PlanDocument":
         "refusals": [*([empty] if empty else ()), *refusals(study, ready), *lacking],
         "hosts": hosts_of(study),
         "workloads": [
-            {"label": cell.label, "kind": cell.kind, "level": dict(cell.level), "link": cell.link}
+            {"label": cell.label, "kind": cell.kind, "level": dict(cell.level), "link": cell.link,
+             "short": repetitions.within is not None and length_of(cell) is not None}
             for cell in study.cells
         ],
         "packages": list(spec.packages),
@@ -110,6 +112,7 @@ def describe(study: "Study") -> "PlanDocument":
         "most_blocks": most_blocks,
         "target": repetitions.target,
         "budget_s": repetitions.budget,
+        "within_s": repetitions.within,
         "trials": [
             {"block": trial.block, "workload": trial.workload, "level": dict(trial.level),
              "environment": trial.environment}
@@ -201,7 +204,11 @@ def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) 
     in_block = len(planned["trials"]) // max(1, planned["blocks"])  # less where clients reach not every environment
     each += f", {plural(in_block, 'trial')} a block" if in_block < cells * arms else ""
     fewest, most = planned["blocks"], planned["most_blocks"]
-    if planned["target"] is None:
+    if planned["target"] is not None and planned["within_s"] is not None:
+        target, within = f"±{planned['target'] * 100:g} %", clock(planned["within_s"])
+        least = f"at least {plural(fewest, 'block')}"
+        rule = f"{each}, {least}, until every headline is within {target} or {within} are over"
+    elif planned["target"] is None:
         rule = f"{plural(fewest, 'block')} x {each} = {plural(fewest * in_block, 'trial')}"
     else:
         count = plural(most, "block") if fewest == most else f"{fewest} to {most} blocks"
@@ -211,6 +218,10 @@ def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) 
             f"{each}, {count}, until every headline is within ±{planned['target'] * 100:g} %{budget}: {trials} trials"
         )
     out().print(f"{rule}, in random order (seed {planned['seed']})")
+    if short := dict.fromkeys(cell["label"].partition(" (")[0] for cell in planned["workloads"] if cell["short"]):
+        out().print(
+            f"a pilot block, which is not counted, chooses how long trials are of: {escape(', '.join(short))}"
+        )
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
     for why in planned["refusals"]:

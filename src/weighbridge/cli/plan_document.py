@@ -31,12 +31,13 @@ class PlannedHosts(TypedDict):
 
 
 class PlannedWorkload(TypedDict):
-    """One workload at one level."""
+    """One workload at one level; of a ``short`` one a pilot block chooses how long its trials are."""
 
     label: str
     kind: str
     level: dict[str, str]
     link: Literal["none"] | None
+    short: bool
 
 
 class PlannedTrial(TypedDict):
@@ -78,6 +79,7 @@ class PlanDocument(TypedDict):
     most_blocks: int
     target: float | None
     budget_s: float | None
+    within_s: float | None
     trials: list[PlannedTrial]
     seconds: PlannedTime
     seed: int

@@ -25,7 +25,7 @@ class Length:
     option: str
     rate: Callable[[Mapping[str, float]], float]
     fewest: int = 1
-    """The least amount that makes sense."""
+    """The least amount that is sound: a slow environment makes all trials longer."""
 
     def per_second(self, found: Mapping[str, float]) -> float | None:
         """The amount per second; None where what was measured does not tell it, or it is nothing."""

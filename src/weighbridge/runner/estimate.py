@@ -20,18 +20,24 @@ TimedBy = tuple[str, Level, str]
 
 def seconds(study: Study) -> tuple[float, float]:
     """Seconds (from, to) that the trials of a study take, without building the userland or repeating blocks."""
-    repetitions = study.file.repetitions
+    repetitions, short = study.file.repetitions, study.file.repetitions.within is not None
     fewest, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
     least = longest = 0.0
     for cell in study.cells:
         for arm in study.arms_of(cell):
             quick, slow = _trial_s(arm, cell)
+            quick = min(quick, _shortest_s(arm, cell) if short else quick)
             least, longest = least + fewest * quick, longest + most * slow
     sites = len(study.arms) * len(study.client_hosts)
     least, longest = least + sites * _SITE_S[0], longest + sites * _SITE_S[1]
     if repetitions.limit_s is not None:
         longest = max(least, min(longest, repetitions.limit_s))
     return least, longest
+
+
+def _shortest_s(arm: Arm, cell: Cell) -> float:
+    length = registry.workloads()[cell.kind].length(cell.options)
+    return math.inf if length is None else length.shortest_s + _FIXED_S.get(arm.kind, _FIXED_OTHER_S)[0]
 
 
 def _trial_s(arm: Arm, cell: Cell) -> tuple[float, float]:

@@ -25,8 +25,11 @@ def keep(found: Mapping[str, Any]) -> None:
 def expected(study: Study) -> tuple[str, Mapping[str, float]]:
     """When the noise was measured, and the half-width (0.02: ±2 %) to be expected of each kind in the study.
 
-    As natively, at the study's number of blocks or, with a target, its fewest. Empty where nothing is known.
+    As natively, at the study's number of blocks or, with a target, its fewest. Empty where nothing is known, and
+    where a pilot block is to choose how many blocks there is time for.
     """
+    if study.file.repetitions.within is not None:
+        return "", {}
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         kept = json.loads(_file().read_text())
         blocks = study.file.repetitions.blocks or study.file.repetitions.min

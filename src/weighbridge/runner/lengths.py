@@ -41,7 +41,7 @@ class Lengths:
     @property
     def cells(self) -> list[Cell]:
         """The workloads and levels whose trials can be given a length."""
-        return [cell for cell in self.study.cells if _length_of(cell) is not None]
+        return [cell for cell in self.study.cells if length_of(cell) is not None]
 
     @property
     def to_be_chosen(self) -> bool:
@@ -59,7 +59,7 @@ class Lengths:
 
     def options(self, arm: Arm, cell: Cell) -> Any:
         """The options with which a workload is run in an environment. RunDirectoryError: its pilot is not there."""
-        options, length, chosen = self.study.options(arm, cell), _length_of(cell), self._chosen.get(_key(cell))
+        options, length, chosen = self.study.options(arm, cell), length_of(cell), self._chosen.get(_key(cell))
         if length is None or chosen is None:
             return options
         pilot = self._pilot.get((*_key(cell), arm.name))
@@ -76,9 +76,10 @@ class Lengths:
 
     def _length(self, cell: Cell) -> TrialLength | None:
         """None where it is as asked for, and where some environment has no trial from which an amount follows."""
-        length, asked, whole = _length_of(cell), [], []
+        length = length_of(cell)
         if length is None:
             return None
+        asked, whole, shortest = [], [], [length.shortest_s]
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get((*_key(cell), arm.name))
             rate = None if pilot is None else length.per_second(pilot.values)
@@ -86,9 +87,10 @@ class Lengths:
                 return None
             asked.append(length.lasted_s(self.study.options(arm, cell), rate))
             whole.append(pilot.duration_s)
+            shortest.append(length.fewest / rate)
         asked_s = mean(asked)
         beside_s = max(0.0, mean(whole) - asked_s)
-        chosen_s = chosen_length(asked_s, length.shortest_s, beside_s)
+        chosen_s = chosen_length(asked_s, max(shortest), beside_s)
         if chosen_s > _WORTH_IT * asked_s:
             return None
         return TrialLength(
@@ -100,7 +102,8 @@ class Lengths:
         )
 
 
-def _length_of(cell: Cell) -> Length | None:
+def length_of(cell: Cell) -> Length | None:
+    """How trials of a workload at a level are given a length; None where they last as its options say."""
     return registry.workloads()[cell.kind].length(cell.options)
 
 

@@ -31,6 +31,9 @@ _LENGTHS = {"tcp": (1, 2**20), "udp": (16, LARGEST_PAYLOAD)}
 """The bytes a buffer or datagram may have: iperf3 refuses others."""
 _SHORTEST_S = 0.3
 """In which TCP's slow start takes 2 % of the throughput that a second shows on a loopback interface; 0.1 s: 10 %."""
+_FEWEST = 8 * 2**22
+"""Bytes, eight times what Linux lets a sending socket hold (net.ipv4.tcp_wmem): what is in it at the end of a test was
+work of the sender's, and did not arrive."""
 _ACCOUNTED = 0.9
 """The share of what was sent that the receiver must have seen or missed for iperf3's own loss to be believed."""
 
@@ -106,7 +109,7 @@ class Iperf3(Workload):
         paced = options.protocol == "udp" or options.bitrate is not None
         if paced or options.omit or options.bidirectional:
             return None
-        return Length(_SHORTEST_S, "amount", lambda found: found[THROUGHPUT.name] * 1e6 / 8)
+        return Length(_SHORTEST_S, "amount", lambda found: found[THROUGHPUT.name] * 1e6 / 8, _FEWEST)
 
     def asked_rate(self, options: Iperf3Options) -> Measurement | None:
         """The bitrate of all streams."""
@@ -127,7 +130,7 @@ class Iperf3(Workload):
         if options.bidirectional:
             back = _direction(document, options, _BACK)
             found += tuple(replace(measured, metric=BACK[measured.metric]) for measured in back)
-        sent_s = options.duration if options.amount is None else _number(document, "sum_sent", "seconds")
+        sent_s = options.duration if options.amount is None else _number(document, "sum_received", "seconds")
         return TrialResult(found, work_s=sent_s + options.omit)  # the warm-up is work too
 
 

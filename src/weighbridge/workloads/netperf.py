@@ -152,7 +152,7 @@ class Netperf(Workload):
         _without_a_stall(rate, found["MEAN_LATENCY"])
         latencies = (Measurement(metric, found[key]) for key, metric in LATENCIES.items())
         measured = (Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2))
-        return TrialResult(measured, work_s=found["ELAPSED_TIME"] if options.count is not None else None)
+        return TrialResult(measured, work_s=options.count / rate if options.count is not None else None)
 
 
 def _client(options: NetperfOptions, at: Endpoint, duration: float, count: int | None = None) -> Command:
