@@ -135,9 +135,10 @@ def hosts_of(study: "Study") -> "PlannedHosts":
 
     roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     clients = {"client": list(study.client_hosts)} if "client" in roles else {}
+    storage = {"storage": list(study.storage_hosts)} if study.storage_hosts else {}
     return {
         "hosts": {name: host.model_dump(exclude_none=True) for name, host in study.file.hosts.items()},
-        "placement": {**clients, "server": [study.server_host]},
+        "placement": {**clients, "server": [study.server_host], **storage},
         "inside": list(study.file.inside),
     }
 

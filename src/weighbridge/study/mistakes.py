@@ -165,7 +165,8 @@ def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
     if place[:1] == ("hosts",):
         plugin = registry.hosts().get(str(kind))
         return list(plugin.options.model_fields) if plugin is not None else []
-    sections: Mapping[Any, Mapping[str, Plugin]] = {"storage": registry.storage(), "userland": registry.userlands()}
+    storage = {name: each for each in registry.storage().values() for name in (each.kind, *each.aliases)}
+    sections: Mapping[Any, Mapping[str, Plugin]] = {"storage": storage, "userland": registry.userlands()}
     if place and place[-1] in sections:
         named = sections[place[-1]].get(str(kind))
         return list(named.options.model_fields) if named is not None else []

@@ -32,8 +32,10 @@ _LENGTHS = {"tcp": (1, 2**20), "udp": (16, LARGEST_PAYLOAD)}
 _SHORTEST_S = 0.3
 """In which TCP's slow start takes 2 % of the throughput that a second shows on a loopback interface; 0.1 s: 10 %."""
 _FEWEST = 8 * 2**22
-"""Bytes, eight times what Linux lets a sending socket hold (net.ipv4.tcp_wmem): what is in it at the end of a test was
-work of the sender's, and did not arrive."""
+"""Bytes, eight times what Linux lets a sending socket hold (net.ipv4.tcp_wmem).
+
+What is in it at the end of a test was work of the sender's, and did not arrive.
+"""
 _ACCOUNTED = 0.9
 """The share of what was sent that the receiver must have seen or missed for iperf3's own loss to be believed."""
 
