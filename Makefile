@@ -2,13 +2,17 @@
 # make calibrate: put known costs on this machine and read them back.
 # make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
 # make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
-.PHONY: demo test check unit real setup calibrate monitoring gvisor
+.PHONY: demo test check unit real side_by_side alone setup calibrate monitoring gvisor
 
 demo:
 	@scripts/setup.sh
 	.venv/bin/weighbridge run first-look --yes
 
-test: check unit real
+# The unit tests run beside the first real ones, which leave half of the CPU time idle, and give way to them.
+test: check
+	@echo "unit tests and real ones side by side, about ten minutes: the output of each comes when it has ended"
+	@$(MAKE) --no-print-directory -j2 --output-sync=target unit side_by_side; first=$$?; \
+	$(MAKE) --no-print-directory alone; exit $$((first | $$?))
 
 setup:
 	@scripts/setup.sh dev
@@ -19,14 +23,19 @@ check: setup
 	.venv/bin/mypy
 
 unit: setup
-	.venv/bin/pytest -m "not real" -n 2
+	nice -n 19 .venv/bin/pytest -m "not real" -n 2
 
-# First, two at a time, those that measure nothing; then one at a time those that measure or watch the machine. Both
-# parts run, whatever the first one found. Runs killed at more random moments than the few of this suite:
-# .venv/bin/pytest tests/real/test_kill_anywhere.py --kills 100
 real: setup
-	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20; first=$$?; \
-	.venv/bin/pytest -m "real and not side_by_side" -rsR --durations 40; exit $$((first | $$?))
+	@$(MAKE) --no-print-directory side_by_side; first=$$?; $(MAKE) --no-print-directory alone; exit $$((first | $$?))
+
+# Two at a time, those that measure nothing.
+side_by_side: setup
+	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20
+
+# One at a time, those that measure or watch the machine. Runs killed at more random moments than the few of this suite:
+# .venv/bin/pytest tests/real/test_kill_anywhere.py --kills 100
+alone: setup
+	.venv/bin/pytest -m "real and not side_by_side" -rsR --durations 40
 
 # Known costs put on this machine and read back; a few minutes.
 calibrate:

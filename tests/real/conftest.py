@@ -123,7 +123,7 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
         [registry.workloads()[kind] for kind in kinds_in_every_environment(calls_back)]
         for calls_back in (False, True)
     ]
-    many.append([registry.workloads()[cell.kind] for cell in load("noise").cells])
+    many += [[registry.workloads()[cell.kind] for cell in load(name).cells] for name in ("noise", "first-look")]
     for some in (*few, *many, _small(), _light(), everything):
         spec = _spec(some)
         link = folder / "userlands" / key_of(spec)

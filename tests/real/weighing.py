@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +40,9 @@ def write_study(
     folder: Path,
     *,
     environments: tuple[str, ...] = (NATIVE,),
-    workloads: tuple[str, ...] = (REDIS,),
+    workloads: Sequence[str] = (REDIS,),
     blocks: int = 2,
+    repetitions: str = "",
     aa: bool = False,
     resources: str = "{cpus: 1, memory: 512MiB}",
     further: tuple[str, ...] = (),
@@ -51,8 +52,8 @@ def write_study(
     lines = [
         "study: tiny", "question: Does it run?", f"resources: {resources}", "baseline: native",
         f"aa: {str(aa).lower()}", "environments:", *(f"  {line}" for line in environments),
-        "workloads:", *(f"  {line}" for line in workloads), f"repetitions: {{blocks: {blocks}}}", "seed: 3",
-        *further,
+        "workloads:", *(f"  {line}" for line in workloads), f"repetitions: {repetitions or f'{{blocks: {blocks}}}'}",
+        "seed: 3", *further,
     ]  # fmt: skip
     path.write_text("\n".join(lines) + "\n")
     return path

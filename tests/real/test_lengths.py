@@ -1,0 +1,55 @@
+"""Trials that a pilot block makes short: each program is told an amount, and works for about that long."""
+
+import json
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from weighbridge.model.trial_length import TrialLength
+from weighbridge.store.run import RunStore
+
+from .machine import Machine
+from .weighing import weighbridge, write_study
+
+WORKLOADS = {
+    "tcp": "{kind: iperf3, duration: 1s}",
+    "latency": "{kind: netperf, test: TCP_RR, duration: 1s, warm_up: 1s}",
+    "redis": "{kind: redis-benchmark, tests: set, requests: 300000, clients: 20, pipeline: 16}",
+    "cpu": "{kind: sysbench-cpu, duration: 1s}",
+}
+TOLD = {"tcp": "-n", "latency": "-l", "redis": "-n", "cpu": "--events"}
+
+
+@pytest.mark.measures
+def test_every_program_works_for_about_as_long_everywhere(machine: Machine, tmp_path: Path):
+    study = write_study(
+        tmp_path, environments=("native: {kind: native}", "bridge: {kind: docker, network: bridge}"),
+        workloads=[f"{name}: {options}" for name, options in WORKLOADS.items()],
+        resources="{cpus: 1, memory: 512MiB, pin: spread}",
+        repetitions="{target: 0.1%, within: 15s, min: 2}",
+    )  # fmt: skip
+    run = tmp_path / "run"
+    done = weighbridge("run", study, "--out", run, "--yes")
+    assert done.code == 0, done
+    machine.must_be_unchanged()
+    with RunStore(run) as store:
+        lengths = {each.workload: each for each in store.lengths()}
+        trials, processes = store.trials(), store.processes()
+    assert lengths.keys() == WORKLOADS.keys()
+    assert {trial.outcome for trial in trials} == {"ok"} and min(trial.block for trial in trials) == 1
+    argv = {process.trial: process.argv for process in processes if process.role != "server"}
+    for name, length in lengths.items():
+        for environment in ("native", "bridge"):
+            mine = [each for each in trials if (each.workload, each.environment) == (name, environment)]
+            assert all(any(word.startswith(TOLD[name]) for word in argv[each.id]) for each in mine)
+            assert 0.4 < median(each.measured_s for each in mine) / expected_s(length) < 2.5, (length, environment)
+    told = json.loads(weighbridge("report", run, "--json").stdout)
+    assert [each["workload"] for each in told["trial_lengths"]] == list(WORKLOADS)
+    blocks = max(trial.block for trial in trials)
+    assert {cost["blocks"] for cost in told["costs"] if cost["metric"] == "throughput"} <= {blocks, blocks - 1}
+
+
+def expected_s(length: TrialLength) -> float:
+    """Of the measured process: its start and its connections beside its work."""
+    return length.chosen_s + 0.02
