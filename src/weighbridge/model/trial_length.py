@@ -26,6 +26,8 @@ class Length:
     rate: Callable[[Mapping[str, float]], float]
     fewest: int = 1
     """The least amount that is sound: a slow environment makes all trials longer."""
+    shortens_warm_up: bool = False
+    """Whether the warm-up becomes shorter in proportion."""
 
     def per_second(self, found: Mapping[str, float]) -> float | None:
         """The amount per second; None where what was measured does not tell it, or it is nothing."""
@@ -49,7 +51,7 @@ class TrialLength(BaseModel):
     """The length chosen for a workload at a level, in seconds of its work.
 
     ``asked_s`` is how long the work lasted in the pilot block, as the study says it; ``beside_s`` is what a trial
-    took beside it: servers that start, connections, a warm-up, what is saved.
+    takes beside it: servers that start, connections, a warm-up, what is saved.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,7 +62,7 @@ class TrialLength(BaseModel):
     beside_s: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
-def chosen_length(asked_s: float, shortest_s: float, beside_s: float) -> float:
+def chosen_length(asked_s: float, shortest_s: float, beside_s: float, warm_up: float = 0.0) -> float:
     """Seconds of work with which trials give a comparison its precision in nearly the shortest time.
 
     Of fresh trials of length L the values have the variance b^2 + w^2 / L: what differs between starts, and what
@@ -68,9 +70,10 @@ def chosen_length(asked_s: float, shortest_s: float, beside_s: float) -> float:
     which is least, (b sqrt(c) + w)^2, at L = (w / b) sqrt(c). With L = c it is 2 (b^2 c + w^2): at most twice the
     least, whatever b and w are, and no other length has such a bound that is smaller. So trials work for as long as
     the rest of them takes (``beside_s``), never for less than is sound or for longer than was asked for. Nothing that
-    was measured decides it, so that it can favour no result.
+    was measured decides it, so that it can favour no result. A warm-up of k L (``warm_up``: k) makes a trial take
+    (1 + k) L + c, for which the same holds at L = c / (1 + k).
     """
-    return min(asked_s, max(shortest_s, beside_s))
+    return min(asked_s, max(shortest_s, beside_s / (1 + warm_up)))
 
 
 def length_text(length: TrialLength) -> str:

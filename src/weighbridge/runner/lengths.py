@@ -79,7 +79,7 @@ class Lengths:
         length = length_of(cell)
         if length is None:
             return None
-        asked, whole, shortest = [], [], [length.shortest_s]
+        asked, whole, warm_up, shortest = [], [], [], [length.shortest_s]
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get((*_key(cell), arm.name))
             rate = None if pilot is None else length.per_second(pilot.values)
@@ -87,10 +87,12 @@ class Lengths:
                 return None
             asked.append(length.lasted_s(self.study.options(arm, cell), rate))
             whole.append(pilot.duration_s)
+            warm_up.append(pilot.warm_up_s if length.shortens_warm_up else 0.0)
             shortest.append(length.fewest / rate)
         asked_s = mean(asked)
-        beside_s = max(0.0, mean(whole) - asked_s)
-        chosen_s = chosen_length(asked_s, max(shortest), beside_s)
+        share = mean(warm_up) / asked_s
+        beside_s = max(0.0, mean(whole) - (1 + share) * asked_s)
+        chosen_s = chosen_length(asked_s, max(shortest), beside_s, share)
         if chosen_s > _WORTH_IT * asked_s:
             return None
         return TrialLength(
@@ -98,7 +100,7 @@ class Lengths:
             level=level_text(cell.level),
             asked_s=asked_s,
             chosen_s=chosen_s,
-            beside_s=beside_s,
+            beside_s=beside_s + share * chosen_s,
         )
 
 

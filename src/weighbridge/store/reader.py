@@ -138,10 +138,12 @@ class RunReader:
 
     def pilot(self) -> list[PilotTrial]:
         """What the trials of the pilot block measured that ended well."""
-        measured = self._measured(f"NOT {_COUNTED}")
+        measured = self._measured(f"NOT ({_COUNTED})")
+        rows = self._rows(reading.PROCESSES, StoredProcess, "processes", f"process WHERE NOT ({_COUNTED})")
+        warm_ups = {each.trial: each.duration_s for each in rows if each.role == "warm-up"}
         return [
             PilotTrial(
-                each.workload, each.level, each.environment, each.duration_s,
+                each.workload, each.level, each.environment, each.duration_s, warm_ups.get(each.id, 0.0),
                 {metric: value for metric, _, _, value in measured.get(each.id, ())},
             )
             for each in self._trials("block IS 0")

@@ -99,12 +99,13 @@ def arm_row(position: int, arm: Arm) -> Sequence[object]:
 
 
 class PilotTrial(NamedTuple):
-    """What a trial of the pilot block that ended well measured, by metric, and how many seconds it took in all."""
+    """What a trial of the pilot block measured, by metric, that ended well; its seconds, and those of its warm-up."""
 
     workload: str
     level: str
     environment: str
     duration_s: float
+    warm_up_s: float
     values: Mapping[str, float]
 
 

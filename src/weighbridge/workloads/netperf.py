@@ -135,7 +135,9 @@ class Netperf(Workload):
 
     def length(self, options: NetperfOptions) -> Length | None:
         """Of TCP_RR, by its transactions; of UDP a test by count would wait for a lost message for ever."""
-        return Length(_SHORTEST_S, "count", lambda found: found[RATE.name]) if options.test == "TCP_RR" else None
+        if options.test != "TCP_RR":
+            return None
+        return Length(_SHORTEST_S, "count", lambda found: found[RATE.name], shortens_warm_up=True)
 
     def parse(self, options: NetperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What netperf printed, and ``one_way_latency`` from its rate. Raises ProgramFailed or Unparseable.

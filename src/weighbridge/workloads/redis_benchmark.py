@@ -164,7 +164,7 @@ class RedisBenchmark(Workload):
             return 1 / sum(1 / found[f"{test}_throughput"] for test in options.tests)
 
         fewest = max(_FEWEST, options.clients * options.pipeline)  # every client has some
-        return Length(_SHORTEST_S * len(options.tests), "requests", rate, fewest)
+        return Length(_SHORTEST_S * len(options.tests), "requests", rate, fewest, shortens_warm_up=True)
 
     def parse(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """One row of the client's CSV per test. Raises Broke, ServerDied, ProgramFailed or Unparseable.
