@@ -1,5 +1,7 @@
 """What a power cut leaves is beside what it costs: two that keep less and more are never equivalent."""
 
+import json
+
 import pytest
 
 from weighbridge import registry
@@ -99,5 +101,14 @@ def test_the_latest_check_of_a_promise_holds():
         for when, lost in ((1.0, 3), (2.0, 0))
         for key, value in power_cut_facts([cut(Promise.FSYNC, "synchronous", lost)]).items()
     ]
-    assert [(each.lost, power_cut_verdict(each)) for each in power_cuts(facts)] == [(0, "kept all 10")]
+    assert [(each.lost, power_cut_verdict(each)) for each in power_cuts(facts, ["host"])] == [(0, "kept all 10")]
     assert power_cut_verdict(cut(Promise.FSYNC, "asynchronous", 2)).endswith("(first: 8), as claimed (asynchronous)")
+
+
+@pytest.mark.parametrize(
+    "changed", [{"lost": -3}, {"found": 9}, {"first_lost": None}, {"torn": 4}, {"environment": "x"}]
+)
+def test_a_check_that_does_not_add_up_is_not_shown(changed: dict[str, object]):
+    ((key, kept),) = power_cut_facts([cut(Promise.FSYNC, "synchronous", 3)]).items()
+    assert len(power_cuts([(SCOPE, key, kept, 1.0)], ["host"])) == 1
+    assert power_cuts([(SCOPE, key, json.dumps(json.loads(kept) | changed), 1.0)], ["host"]) == ()

@@ -18,7 +18,7 @@ from .test_commands import Weighbridge, one_sentence, run, weighbridge
 __all__ = ["run", "weighbridge"]
 
 FOUND = Durability(
-    [PowerCut("a-bridge", Promise.FSYNC, "volume", "synchronous", "lab", 187, 180, 7, 180, 1, 0)],
+    [PowerCut("docker-bridge", Promise.FSYNC, "volume", "synchronous", "lab", 187, 180, 7, 180, 1, 0)],
     [LeftOut(environment="b", kind="qemu", why="its data are on a disk of a machine inside of its host")],
 )
 INTERRUPTED_S = 7.5
@@ -69,7 +69,7 @@ def test_json_has_every_figure_and_the_run_keeps_them(weighbridge: Weighbridge, 
         "version": 1,
         "checked": [
             {
-                "environment": "a-bridge", "promise": "fsync", "storage": "volume", "claimed": "synchronous",
+                "environment": "docker-bridge", "promise": "fsync", "storage": "volume", "claimed": "synchronous",
                 "host": "lab", "acknowledged": 187, "found": 180, "lost": 7, "first_lost": 180, "torn": 1,
                 "displaced": 0, "workload": "", "failure": "", "verdict": "claims more than it keeps",
             }
@@ -83,6 +83,6 @@ def test_json_has_every_figure_and_the_run_keeps_them(weighbridge: Weighbridge, 
 def test_interrupted_it_has_told_and_kept_what_was_known(weighbridge: Weighbridge, run: Path, asked):
     said = weighbridge("durability", "--out", run, "--seconds", INTERRUPTED_S)
     assert (said.code, said.out) == (130, "")
-    assert "a-bridge, write and fsync: claims synchronous, lost 7 of 187" in said.err
+    assert "docker-bridge, write and fsync: claims synchronous, lost 7 of 187" in said.err
     with RunStore(run) as store:
         assert list(analyse(store).power_cuts) == FOUND.checked

@@ -5,7 +5,7 @@ import pytest
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Endpoint
-from weighbridge.runner.page_caches import drop_page_caches
+from weighbridge.runner.page_caches import settle_page_caches
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial import run_trial
 
@@ -20,39 +20,52 @@ def stage(world: World) -> Stage:
 
 
 @pytest.fixture
-def dropped(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The names of the sites whose caches were dropped, by call."""
-    found: list[tuple[str, ...]] = []
-    name = "weighbridge.runner.trial_programs.drop_page_caches"
-    monkeypatch.setattr(name, lambda sites, _: found.append(tuple(site.name for site in sites)))
+def settled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """Whether caches were emptied, and the names of the sites, by call."""
+    found: list[tuple[object, ...]] = []
+    name = "weighbridge.runner.trial_programs.settle_page_caches"
+    monkeypatch.setattr(name, lambda sites, _, *, empty: found.append((empty, *(site.name for site in sites))))
     return found
 
 
-def test_only_where_the_workload_asks_for_it(stage: Stage, dropped: list[tuple[str, ...]], monkeypatch):
+def test_only_where_the_workload_asks_for_it(stage: Stage, settled: list[tuple[object, ...]], monkeypatch):
+    names = [site.name for site in stage.sites.values()]
     assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
-    assert not dropped
+    assert not settled
+    monkeypatch.setattr(FakeWorkload, "needs_data", lambda *_: True)
+    assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
+    assert settled == [(False, *names)], "what the trial before wrote is on the disk"
     monkeypatch.setattr(FakeWorkload, "cold", lambda *_: True)
     assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
-    assert dropped == [tuple(site.name for site in stage.sites.values())]
+    assert settled[1:] == [(True, *names)]
 
 
-def test_each_machine_once(stage: Stage):
+@pytest.mark.parametrize("empty", [True, False])
+@pytest.mark.parametrize("guest", ["", "host b"])
+def test_each_machine_once(stage: Stage, monkeypatch: pytest.MonkeyPatch, guest: str, empty: bool):
+    """Guests of ours have their disks in files of this machine, which comes last."""
     asked: list[str] = []
     completed = stage.sites["server"].run(Command(("true",)))
+
+    def noted(name: str, command: Command) -> Completed:
+        assert ("drop_caches" in command.argv[-1]) == empty and "sync" in command.argv[-1]
+        asked.append(name)
+        return completed
 
     class Machine:
         layers = ()
 
         def __init__(self, machine: str) -> None:
             self.name = self.machine = machine
+            self.hypervisor = "a group" if machine == guest else None
 
         def run(self, command: Command) -> Completed:
-            asked.append(self.machine)
-            return completed
+            return noted(self.machine, command)
 
     class Container:
         name, layers = "one", ()
         host = Machine("host")
 
-    drop_page_caches([Container(), Container()], [Machine("host b")])  # type: ignore[list-item]
-    assert asked == ["host", "host b"]
+    monkeypatch.setattr("weighbridge.runner.page_caches.run_here", lambda command: noted("this machine", command))
+    settle_page_caches([Container(), Container()], [Machine("host b")], empty=empty)  # type: ignore[list-item]
+    assert asked == ["host", "host b", *(["this machine"] if guest else [])]

@@ -334,5 +334,5 @@ def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
         raise Unavailable("there is no room")
 
     monkeypatch.setattr(durability, "_checked", refused)
-    with pytest.raises(Unavailable, match="nothing could be checked: native is left out: there is no room"):
+    with pytest.raises(Unavailable, match="nothing could be checked: native is left out: fsync: there is no room"):
         durability.check_durability(study, [Promise.FSYNC], 1, print, told.append)

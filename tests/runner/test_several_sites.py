@@ -37,6 +37,14 @@ def test_the_sum_is_that_of_the_sites(rates: list[float]):
     assert values[SLOWEST] == pytest.approx(100 * min(rates) / (sum(rates) / len(rates)))
 
 
+@given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(0.1, 100)), min_size=1, max_size=20))
+def test_of_fixed_amounts_the_sum_is_all_work_over_the_longest_time(sites: list[tuple[float, float]]):
+    """Each site's rate is its amount over its own time."""
+    rates, seconds = [amount / worked for amount, worked in sites], [worked for _, worked in sites]
+    values = {each.metric: each.value for each in add_up(results(rates), seconds).measurements}
+    assert values[WRITES] == pytest.approx(sum(amount for amount, _ in sites) / max(seconds))
+
+
 def test_latencies_of_several_sites_have_no_sum():
     assert LATENCY not in {each.metric for each in add_up(results([1.0, 2.0])).measurements}
     assert ("site 2", "latency_p99", 2.0) in per_site(results([1.0, 2.0]))

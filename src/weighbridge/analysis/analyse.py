@@ -83,7 +83,7 @@ def analyse(store: RunStore) -> Analysis:
         broken=broken,
         bottlenecks={where: counts(mine) for where, mine in limits.items()},
         durability=by_label(kept),
-        power_cuts=power_cuts(facts),
+        power_cuts=power_cuts(facts, plan.environments),
         paths=paths,
         left_out=store.left_out(),
         lengths=store.lengths(),

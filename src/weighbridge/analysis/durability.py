@@ -1,6 +1,6 @@
 """What a power cut leaves of what a server has acknowledged, beside what it costs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -53,11 +53,14 @@ def by_label(found: Mapping[str, str]) -> dict[str, Durabilities]:
     return dict(kinds)
 
 
-def power_cuts(facts: Iterable[Fact]) -> PowerCuts:
-    """Give the latest check of each environment and promise; what a newer version has kept otherwise is left out."""
+def power_cuts(facts: Iterable[Fact], environments: Collection[str]) -> PowerCuts:
+    """Give the latest check of each of these environments and promise.
+
+    What does not add up, and what a newer version has kept otherwise, is left out.
+    """
     found: dict[str, PowerCut] = {}
     for scope, key, value, _ in facts:
         if scope == SCOPE:
             with suppress(ValidationError):
                 found[key] = power_cut_of(value)
-    return tuple(found.values())
+    return tuple(each for each in found.values() if each.adds_up and each.environment in environments)

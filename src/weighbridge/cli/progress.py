@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from weighbridge.cli.output import err
+from weighbridge.cli.output import err, plural
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
@@ -29,6 +29,7 @@ class Shown:
         self._ended = 0
         self._total = 0
         self._last_line = 0.0
+        self._told_of_time = False
 
     def say(self, text: str) -> None:
         """One line about what happens now."""
@@ -50,7 +51,7 @@ class Shown:
         first, self._begun = not self._begun, True
         self._ended, self._total = done, total
         left = f"{clock(left_s)} left"
-        text = f"block {trial.block}: {_where(trial)}"
+        text = f"{_block(trial)}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
             self._advance()
             self._bar.update(self._task, description=text, left=left)
@@ -63,18 +64,26 @@ class Shown:
         self._ended += 1
         self._advance()
         if record.outcome is not Outcome.OK:
-            where = f"block {record.trial.block}, {_where(record.trial)}"
+            where = f"{_block(record.trial)}, {_where(record.trial)}"
             how = "broke under its load" if record.outcome is Outcome.BROKE else str(record.outcome)
             err().print(f"{where}: {how}: {record.message}", markup=False)
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """Tell how precise each open comparison is."""
-        for each in standings:
-            more = f", about {each.predicted_blocks} blocks needed" if each.predicted_blocks else ""
-            more += f", more than there is time for: expect ±{each.expected:.1%}" if each.expected else ""
-            state = "reached" if each.reached else f"goes on{more}"
-            width = f"±{each.width:.1%}" if each.width < 10 else "no width yet"  # also infinite
-            err().print(f"after {blocks} blocks: {each.cell} in {each.environment} {width}, {state}", markup=False)
+        """Tell how many comparisons are precise enough, and how far the widest of the others is."""
+        if not standings:
+            return
+        reached, widest = sum(each.reached for each in standings), max(standings, key=lambda each: each.width)
+        told = f"after {blocks} blocks: {reached} of {plural(len(standings), 'open comparison')} precise enough"
+        if not widest.reached:
+            width = f"±{widest.width:.1%}" if widest.width < 10 else "no width yet"  # also infinite
+            more = f", about {widest.predicted_blocks} blocks needed" if widest.predicted_blocks else ""
+            told += f"; the widest: {widest.cell} in {widest.environment}, {width}{more}"
+        err().print(told, markup=False)
+        late = [each.expected for each in standings if each.expected is not None]
+        if late and not self._told_of_time:
+            self._told_of_time = True
+            span = f"±{min(late):.1%} to ±{max(late):.1%}" if len(late) > 1 else f"±{late[0]:.1%}"
+            err().print(f"{len(late)} of them need more time than there is: expect {span} in these", markup=False)
 
     def done(self) -> None:
         """Take the bar away: what is printed next is a result."""
@@ -85,6 +94,10 @@ class Shown:
         if self._bar is not None and self._task is not None:
             total = max(self._total, self._ended)
             self._bar.update(self._task, completed=self._ended, total=total, count=f"{self._ended}/{total}")
+
+
+def _block(trial: Trial) -> str:
+    return f"block {trial.block}" if trial.block else "pilot"
 
 
 def _where(trial: Trial) -> str:

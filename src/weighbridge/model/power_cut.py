@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from weighbridge.model.plugin import Durability
 
@@ -15,6 +16,7 @@ RECORD = 4096
 TOKEN = 16
 """Characters that tell the records of a check from those of another."""
 _PART = 32
+_Count = Annotated[int, Field(ge=0, le=2**53)]
 _DIGITS = 19
 
 
@@ -102,14 +104,20 @@ class PowerCut:
     storage: str
     claimed: Durability
     host: str
-    acknowledged: int
-    found: int
-    lost: int
-    first_lost: int | None
-    torn: int
-    displaced: int
+    acknowledged: _Count
+    found: _Count
+    lost: _Count
+    first_lost: _Count | None
+    torn: _Count
+    displaced: _Count
     workload: str = ""
     failure: str = ""
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether what was found and what was lost are all that was acknowledged."""
+        parts = self.torn + self.displaced <= self.lost and (self.first_lost is None) == (self.lost == 0)
+        return parts and self.found + self.lost == self.acknowledged
 
     @property
     def verdict(self) -> Verdict:

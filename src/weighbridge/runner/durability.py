@@ -80,15 +80,17 @@ def check_durability(
         try:
             userland = ensure(needed, cache, say, study.file.userland)
             for arm in (arm for arm in made.arms if arm.aa_of is None):
-                try:
-                    for promise, cell in checks(made, arm, promises):
-                        say(f"{arm.name}: {promise}" + (f" of {cell.workload}" if cell else ""))
-                        run = RunContext(run_id, folder, cache, ExitStack(), say)
+                for promise, cell in checks(made, arm, promises):
+                    what = f"{promise}" + (f" of {cell.workload}" if cell else "")
+                    say(f"{arm.name}: {what}")
+                    run = RunContext(run_id, folder, cache, ExitStack(), say)
+                    try:
                         cut = _one(made, arm, promise, cell, seconds, run, userland)
-                        found.checked.append(cut)
-                        keep(cut)
-                except (Unavailable, EnvironmentLost) as error:
-                    found.unchecked.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
+                    except (Unavailable, EnvironmentLost) as error:
+                        found.unchecked.append(LeftOut(environment=arm.name, kind=arm.kind, why=f"{what}: {error}"))
+                        continue
+                    found.checked.append(cut)
+                    keep(cut)
         finally:
             with shield():
                 clean.sweep(run_id)

@@ -1,31 +1,38 @@
-"""Page caches emptied before a trial: what was read or written before must not be what makes it fast."""
+"""Page caches before a trial: nobody pays for what another one wrote, and cold workloads read nothing from them."""
 
 from collections.abc import Iterable
 
+from weighbridge.linux.process import run as run_here
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import ServerNotReady
 from weighbridge.model.site import Host, Site
 
+_WRITE = "sync"
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 """Dirty pages are not dropped (Documentation/admin-guide/sysctl/vm.rst), so they are written first."""
 _DROP_S = 300.0
 
 
-def drop_page_caches(sites: Iterable[Site], servers: Iterable[Host] = ()) -> None:
-    """Write what is dirty and empty the caches: of sites with a kernel of their own, of hosts, of storage servers.
+def settle_page_caches(sites: Iterable[Site], servers: Iterable[Host] = (), *, empty: bool) -> None:
+    """Write what is dirty, and where asked for ``empty`` the caches: of everything that may hold the sites' data.
 
-    The inner ones come first, as they are written to the outer ones. A testbed host has this machine's. Raises
-    ServerNotReady where that is not allowed.
+    Sites with a kernel of their own, hosts, storage servers, and this machine where one of these is a guest of ours,
+    whose disks are files here. The inner ones come first, as they are written to the outer ones. A testbed host has
+    this machine's. Raises ServerNotReady where that is not allowed.
     """
-    command = Command(("sh", "-c", _DROP), _DROP_S)
+    command = Command(("sh", "-c", _DROP if empty else _WRITE), _DROP_S)
     hosts: dict[str, Host] = {}
     for site in sites:
         hosts.setdefault(site.host.machine, site.host)
         if site.layers != site.host.layers:
             _require(f"in {site.name}", site.run(command).returncode, "")
-    for host in (*hosts.values(), *servers):
+    outer = [*hosts.values(), *servers]
+    for host in outer:
         done = host.run(command)
         _require(f"of host {host.name}", done.returncode, done.last_words)
+    if any(host.hypervisor is not None for host in outer):
+        done = run_here(command)
+        _require("of this machine", done.returncode, done.last_words)
 
 
 def _require(where: str, code: int, said: str) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import Any
 
 from weighbridge.model.command import Command, Completed, Running
@@ -83,14 +84,18 @@ def read_all(workload: Workload, options: Any, role: str, completed: Mapping[str
     return found
 
 
-def add_up(results: Sequence[TrialResult]) -> TrialResult:
+def add_up(results: Sequence[TrialResult], seconds: Sequence[float] = ()) -> TrialResult:
     """The sum of what several sites did; of times and shares, which have none, nothing.
+
+    ``seconds``: how long each worked, where an amount of work ended it and not a time. One that ended early has left
+    the disk to the others: its rate counts for its share of the longest time, and the sum is all work over that.
 
     Their latencies stay with each site (`per_site`): a percentile of several is not to be had from theirs.
     """
     first = results[0]
+    shares = [each / max(seconds) for each in seconds] if seconds and max(seconds) > 0 else [1.0] * len(results)
     sums = [
-        Measurement(each.metric, sum(_value(result, each.metric) for result in results))
+        Measurement(each.metric, _sum([_value(result, each.metric) for result in results], each.metric, shares))
         for each in first.measurements
         if each.metric.adds_up
     ]
@@ -101,6 +106,10 @@ def add_up(results: Sequence[TrialResult]) -> TrialResult:
     longest = max((result.work_s for result in results if result.work_s is not None), default=None)
     flags = tuple(dict.fromkeys(flag for result in results for flag in result.flags))
     return TrialResult((*sums, *slowest), whole, longest, flags=flags)
+
+
+def _sum(values: Sequence[float], metric: Metric, shares: Sequence[float]) -> float:
+    return sum(values) if metric.unit == "count" else sum(map(mul, values, shares))
 
 
 def per_site(results: Sequence[TrialResult]) -> list[tuple[str, str, float]]:

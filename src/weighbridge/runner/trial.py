@@ -154,7 +154,9 @@ def _read(workload: Workload, options: Any, stage: Stage, state: TrialState) -> 
         return read_result(workload, options, state.completed)
     results = read_all(workload, options, stage.measured, state.completed)
     state.metering.samples += per_site(results)
-    return add_up(results)
+    timed = getattr(options, "duration", None) is not None
+    worked = [state.completed[place(stage.measured, number)].duration_s for number in range(1, len(results) + 1)]
+    return add_up(results, [] if timed else worked)
 
 
 Readings = list[tuple[str, Mapping[str, float]]]

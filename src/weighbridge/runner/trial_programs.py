@@ -13,7 +13,7 @@ from weighbridge.model.site import DATA, Site
 from weighbridge.model.study import Role
 from weighbridge.runner.evaluation import plugin_faults
 from weighbridge.runner.missing_program import missing
-from weighbridge.runner.page_caches import drop_page_caches
+from weighbridge.runner.page_caches import settle_page_caches
 from weighbridge.runner.several_sites import endpoints
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
@@ -44,8 +44,8 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
             stage.prepared.add(command.argv)
         if restore is not None:
             _make_data(site, restore, "restored")
-    if cold:
-        drop_page_caches([*stage.sites.values(), *stage.further], stage.storage_servers)
+    if cold or writes:
+        settle_page_caches([*stage.sites.values(), *stage.further], stage.storage_servers, empty=cold)
     for each in stage.sites:
         for site in stage.sites_of(each):
             for path, data in files[each].items():

@@ -36,7 +36,7 @@ STOP = signal.SIGVTALRM
 _OWN = files("weighbridge.workloads") / "mysql"
 MY_CNF = (_OWN / "my.cnf").read_bytes()
 _PREPARE = (_OWN / "prepare.sh").read_bytes()
-_RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=auto --sparse=never "$1" "$2"; find "$2" -type f -exec sync -d {} +'
+_RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=never --sparse=never "$1" "$2"; find "$2" -type f -exec sync -d {} +'
 """Synced, or the kernel would write the copy to the disk while it is measured."""
 _PRIVATE = (
     *("127.%", "10.%", "192.168.%", "169.254.%", "198.18.%", "198.19.%"),
