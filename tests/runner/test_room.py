@@ -59,6 +59,15 @@ def test_storage_of_a_size_of_its_own_is_refused_by_its_options(free):
     assert list(lacking_room(made(files="4GiB"))) == ["memory", "loop"]
 
 
+def test_memory_is_no_larger_than_the_limit_of_the_sites(free):
+    """Whatever the file system in it would hold."""
+    text = TEXT.replace("HOST", "local").replace("FILES", "512MiB").replace("SITES", "1")
+    found = lacking_room(check(parse(f"resources: {{memory: 256MiB}}\n{text}", "room.yaml")))
+    assert list(found) == ["memory"]
+    assert "write about 640 MiB to memory, of which its sites may have 256 MiB" in found["memory"]
+    assert lacking_room(check(parse(f"resources: {{memory: 1GiB}}\n{text}", "room.yaml"))) == {}
+
+
 def test_what_is_on_this_machine_s_disk_has_to_fit_there_together(free):
     free.free = GIB // 2
     (told,) = lacking_room(made()).values()

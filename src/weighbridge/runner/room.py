@@ -1,5 +1,6 @@
 """Whether what a study's workloads write has room where the storage of its environments puts it."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from shutil import disk_usage
@@ -46,6 +47,10 @@ def lacking_room(study: Study) -> Mapping[str, str]:
         capacity = options.capacity if options is not None else None
         if capacity is not None and asked > capacity:
             found[arm.name] = f"{_WRITE} about {mib(asked)}, and its storage holds {mib(capacity)}: {_HELP}"
+        elif options is not None and not options.on_host_disk and asked > (memory := _memory(study)):
+            found[arm.name] = (
+                f"{_WRITE} about {mib(asked)} to memory, of which its sites may have {mib(memory)}: {_HELP}"
+            )
         elif (options is None or options.on_host_disk) and not _data_host(study, options).traits.own_kernel:
             here[arm.name] = asked
     if not found and (free := _free_here()) < here.total():
@@ -53,6 +58,12 @@ def lacking_room(study: Study) -> Mapping[str, str]:
         told = f"the workloads of all environments write about {mib(here.total())}"
         found[most] = f"{told}, and this machine's disk has {mib(free)} free at {cache_folder()}: {_HELP}"
     return found
+
+
+def _memory(study: Study) -> int:
+    """Bytes of memory that all sites of an environment may have: what is written to memory is charged to them."""
+    limit = study.file.resources.memory
+    return sys.maxsize if limit is None else limit * max(cell.sites for cell in study.cells)
 
 
 def _data_host(study: Study, options: StorageOptions | None) -> HostOptions:
