@@ -23,6 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--keep-reports", action="store_true", help="see tests/report/test_finished_runs.py")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("measures"):
+            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+
+
 @pytest.fixture(autouse=True)
 def _no_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory) -> None:
     if request.node.get_closest_marker("real") is not None:

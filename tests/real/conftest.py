@@ -59,8 +59,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real)
             if item.path.stem in SIDE_BY_SIDE and "machine" not in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.side_by_side)
-            if item.get_closest_marker("measures"):
-                item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
             if missing:
                 item.add_marker(pytest.mark.skip(reason=missing))
     items.sort(key=lambda item: SIDE_BY_SIDE.index(item.path.stem) if item.path.stem in SIDE_BY_SIDE else 99)

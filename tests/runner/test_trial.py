@@ -30,6 +30,7 @@ from weighbridge.runner.trial import run_trial
 
 from .world import ROLES, SPEED, Act, FakeHost, FakeSite, FakeSolo, FakeWorkload, Load, Program, World, usual
 
+pytestmark = pytest.mark.measures  # its programs last by the clock
 TICKS = os.sysconf("SC_CLK_TCK")
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 

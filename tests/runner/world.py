@@ -1,5 +1,6 @@
 """A world without processes: sites, programs and workloads that do what a test says."""
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -27,7 +28,10 @@ SPEED = Metric("speed", "x/s", "higher")
 
 @dataclass
 class Act:
-    """What a program does: its output and code; ``hangs`` for ever; ``lasts`` seconds; never ``listens``."""
+    """What a program does: its output and code; ``hangs`` for ever; ``lasts`` seconds; never ``listens``.
+
+    A server lasts for so long into the load, however long that took to begin.
+    """
 
     stdout: bytes = b"42"
     stderr: bytes = b""
@@ -62,7 +66,13 @@ class Program:
             raise EnvironmentLost(f"{self.site.name} went away at {when}")
 
     def _over(self) -> bool:
-        return not self.act.hangs and time.monotonic() >= self.begun + self.act.lasts
+        if self.act.hangs:
+            return False
+        begun = self.begun
+        if self.act.lasts and self.site.role == "server":
+            loads = [each.begun for each in self.site.world.programs if each.site.role != "server"]
+            begun = max(loads, default=math.inf)
+        return time.monotonic() >= begun + self.act.lasts
 
     def poll(self) -> int | None:
         self._lost("poll")
