@@ -185,3 +185,13 @@ def test_the_slowest_decides_the_least_amount(world: World, tmp_path: Path, monk
     assert {key for key in amounts(world) if key[1] != "400"} == {
         ("native", "120"), ("native-again", "120"), ("one", "240"), ("two", "60"),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("resources", "chosen_s"), [("{cpus: 0.5, cpu_period: 50ms}", 5.0), ("{memory: 1GiB}", 1.0)])
+def test_a_trial_under_a_limit_of_cpu_time_works_for_many_of_its_periods(
+    world: World, tmp_path: Path, resources: str, chosen_s: float
+):
+    """It finds the quota of one period unused, which is all the work of a trial as long as that."""
+    go(tmp_path, study(ASKED, more=f"resources: {resources}", repetitions=SHORT))
+    with RunStore(tmp_path / "run") as store:
+        assert [each.chosen_s for each in store.lengths()] == [chosen_s]

@@ -13,7 +13,7 @@ from .captured import AT, data, parse
     ("file", "options"),
     [
         ("bonnie-too-fast.csv", {"file_size": "64MiB", "files": 2}),
-        ("bonnie-synced.csv", {"file_size": "256MiB", "files": 0, "sync_all": True}),
+        ("bonnie-synced.csv", {"file_size": "256MiB", "files": 0, "sync_small": True}),
     ],
 )
 def test_a_run_that_was_too_fast_in_every_part_is_no_result(file: str, options: dict[str, object]):
@@ -44,7 +44,7 @@ def test_a_full_disk():
 def test_the_command():
     argv = PLUGIN.command("solo", BonnieOptions.model_validate({"file_size": "512MiB", "files": 0}), AT).argv
     assert argv[argv.index("-s") + 1] == "512M:8192" and argv[argv.index("-n") + 1] == "0" and "-b" not in argv
-    assert "-b" in PLUGIN.command("solo", BonnieOptions(sync_all=True), AT).argv
+    assert "-b" in PLUGIN.command("solo", BonnieOptions(sync_small=True), AT).argv
     assert [metric.name for metric in PLUGIN.metrics(BonnieOptions(files=0))][-1] == "seeks"
 
 

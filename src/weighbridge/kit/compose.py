@@ -46,7 +46,7 @@ def limits(resources: Resources, role: str) -> dict[str, Any]:
     """The limits of a role's container as Docker Compose writes them."""
     found: dict[str, Any] = {}
     if resources.cpus is not None:
-        period_us = round((resources.cpu_period or 0.1) * 1e6)
+        period_us = round(resources.cpu_period * 1e6)
         found |= {"cpu_period": period_us, "cpu_quota": max(1000, round(resources.cpus * period_us))}
     if resources.memory is not None:
         found |= {"mem_limit": int(resources.memory), "memswap_limit": -1}

@@ -62,15 +62,20 @@ class Meters(Options):
 class Resources(Options):
     """Limits that every environment gets, native too. ``None`` is no limit.
 
-    ``cpus`` is CPU time per wall time (1.5 = one and a half CPUs), kept within every ``cpu_period`` (default 100 ms),
+    ``cpus`` is CPU time per wall time (1.5 = one and a half CPUs), kept within every ``cpu_period``,
     ``memory`` is bytes, ``pin`` gives each role its CPUs (``{server: "0", client: "1"}``) or spreads the roles over
     the machine's CPUs (``spread``).
     """
 
     cpus: Annotated[float, Field(gt=0)] | None = None
-    cpu_period: Annotated[Duration, Field(ge=0.001, le=1)] | None = None
+    cpu_period: Annotated[Duration, Field(ge=0.001, le=1)] = 0.1
     memory: Annotated[Size, Field(ge=16 * 2**20)] | None = None
     pin: Literal["spread"] | dict[Literal["server", "client"], CpuList] | None = None
+
+    @property
+    def quota_period_s(self) -> float:
+        """Seconds within which the limit of CPU time is kept, each time anew; 0 without one."""
+        return 0.0 if self.cpus is None else self.cpu_period
 
 
 MOST_BLOCKS = 1000

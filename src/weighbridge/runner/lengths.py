@@ -18,6 +18,8 @@ from weighbridge.store.run import RunStore
 
 PILOT = 0
 """The number of the pilot block: trials as the study has them, which no report counts."""
+QUOTA_PERIODS = 100
+"""For how many periods of its limit of CPU time a trial works at least: it finds the quota of one unused."""
 _WORTH_IT = 0.8
 """A length that is not below this share of what was asked for changes nothing."""
 
@@ -79,7 +81,8 @@ class Lengths:
         length = length_of(cell)
         if length is None:
             return None
-        asked, whole, warm_up, shortest = [], [], [], [length.shortest_s]
+        asked, whole, warm_up = [], [], []
+        shortest = [length.shortest_s, QUOTA_PERIODS * self.study.file.resources.quota_period_s]
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get((*_key(cell), arm.name))
             rate = None if pilot is None else length.per_second(pilot.values)

@@ -17,5 +17,5 @@ def limits_of(study: Study, role: Role, host: Host) -> Limits:
     for cpu in cpus_in(cpuset) if cpuset else ():
         if cpu not in online:
             raise Unavailable(f"the study pins {role} to CPU {cpu}, but host {host.name} has only {online}")
-    period_us = round((resources.cpu_period or 0.1) * 1e6)
+    period_us = round(resources.cpu_period * 1e6)
     return Limits(resources.cpus, resources.memory, cpuset, period_us)
