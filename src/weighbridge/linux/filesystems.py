@@ -18,6 +18,7 @@ _MAKE = {
     "btrfs": ("mkfs.btrfs", "-q", "-f"),
 }
 _PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
+_DIRECT = 'at=$(losetup -nO NAME -j "$1") && losetup --direct-io=on "$at" && test "$(losetup -nO DIO "$at")" -eq 1'
 _PREPARE = 'mkdir -p "$1" && truncate -s "$3" "$2" && command -v "$4"'
 
 
@@ -43,6 +44,7 @@ def mounted(host: Host, kind: str, source: str, folder: Path, options: Sequence[
 def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
     """A new file system in a file in ``folder``; gives where it is mounted. Its loop device goes with the mount.
 
+    What it writes passes the host's page cache: that would hold all of it a second time, and O_DIRECT would end there.
     Raises Unavailable, DiskFull.
     """
     image, at = folder / "disk.img", folder / "disk"
@@ -58,5 +60,7 @@ def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
     if made.returncode != 0:
         raise Unavailable(f"host {host.name}: no disk can be made: {made.last_words}")
     with mounted(host, disk.filesystem, str(image), at, ("loop",)):
+        if host.run(Command(("sh", "-c", _DIRECT, "direct", str(image)), 10)).returncode != 0:
+            raise Unavailable(f"host {host.name}: {folder} takes no direct I/O for a loop device: no disk can be made")
         host.run(Command(("rm", "-rf", "--", str(at / "lost+found")), 10))
         yield at

@@ -43,7 +43,7 @@ class FioOptions(Options):
     jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with a file of its own")] = 1
     engine: Annotated[Literal["psync", "libaio", "io_uring"], Field(description="How requests are made")] = "psync"
     depth: Annotated[int, Field(ge=1, le=4096, description="Requests of each job at a time")] = 1
-    direct: Annotated[bool, Field(description="Past the page cache of their own file system (O_DIRECT)")] = False
+    direct: Annotated[bool, Field(description="Past the page cache (O_DIRECT)")] = False
     read_share: Annotated[int, Field(ge=1, le=99, description="Per cent of reads, where there are both")] = _HALF
     fsync: Annotated[
         Literal["never"] | Annotated[int, Field(ge=1, le=10**9)],
