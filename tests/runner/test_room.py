@@ -10,7 +10,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.mount import Mount, SiteStorage
 from weighbridge.model.plugin import Readiness
 from weighbridge.runner import room
-from weighbridge.runner.room import Room, lacking_room, written
+from weighbridge.runner.room import Room, Written, lacking_room, written
 from weighbridge.runner.run import refusals
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -46,9 +46,9 @@ def free(monkeypatch: pytest.MonkeyPatch):
 
 def test_levels_share_their_files_and_sites_do_not():
     study = made()
-    assert written(study, study.arms[0]) == 640 * 2**20
+    assert written(study, study.arms[0]).size == 640 * 2**20
     many = made(sites="[1, 10]")
-    assert written(many, many.arms[0]) == (10 * 512 + 128) * 2**20
+    assert written(many, many.arms[0]).size == (10 * 512 + 128) * 2**20
 
 
 def test_storage_of_a_size_of_its_own_is_refused_by_its_options(free):
@@ -103,7 +103,7 @@ class Disk:
     code: int = 0
 
     def run(self, command: Command) -> Completed:
-        return Completed(command.argv, self.code, f"     Avail\n{self.free}\n".encode(), b"", 0.0)
+        return Completed(command.argv, self.code, f"     Avail IFree Inodes\n{self.free}\n".encode(), b"", 0.0)
 
 
 def storage(*servers: str, capacity: int | None = None) -> SiteStorage:
@@ -112,16 +112,33 @@ def storage(*servers: str, capacity: int | None = None) -> SiteStorage:
 
 
 def test_sites_on_one_disk_take_their_room_one_after_the_other():
-    claims, site = Room(), Disk(str(GIB))
-    give_back = claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
+    claims, site = Room(), Disk(f"{GIB} 900 1000")
+    give_back = claims.claim(site, storage(), Written(600 * 2**20))  # type: ignore[arg-type]
     with pytest.raises(Unavailable, match="1024 MiB free, of which 600 MiB are for other environments: make"):
-        claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
+        claims.claim(site, storage(), Written(600 * 2**20))  # type: ignore[arg-type]
     give_back()
-    claims.claim(site, storage(), 600 * 2**20)  # type: ignore[arg-type]
-    claims.claim(site, storage("server"), 600 * 2**20)  # type: ignore[arg-type]
-    claims.claim(site, storage(capacity=GIB), 600 * 2**20)  # type: ignore[arg-type]
+    claims.claim(site, storage(), Written(600 * 2**20))  # type: ignore[arg-type]
+    claims.claim(site, storage("server"), Written(600 * 2**20))  # type: ignore[arg-type]
+    claims.claim(site, storage(capacity=GIB), Written(600 * 2**20))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("site", [Disk("-"), Disk("", code=127), Disk("nan")])
+@pytest.mark.parametrize("site", [Disk("- - -"), Disk("", code=127), Disk("nan 1 1"), Disk("5")])
 def test_a_disk_that_tells_nothing_is_no_reason(site: Disk):
-    Room().claim(site, storage(), GIB)  # type: ignore[arg-type]
+    Room().claim(site, storage(), Written(GIB))  # type: ignore[arg-type]
+
+
+def test_files_take_inodes_of_the_disk_unless_it_makes_them_as_they_are_wanted():
+    claims, site = Room(), Disk(f"{GIB} 900 1000")
+    claims.claim(site, storage(), Written(2**20, 600))  # type: ignore[arg-type]
+    with pytest.raises(Unavailable, match="write about 600 files, and its storage has 900 files free, of which 600"):
+        claims.claim(site, storage(), Written(2**20, 600))  # type: ignore[arg-type]
+    Room().claim(Disk(f"{GIB} 0 0"), storage(), Written(2**20, 600))  # type: ignore[arg-type]
+
+
+def test_the_files_of_all_workloads_and_sites_are_counted():
+    text = TEXT.replace("HOST", "local").replace("FILES", "1MiB").replace("SITES", "1")
+    more = text.replace(
+        "  one:", "  many: {kind: metadata, operation: create, files: 300, jobs: 2, sites: 3}\n  one:"
+    )
+    study = check(parse(more, "room.yaml"))
+    assert written(study, study.arms[0]).files == 300 * 2 * 3

@@ -44,7 +44,7 @@ def mounted(host: Host, kind: str, source: str, folder: Path, options: Sequence[
 def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
     """A new file system in a file in ``folder``; gives where it is mounted. Its loop device goes with the mount.
 
-    What it writes passes the host's page cache: that would hold all of it a second time, and O_DIRECT would end there.
+    What it writes passes the host's page cache, which would hold it a second time, and in which O_DIRECT would end.
     Raises Unavailable, DiskFull.
     """
     image, at = folder / "disk.img", folder / "disk"
@@ -61,6 +61,6 @@ def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
         raise Unavailable(f"host {host.name}: no disk can be made: {made.last_words}")
     with mounted(host, disk.filesystem, str(image), at, ("loop",)):
         if host.run(Command(("sh", "-c", _DIRECT, "direct", str(image)), 10)).returncode != 0:
-            raise Unavailable(f"host {host.name}: {folder} takes no direct I/O for a loop device: no disk can be made")
+            raise Unavailable(f"host {host.name}: no disk can be made: {folder} takes no direct I/O of a loop device")
         host.run(Command(("rm", "-rf", "--", str(at / "lost+found")), 10))
         yield at

@@ -9,7 +9,10 @@ from weighbridge.model.quantity import Size
 
 
 class DiskOptions(Options):
-    """A file system of its own in a sparse file on the host's disk, by a loop device past its page cache. ``size`` is in bytes."""
+    """A file system of its own in a sparse file on the host's disk, by a loop device past its page cache.
+
+    ``size`` is in bytes.
+    """
 
     filesystem: Annotated[Literal["ext4", "xfs", "btrfs"], Field(description="Its kind, with mkfs's defaults")]
     size: Annotated[Size, Field(ge=512 * 2**20, le=2**44, description="How much it holds; the file is sparse")] = (
@@ -18,7 +21,8 @@ class DiskOptions(Options):
 
     def __str__(self) -> str:
         """What it is, for facts."""
-        return f"{self.filesystem} of {self.size / 2**30:g} GiB in a file on the host's disk, by a loop device past its page cache"
+        by = "by a loop device past its page cache"
+        return f"{self.filesystem} of {self.size / 2**30:g} GiB in a file on the host's disk, {by}"
 
     @property
     def purpose(self) -> str:

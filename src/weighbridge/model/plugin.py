@@ -234,6 +234,10 @@ class Workload(Plugin):
         """About how many bytes it writes below DATA: what is known to be missing refuses the study before it runs."""
         return 0
 
+    def inodes(self, options: Any) -> int:
+        """How many files that are, where they are so many that a file system may lack inodes for them."""
+        return 0
+
     def durability(self, options: Any) -> Durability | None:
         """What a power cut leaves of what the server has acknowledged; None where it keeps nothing of its clients.
 

@@ -2,7 +2,8 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from shutil import disk_usage
 
 from weighbridge import registry
@@ -13,37 +14,43 @@ from weighbridge.model.host_options import HostOptions
 from weighbridge.model.mount import SiteStorage
 from weighbridge.model.site import DATA, Site
 from weighbridge.model.storage import StorageOptions
-from weighbridge.model.study import Arm, Cell, Study
+from weighbridge.model.study import Arm, Study
 from weighbridge.runner.storage import storage_options
 from weighbridge.userland.build import cache_folder
 
 _WRITE = "its workloads write"
 _HELP = "make that larger, or the files of its workloads smaller"
-_AVAILABLE = "df", "--block-size=1", "--output=avail", DATA
+_FEWER = "have them make fewer files"
+_AVAILABLE = "df", "--block-size=1", "--output=avail,iavail,itotal", DATA
 
 
-def written(study: Study, arm: Arm) -> int:
-    """About how many bytes the workloads of an environment write: they keep them until its sites are closed.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """About what the workloads of an environment write: bytes, in so many files."""
+
+    size: int = 0
+    files: int = 0
+
+
+def written(study: Study, arm: Arm) -> Written:
+    """What the workloads of an environment write: they keep it until its sites are closed.
 
     Of the levels of a workload the largest counts, as most of them have the same files.
     """
-    largest: dict[str, int] = {}
+    size, files = Counter[str](), Counter[str]()
     for cell in study.cells:
-        if arm in study.arms_of(cell):
-            largest[cell.workload] = max(largest.get(cell.workload, 0), _written(study, arm, cell))
-    return sum(largest.values())
-
-
-def _written(study: Study, arm: Arm, cell: Cell) -> int:
-    workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
-    return workload.room(options) * cell.sites if workload.needs_data(options) else 0
+        workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
+        if arm in study.arms_of(cell) and workload.needs_data(options):
+            size |= {cell.workload: workload.room(options) * cell.sites}
+            files |= {cell.workload: workload.inodes(options) * cell.sites}
+    return Written(size.total(), files.total())
 
 
 def lacking_room(study: Study) -> Mapping[str, str]:
     """Why the data of an environment have no room, by its name, as far as that is known before a host is open."""
     found, here = {}, Counter[str]()
     for arm in study.arms:
-        options, asked = storage_options(arm), written(study, arm)
+        options, asked = storage_options(arm), written(study, arm).size
         capacity = options.capacity if options is not None else None
         if capacity is not None and asked > capacity:
             found[arm.name] = f"{_WRITE} about {mib(asked)}, and its storage holds {mib(capacity)}: {_HELP}"
@@ -81,30 +88,46 @@ class Room:
     """What was promised of the disks on which the sites of a run have their data."""
 
     def __init__(self) -> None:
-        self._promised = Counter[str]()
+        self._bytes, self._files = Counter[str](), Counter[str]()
 
-    def claim(self, site: Site, storage: SiteStorage, asked: int) -> Callable[[], None]:
-        """Take ``asked`` bytes for a site: sites whose storage has no size of its own share the disk of its host.
+    def claim(self, site: Site, storage: SiteStorage, asked: Written) -> Callable[[], None]:
+        """Take room for a site: sites whose storage has no size of its own share the disk of its host.
 
-        What is returned gives them back. Raises Unavailable where they are not there. A site without df takes them
-        unseen.
+        What is returned gives it back. Raises Unavailable where it is not there. A site without df takes it unseen.
         """
         servers = [host.name for mount in storage.mounts for host in mount.servers]
         disk = site.name if storage.capacity is not None else next(iter(servers), site.host.name)
-        if not asked or (free := _available(site)) is None:
+        if not asked.size or (free := _available(site)) is None:
             return lambda: None
-        if free - self._promised[disk] < asked:
-            taken = (
-                f", of which {mib(self._promised[disk])} are for other environments" if self._promised[disk] else ""
-            )
-            raise Unavailable(
-                f"{site.name}: {_WRITE} about {mib(asked)}, and its storage has {mib(free)} free{taken}: {_HELP}"
-            )
-        self._promised.update({disk: asked})
-        return lambda: self._promised.subtract({disk: asked})
+        promised = Written(self._bytes[disk], self._files[disk])
+        if free.size - promised.size < asked.size:
+            raise Unavailable(_too_much(site, mib(asked.size), mib(free.size), mib(promised.size), _HELP))
+        if free.files - promised.files < asked.files:
+            told = _files(asked.files), _files(free.files), _files(promised.files)
+            raise Unavailable(_too_much(site, *told, _FEWER))
+        self._bytes.update({disk: asked.size})
+        self._files.update({disk: asked.files})
+        return lambda: self._give_back(disk, asked)
+
+    def _give_back(self, disk: str, given: Written) -> None:
+        self._bytes.subtract({disk: given.size})
+        self._files.subtract({disk: given.files})
 
 
-def _available(site: Site) -> int | None:
+def _files(count: int) -> str:
+    return f"{count} files"
+
+
+def _too_much(site: Site, asked: str, free: str, promised: str, remedy: str) -> str:
+    taken = "" if promised.startswith("0 ") else f", of which {promised} are for other environments"
+    return f"{site.name}: {_WRITE} about {asked}, and its storage has {free} free{taken}: {remedy}"
+
+
+def _available(site: Site) -> Written | None:
+    """What its disk has; where a file system makes inodes as they are wanted, it has as many files as bytes."""
     done = site.run(Command(_AVAILABLE, 60))
-    told: Iterable[str] = done.text.split()[1:2] if done.returncode == 0 else ()
-    return next((int(word) for word in told if word.isdecimal()), None)
+    told = done.text.split()[-3:] if done.returncode == 0 else []
+    if len(told) < 3 or not told[0].isdecimal():
+        return None
+    size, files, all_files = (int(word) if word.isdecimal() else 0 for word in told)
+    return Written(size, files if all_files else size)

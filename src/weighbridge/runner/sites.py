@@ -29,7 +29,7 @@ from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
-from weighbridge.runner.room import Room, written
+from weighbridge.runner.room import Room, Written, written
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Stage, below, links_of, machines_of
@@ -169,7 +169,9 @@ class Sites:
         if storage is not None:
             self._mounts[key] = storage.mounts
             require_in_force(storage.mounts, site)
-            stack.callback(self._room.claim(site, storage, written(self.study, arm) if role != "client" else 0))
+            stack.callback(
+                self._room.claim(site, storage, written(self.study, arm) if role != "client" else Written())
+            )
         site.freeze()
 
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:

@@ -77,6 +77,10 @@ class Bonnie(Workload):
         """The large files; the small ones are empty, and have inodes."""
         return options.file_size + options.files * 1024 * 512
 
+    def inodes(self, options: BonnieOptions) -> int:
+        """The small ones."""
+        return options.files * 1024
+
     def durability(self, options: BonnieOptions) -> Durability:
         """Of a write: large files are synced once each is complete, with ``-b`` too, whatever its manual says."""
         return "asynchronous"

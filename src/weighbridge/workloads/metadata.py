@@ -60,6 +60,10 @@ class Metadata(Workload):
         """All files, each in blocks of a page, with an inode."""
         return options.jobs * options.files * (-(-options.file_size // 4096) * 4096 + 512)
 
+    def inodes(self, options: MetadataOptions) -> int:
+        """Those of all jobs."""
+        return options.jobs * options.files
+
     def durability(self, options: MetadataOptions) -> Durability | None:
         """Of a file that is there, or is not there any more."""
         return None if options.operation == "stat" else "asynchronous"
