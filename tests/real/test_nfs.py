@@ -70,7 +70,7 @@ def written(site: Site) -> dict[str, str]:
     """Write a file there with dd; what the site's own mount table says."""
     shell(site, f"dd if=/dev/zero of={DATA}/file bs=4k count=64 conv=fsync && chown 33:33 {DATA}/file")
     assert shell(site, f"stat -c '%s %u' {DATA}/file") == "262144 33\n"
-    return storage_facts((), site)
+    return storage_facts((), site, Limits())
 
 
 def nothing_left(host: GuestHost) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.mount import Mount
+from weighbridge.model.site import Limits
 from weighbridge.runner.storage import require_in_force, storage_facts
 
 TABLE = b"""22 1 254:0 / / ro,relatime - ext4 /dev/vda ro
@@ -51,7 +52,16 @@ def test_a_guest_has_a_disk_of_its_own_in_it():
 
 def test_facts():
     mount = Mount("folder", "/x", facts={"export": "sync"})
-    assert storage_facts([mount], site("nfs4")) == {
+    assert storage_facts([mount], site("nfs4"), Limits(memory=2**28)) == {
         "storage: export": "sync",
         "storage: mounted": "nfs4 rw,relatime rw,size=1024k",
     }
+
+
+@pytest.mark.parametrize(("limits", "outside"), [(Limits(memory=2**28), True), (Limits(cpus=1), False)])
+def test_a_server_s_page_cache_is_outside_of_a_limit_of_memory(limits: Limits, outside: bool):
+    """With such a limit more of what is read comes from memory than without a server."""
+    facts = storage_facts([Mount("volume", "x", cached_by="the server")], site("nfs4"), limits)
+    assert [value for key, value in facts.items() if key.startswith("not honoured")] == (
+        ["the server keeps files in one without a limit"] if outside else []
+    )

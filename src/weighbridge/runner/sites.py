@@ -287,9 +287,10 @@ class Sites:
         found = {}
         for key, (name, role, site) in zip(self._open, self._named(), strict=True):
             site.thaw()
-            limits = {"limits": str(limits_of(self.study, role, site.host))}  # unless it has others, as it then says
-            stored = storage_facts(self._mounts.get(key, ()), site)
-            found[name] = {**limits, **site.facts(), **about_site(site), **stored}
+            limits = limits_of(self.study, role, site.host)
+            stored = storage_facts(self._mounts.get(key, ()), site, limits)
+            # unless it has others, as it then says
+            found[name] = {"limits": str(limits), **site.facts(), **about_site(site), **stored}
             site.freeze()
         self._awake = set()
         return found

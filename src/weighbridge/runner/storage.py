@@ -1,6 +1,6 @@
 """Which storage each site has: what the study says, else what the environment has for workloads that need one."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.disk_speed import SPEEDS
 from weighbridge.model.mount import Mount, MountRequest, SiteStorage
 from weighbridge.model.plugin import Durability, Environment, Readiness
-from weighbridge.model.site import DATA, Host, Site
+from weighbridge.model.site import DATA, Host, Limits, Site
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions, weaker
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.runner.readiness import ready
@@ -78,9 +78,12 @@ def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
             raise Unavailable(f"the disk of host {host.name} cannot be limited: use hosts of kind guest")
 
 
-def storage_facts(mounts: Iterable[Mount], site: Site) -> dict[str, str]:
+def storage_facts(mounts: Sequence[Mount], site: Site, limits: Limits) -> dict[str, str]:
     """What is in force of a site's storage: what its servers and disks say, and the site's own mount table."""
     found = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
+    beside = [mount.cached_by for mount in mounts if mount.cached_by]
+    if beside and limits.memory is not None:
+        found["not honoured: memory limit of the page cache"] = f"{beside[0]} keeps files in one without a limit"
     with suppress(OSError):
         if words := mounted(site):
             found["storage: mounted"] = " ".join(words)

@@ -77,18 +77,18 @@ class Nfs(Storage):
             export = stack.enter_context(server.export(request.name, host.address, options.export))
             facts = {"export": export.line, "versions of the server": server.versions}
             servers = (at,) if at.name != host.name else ()
-            filesystem = "nfs" if options.version == "3" else "nfs4"
+            filesystem, cached_by = "nfs" if options.version == "3" else "nfs4", f"the NFS server on host {at.name}"
             folder = str(stack.enter_context(host.data_folder(run, f"{request.name}-mount")))
             stack.callback(unmount, run, host, export.path)
             mount_checked(host, export, asked, folder, options)
             if request.volumes is None:
-                yield Mount("folder", folder, servers, facts, filesystem)
+                yield Mount("folder", folder, servers, facts, filesystem, cached_by)
                 return
             unmount(run, host, export.path)  # the engine mounts it itself, with the same options
             driver = {"type": "nfs", "o": asked, "device": f":{export.path}"}
             with request.volumes.volume(request.name, driver) as volume:
                 try:
-                    yield Mount("volume", volume, servers, facts, filesystem)
+                    yield Mount("volume", volume, servers, facts, filesystem, cached_by)
                 finally:  # before the engine is asked to remove it
                     unmount(run, host, export.path)
 
