@@ -350,6 +350,9 @@ def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
     for _ in range(2):
         failed(measure(world), Outcome.SERVER_NOT_READY, "cannot be prepared: no space left")
     assert len(world.ran) == 2 and world.started == []
+    kills = count()
+    world.oom_kills = lambda: float(next(kills))
+    failed(measure(world), Outcome.SERVER_NOT_READY, "cannot be prepared: the site ran out of its memory limit")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ class Mount:
 
     ``servers``: the hosts other than the site's that hold its files, and cache them. ``facts``: what is in force of
     it there (export options, the file system of a disk), by name. ``filesystem``: the type that the site's mount
-    table must show, where another one may be in its place; "": any. ``cached_by``: who has a page cache of its files for
+    table must show, where another one may be in its place; "": any. ``cached_by``: who caches its files in memory for
     which no limit of the site's memory holds.
     """
 

@@ -53,9 +53,12 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
 
 
 def _make_data(site: Site, command: Command, what: str) -> None:
+    killed = site.meters().get("oom_kills", 0.0)
     completed = site.run(command)
     if completed.returncode != 0:
         why = "did not end in time" if completed.timed_out else missing(completed) or completed.last_words
+        if site.meters().get("oom_kills", killed) > killed:
+            why = f"the site ran out of its memory limit (resources: memory): {why}"
         raise ServerNotReady(f"the data at {DATA} cannot be {what}: {why}")
 
 
