@@ -1,6 +1,7 @@
 """Trials that are made short: by a pilot block, which is not counted, and by times alone."""
 
 from collections import Counter
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from weighbridge.runner.session import Session
 from weighbridge.store.reader import LENGTHS
 from weighbridge.store.run import RunStore
 
-from .world import SPEED, USERLAND, Act, FakeSolo, Load, Told, World, context, study, usual
+from .world import SPEED, USERLAND, Act, FakeSite, FakeSolo, Load, Told, World, context, study, usual
 
 SPEEDS = {"native": b"40", "native-again": b"40", "one": b"80", "two": b"20"}
 ASKED, SHORT = "cpu: {kind: fake-solo, n: 400}", "target: 2%, within: 1h, min: 2, max: 3"
@@ -187,11 +188,27 @@ def test_the_slowest_decides_the_least_amount(world: World, tmp_path: Path, monk
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("resources", "chosen_s"), [("{cpus: 0.5, cpu_period: 50ms}", 5.0), ("{memory: 1GiB}", 1.0)])
-def test_a_trial_under_a_limit_of_cpu_time_works_for_many_of_its_periods(
-    world: World, tmp_path: Path, resources: str, chosen_s: float
+@pytest.mark.parametrize(
+    ("resources", "throttled_s", "chosen_s"),
+    [
+        ("{cpus: 0.5, cpu_period: 50ms}", 40.0, 5.0),
+        ("{cpus: 0.5, cpu_period: 50ms}", None, 5.0),
+        ("{cpus: 1}", 0.0, 1.0),
+        ("{memory: 1GiB}", None, 1.0),
+    ],
+)
+def test_a_trial_that_is_throttled_works_for_many_periods_of_the_limit(
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    resources: str,
+    throttled_s: float | None,
+    chosen_s: float,
 ):
     """It finds the quota of one period unused, which is all the work of a trial as long as that."""
+    metered = {} if throttled_s is None else {"throttled_s": throttled_s}
+    seen = count()
+    monkeypatch.setattr(FakeSite, "meters", lambda _: {k: v * next(seen) for k, v in metered.items()})
     go(tmp_path, study(ASKED, more=f"resources: {resources}", repetitions=SHORT))
     with RunStore(tmp_path / "run") as store:
         assert [each.chosen_s for each in store.lengths()] == [chosen_s]

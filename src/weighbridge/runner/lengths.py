@@ -18,8 +18,11 @@ from weighbridge.store.run import RunStore
 
 PILOT = 0
 """The number of the pilot block: trials as the study has them, which no report counts."""
-QUOTA_PERIODS = 100
-"""For how many periods of its limit of CPU time a trial works at least: it finds the quota of one unused."""
+QUOTA_PERIODS, THROTTLED = 100, 0.01
+"""For how many periods of its limit of CPU time a trial works at least that is held back for this share of its time.
+
+It finds the quota of a whole period unused.
+"""
 _WORTH_IT = 0.8
 """A length that is not below this share of what was asked for changes nothing."""
 
@@ -81,8 +84,7 @@ class Lengths:
         length = length_of(cell)
         if length is None:
             return None
-        asked, whole, warm_up = [], [], []
-        shortest = [length.shortest_s, QUOTA_PERIODS * self.study.file.resources.quota_period_s]
+        asked, whole, warm_up, shortest = [], [], [], [length.shortest_s]
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get((*_key(cell), arm.name))
             rate = None if pilot is None else length.per_second(pilot.values)
@@ -91,7 +93,7 @@ class Lengths:
             asked.append(length.lasted_s(self.study.options(arm, cell), rate))
             whole.append(pilot.duration_s)
             warm_up.append(pilot.warm_up_s if length.shortens_warm_up else 0.0)
-            shortest.append(length.fewest / rate)
+            shortest += [length.fewest / rate, self._for_quota(pilot)]
         asked_s = mean(asked)
         share = mean(warm_up) / asked_s
         beside_s = max(0.0, mean(whole) - (1 + share) * asked_s)
@@ -105,6 +107,11 @@ class Lengths:
             chosen_s=chosen_s,
             beside_s=beside_s + share * chosen_s,
         )
+
+    def _for_quota(self, pilot: PilotTrial) -> float:
+        """The shortest that is sound under the study's limit of CPU time; 0 where that holds nothing back."""
+        held_back = pilot.throttled_s is None or pilot.throttled_s > THROTTLED * pilot.duration_s
+        return QUOTA_PERIODS * self.study.file.resources.quota_period_s if held_back else 0.0
 
 
 def length_of(cell: Cell) -> Length | None:

@@ -141,9 +141,13 @@ class RunReader:
         measured = self._measured(f"NOT ({_COUNTED})")
         rows = self._rows(reading.PROCESSES, StoredProcess, "processes", f"process WHERE NOT ({_COUNTED})")
         warm_ups = {each.trial: each.duration_s for each in rows if each.role == "warm-up"}
+        throttled: dict[int, float] = {}
+        for sample in self._samples(f"NOT ({_COUNTED}) AND name IS 'throttled_s'"):
+            throttled[sample.trial] = max(sample.value, throttled.get(sample.trial, 0.0))
         return [
             PilotTrial(
                 each.workload, each.level, each.environment, each.duration_s, warm_ups.get(each.id, 0.0),
+                throttled.get(each.id),
                 {metric: value for metric, _, _, value in measured.get(each.id, ())},
             )
             for each in self._trials("block IS 0")
@@ -161,7 +165,10 @@ class RunReader:
     def samples(self, *names: str) -> list[StoredSample]:
         """Every number that meters gave of whole trials, or those of these names only."""
         which = f" AND name IN ({', '.join('?' * len(names))})" if names else ""
-        query = f"SELECT trial, site, name, value FROM sample WHERE {_COUNTED}{which}"  # noqa: S608 - our own words
+        return self._samples(f"{_COUNTED}{which}", names)
+
+    def _samples(self, which: str, names: tuple[str, ...] = ()) -> list[StoredSample]:
+        query = f"SELECT trial, site, name, value FROM sample WHERE {which}"  # noqa: S608 - our own words
         return [StoredSample(*row) for row in self._read(reading.SAMPLES, "readings of meters", query, names)]
 
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:

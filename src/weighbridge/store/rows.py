@@ -99,13 +99,17 @@ def arm_row(position: int, arm: Arm) -> Sequence[object]:
 
 
 class PilotTrial(NamedTuple):
-    """What a trial of the pilot block measured, by metric, that ended well; its seconds, and those of its warm-up."""
+    """What a trial of the pilot block measured, by metric, that ended well; its seconds, and those of its warm-up.
+
+    ``throttled_s``: for how long its site had used up its limit of CPU time, the longest of all; None: not metered.
+    """
 
     workload: str
     level: str
     environment: str
     duration_s: float
     warm_up_s: float
+    throttled_s: float | None
     values: Mapping[str, float]
 
 
