@@ -1,7 +1,10 @@
 """Page caches are emptied before a trial of a workload that asks for cold ones, the inner kernels' first."""
 
+from dataclasses import replace
+
 import pytest
 
+from weighbridge.errors import EnvironmentLost
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Endpoint
@@ -24,7 +27,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     """Whether caches were emptied, and the names of the sites, by call."""
     found: list[tuple[object, ...]] = []
     name = "weighbridge.runner.trial_programs.settle_page_caches"
-    monkeypatch.setattr(name, lambda sites, _, *, empty: found.append((empty, *(site.name for site in sites))))
+    monkeypatch.setattr(name, lambda sites, *_, empty: found.append((empty, *(site.name for site in sites))))
     return found
 
 
@@ -38,6 +41,12 @@ def test_only_where_the_workload_asks_for_it(stage: Stage, settled: list[tuple[o
     monkeypatch.setattr(FakeWorkload, "cold", lambda *_: True)
     assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
     assert settled[1:] == [(True, *names)]
+
+
+def test_also_where_the_trials_before_wrote(stage: Stage, settled: list[tuple[object, ...]]):
+    others = replace(stage, written=(stage.sites["server"].host,))
+    assert run_trial(TRIAL, FakeWorkload(), Load(), others).outcome is Outcome.OK
+    assert [empty for empty, *_ in settled] == [False]
 
 
 @pytest.mark.parametrize("empty", [True, False])
@@ -69,3 +78,29 @@ def test_each_machine_once(stage: Stage, monkeypatch: pytest.MonkeyPatch, guest:
     monkeypatch.setattr("weighbridge.runner.page_caches.run_here", lambda command: noted("this machine", command))
     settle_page_caches([Container(), Container()], [Machine("host b")], empty=empty)  # type: ignore[list-item]
     assert asked == ["host", "host b", *(["this machine"] if guest else [])]
+
+
+def test_other_hosts_are_written_and_stay_full(stage: Stage):
+    """One that is gone is not this trial's loss."""
+    asked: list[tuple[str, bool]] = []
+    completed = stage.sites["server"].run(Command(("true",)))
+
+    class Machine:
+        layers, hypervisor = (), None
+
+        def __init__(self, machine: str) -> None:
+            self.name = self.machine = machine
+
+        def run(self, command: Command) -> Completed:
+            asked.append((self.machine, "drop_caches" in command.argv[-1]))
+            if self.machine == "gone":
+                raise EnvironmentLost("it is gone")
+            return completed
+
+    class Container:
+        name, layers = "one", ()
+        host = Machine("a")
+
+    others = [Machine(name) for name in ("a", "gone", "b", "b")]
+    settle_page_caches([Container()], (), others, empty=True)  # type: ignore[list-item, arg-type]
+    assert asked == [("a", True), ("gone", False), ("b", False)]

@@ -39,8 +39,9 @@ def made(host: str = "local", files: str = "512MiB", sites: str = "1"):
 
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch):
-    here = SimpleNamespace(free=100 * GIB)
+    here = SimpleNamespace(free=100 * GIB, memory=16 * GIB)
     monkeypatch.setattr(room, "disk_usage", lambda _: here)
+    monkeypatch.setattr(room, "_memory_here", lambda: here.memory)
     return here
 
 
@@ -64,8 +65,23 @@ def test_memory_is_no_larger_than_the_limit_of_the_sites(free):
     text = TEXT.replace("HOST", "local").replace("FILES", "512MiB").replace("SITES", "1")
     found = lacking_room(check(parse(f"resources: {{memory: 256MiB}}\n{text}", "room.yaml")))
     assert list(found) == ["memory"]
-    assert "write about 640 MiB to memory, of which its sites may have 256 MiB" in found["memory"]
+    assert "write about 640 MiB to memory, of which a site may have 256 MiB" in found["memory"]
     assert lacking_room(check(parse(f"resources: {{memory: 1GiB}}\n{text}", "room.yaml"))) == {}
+    several = text.replace("sites: 1", "sites: [1, 2]").replace(
+        "{kind: dd, file_size: 128MiB}", "{kind: dd, file_size: 700MiB}"
+    )
+    found = lacking_room(
+        check(parse(f"resources: {{memory: 1GiB}}\n{several.replace('size: 1GiB}', 'size: 4GiB}')}", "room.yaml"))
+    )
+    assert "write about 1212 MiB to memory, of which a site may have 1024 MiB" in found["memory"], (
+        "whatever others have"
+    )
+
+
+def test_memory_is_no_larger_than_this_machine_s(free):
+    free.memory = GIB // 2
+    assert "memory, of which this machine has 512 MiB free" in lacking_room(made())["memory"]
+    assert lacking_room(made(host="guest")) == {}, "a guest's is known once it runs"
 
 
 def test_what_is_on_this_machine_s_disk_has_to_fit_there_together(free):

@@ -5,7 +5,9 @@ import pytest
 from weighbridge.errors import Unavailable
 from weighbridge.model.mount import Mount
 from weighbridge.model.site import Limits
-from weighbridge.runner.storage import require_in_force, storage_facts
+from weighbridge.runner.storage import durability_of, require_in_force, storage_durability, storage_facts
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
 
 TABLE = b"""22 1 254:0 / / ro,relatime - ext4 /dev/vda ro
 31 22 0:44 / /srv rw,relatime master:3 - KIND tmpfs rw,size=1024k
@@ -44,6 +46,13 @@ def test_what_was_not(table: Site, found: str):
         require_in_force([Mount("folder", "/x", filesystem="tmpfs")], table)
 
 
+def test_options_of_the_mount():
+    """Those of the mount and those of its file system."""
+    require_in_force([Mount("volume", "x", filesystem="nfs4", options=frozenset({"rw", "size=1024k"}))], site("nfs4"))
+    with pytest.raises(Unavailable, match="has nfs4 at /srv, but not 'hard': rw,relatime,rw,size=1024k"):
+        require_in_force([Mount("volume", "x", filesystem="nfs4", options=frozenset({"rw", "hard"}))], site("nfs4"))
+
+
 def test_a_guest_has_a_disk_of_its_own_in_it():
     guest = site("ext4")
     guest.layers = ("qemu",)
@@ -65,3 +74,25 @@ def test_a_server_s_page_cache_is_outside_of_a_limit_of_memory(limits: Limits, o
     assert [value for key, value in facts.items() if key.startswith("not honoured")] == (
         ["the server keeps files in one without a limit"] if outside else []
     )
+
+
+def test_a_layer_is_as_durable_as_the_runtime_makes_it():
+    text = """
+study: layers
+question: Who keeps it?
+baseline: layer
+environments:
+  layer: {kind: docker, network: none, storage: layer}
+  gvisor-layer: {kind: docker, network: none, runtime: runsc, storage: layer}
+  gvisor-volume: {kind: docker, network: none, runtime: runsc, storage: volume}
+workloads:
+  dd: {kind: dd, file_size: 1MiB, sync: each}
+"""
+    study = check(parse(text, "layers.yaml"))
+    (cell,) = study.cells
+    assert [durability_of(study, arm, cell) for arm in study.arms if not arm.aa_of] == [
+        "synchronous",
+        "none",
+        "synchronous",
+    ]
+    assert [storage_durability(arm) for arm in study.arms if not arm.aa_of] == ["synchronous", "none", "synchronous"]

@@ -37,6 +37,12 @@ def test_numbers_that_cannot_be(asked: str):
         made(f"sysbench-cpu, sites: {asked}")
 
 
+def test_what_measures_one_thing_after_another_is_in_one_site():
+    assert made("bonnie, sites: 1").cells[0].sites == 1
+    with pytest.raises(StudyError, match=r"several\.yaml:9: sites: bonnie measures one thing after another"):
+        made("bonnie, sites: [1, 2]")
+
+
 @pytest.mark.parametrize(
     ("asked", "speeds"), [("hdd-like", ["hdd-like"]), ("[null, ssd-like]", [None, "ssd-like"]), ("null", [None])]
 )

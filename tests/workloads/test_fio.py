@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from weighbridge.model.flag import FlagCode
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads.fio import PLUGIN, FioOptions
 from weighbridge.workloads.metadata import PLUGIN as METADATA
 from weighbridge.workloads.metadata import MetadataOptions
 
-from .captured import AT, GOOD, Case, data, parse
+from .captured import AT, GOOD, Case, data, ended, parse
 
 CASES = [case for case in GOOD if case.kind in ("fio", "metadata")]
 PARTS = {"read": "read", "write": "write", "fsync": "sync"}
@@ -43,6 +44,26 @@ def test_the_figures_are_fio_s_own(case: Case):
     if "fsyncs" in found:
         requests = found["writes"] + found.get("reads", 0)  # fio syncs after reads, too, while the writes are so many
         assert found["fsyncs"] == pytest.approx(requests / case.options["fsync"], rel=0.05)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.kind == "fio"], ids=str)
+@pytest.mark.parametrize("given", [{}, {"cold": False}, {"direct": True}], ids=str)
+def test_a_file_that_is_read_over_and_over_comes_from_a_cache(case: Case, given: dict[str, Any]):
+    """Where its page cache was empty at first, and nothing passes it."""
+    job, asked = _job(case), _options(**(case.options | given))
+    times = job["read"]["io_bytes"] / asked.file_size
+    flags = PLUGIN.parse(asked, {"solo": ended(case.stdout)}).flags
+    found = [flag.figures["times"] for flag in flags if flag.code is FlagCode.READ_AGAIN]
+    through = asked.cold and not asked.direct and times > 1.05
+    assert found == ([pytest.approx(times, abs=0.06)] if through else [])
+
+
+def test_new_files_are_empty():
+    made, kept = (
+        METADATA.room(MetadataOptions.model_validate({"operation": each, "files": 10, "file_size": "1MiB"}))
+        for each in ("create", "stat")
+    )
+    assert made < 2**20 < 10 * 2**20 < kept
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.kind == "metadata"], ids=str)

@@ -56,6 +56,12 @@ def test_durability(durability: str, flush: int, class_: str):
     assert PLUGIN.durability(options) == class_
 
 
+@pytest.mark.parametrize("script", ["oltp_read_only", "oltp_point_select"])
+def test_what_commits_nothing_keeps_nothing(script: str):
+    options = _options(script=script)
+    assert PLUGIN.durability(options) is None and PLUGIN.ledger(options, AT) is None
+
+
 def test_the_client():
     options = _options(threads=50, script="oltp_point_select", duration="3min", tables=2, table_size=1000)
     assert " ".join(PLUGIN.command("client", options, AT).argv) == (

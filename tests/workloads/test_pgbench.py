@@ -40,6 +40,11 @@ def test_durability_is_what_the_server_is_told(durability: str, settings: set[st
     assert PLUGIN.durability(options) == class_
 
 
+def test_what_commits_nothing_keeps_nothing():
+    options = _options(script="select-only")
+    assert PLUGIN.durability(options) is None and PLUGIN.ledger(options, AT) is None
+
+
 def test_the_server_is_not_root_s_and_listens_where_it_is_told():
     server = PLUGIN.command("server", _options(max_connections=77, shared_buffers="64MiB"), AT)
     assert server.argv[:2] == ("setpriv", "--reuid=postgres")

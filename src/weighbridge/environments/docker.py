@@ -23,7 +23,7 @@ from weighbridge.linux.links import interfaces
 from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.plugin import Durability, Environment, Needs, Readiness
 from weighbridge.model.site import DATA, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
@@ -72,6 +72,10 @@ class Docker(Environment):
     options = DockerOptions
     mounts = frozenset({"folder", "volume", "layer"})
     storage = "volume"
+
+    def layer_durability(self, options: DockerOptions) -> Durability:
+        """gVisor keeps the layer in a file of its own, to which no sync gets (runsc's --overlay2=root:self)."""
+        return "none" if options.runtime == "runsc" else "synchronous"
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""

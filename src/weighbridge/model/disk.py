@@ -14,7 +14,10 @@ class DiskOptions(Options):
     ``size`` is in bytes.
     """
 
-    filesystem: Annotated[Literal["ext4", "xfs", "btrfs"], Field(description="Its kind, with mkfs's defaults")]
+    filesystem: Annotated[
+        Literal["ext4", "xfs", "btrfs"],
+        Field(description="Its kind, with mkfs's defaults but for ext4: whole from the start, nothing kept for root"),
+    ]
     size: Annotated[Size, Field(ge=512 * 2**20, le=2**44, description="How much it holds; the file is sparse")] = (
         2**32
     )

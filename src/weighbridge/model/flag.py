@@ -39,6 +39,8 @@ class FlagCode(StrEnum):
     """No rate that a search was allowed to try missed the objective."""
     PROGRAM_ERRORS = "program-errors"
     """``count`` of errors that a program reported beside its result."""
+    READ_AGAIN = "read-again"
+    """The files were read ``times`` over, through a page cache that was empty only at the beginning."""
     CLOCKS = "clocks-apart"
     """The measured program (role ``where``) took ``site_s`` by its site's clock and ``here_s`` by this machine's;
     they are apart by a ``share`` of the latter."""

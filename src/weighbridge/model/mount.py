@@ -17,7 +17,8 @@ class Mount:
 
     ``servers``: the hosts other than the site's that hold its files, and cache them. ``facts``: what is in force of
     it there (export options, the file system of a disk), by name. ``filesystem``: the type that the site's mount
-    table must show, where another one may be in its place; "": any. ``cached_by``: who caches its files in memory for
+    table must show, where another one may be in its place; "": any. ``options``: those of
+    the mount that it must show. ``cached_by``: who caches its files in memory for
     which no limit of the site's memory holds.
     """
 
@@ -27,6 +28,7 @@ class Mount:
     facts: Mapping[str, str] = field(default_factory=dict)
     filesystem: str = ""
     cached_by: str = ""
+    options: frozenset[str] = frozenset()
 
 
 class Volumes(Protocol):

@@ -114,6 +114,10 @@ class Environment(Plugin):
     storage: ClassVar[str] = ""
     """The kind of storage where a workload needs one and the study names none."""
 
+    def layer_durability(self, options: Any) -> Durability:
+        """What a power cut leaves of what was synced to a container's own writable layer."""
+        return "synchronous"
+
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Why these options cannot work in a study that needs this of them, whatever the machine."""
         return []
@@ -160,6 +164,8 @@ class Workload(Plugin):
     """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
     fixed_per_study: ClassVar[tuple[str, ...]] = ()
     """The options that have one value in a whole study: what they choose between are different programs."""
+    in_phases: ClassVar[bool] = False
+    """Whether it measures one thing after another, so that rates of several sites at a time have no sum."""
     golang: ClassVar[str] = ""
     """The project below ``weighbridge/golang`` whose program it needs; it is ``weighbridge-NAME`` in the userland."""
     c: ClassVar[str] = ""

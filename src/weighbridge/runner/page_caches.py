@@ -1,7 +1,9 @@
 """Page caches before a trial: nobody pays for what another one wrote, and cold workloads read nothing from them."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
+from weighbridge.errors import EnvironmentLost
 from weighbridge.linux.process import run as run_here
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import ServerNotReady
@@ -13,8 +15,12 @@ _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 _DROP_S = 300.0
 
 
-def settle_page_caches(sites: Iterable[Site], servers: Iterable[Host] = (), *, empty: bool) -> None:
+def settle_page_caches(
+    sites: Iterable[Site], servers: Iterable[Host] = (), others: Iterable[Host] = (), *, empty: bool
+) -> None:
     """Write what is dirty, and where asked for ``empty`` the caches: of everything that may hold the sites' data.
+
+    ``others``: hosts of other environments, on which earlier trials have written: what these left is written, too.
 
     Sites with a kernel of their own, hosts, storage servers, and this machine where one of these is a guest of ours,
     whose disks are files here. The inner ones come first, as they are written to the outer ones. A testbed host has
@@ -30,7 +36,11 @@ def settle_page_caches(sites: Iterable[Site], servers: Iterable[Host] = (), *, e
     for host in outer:
         done = host.run(command)
         _require(f"of host {host.name}", done.returncode, done.last_words)
-    if any(host.hypervisor is not None for host in outer):
+    beside = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
+    for host in beside.values():
+        with suppress(EnvironmentLost):  # the trial is not its own
+            host.run(Command(("sh", "-c", _WRITE), _DROP_S))
+    if any(host.hypervisor is not None for host in (*outer, *beside.values())):
         done = run_here(command)
         _require("of this machine", done.returncode, done.last_words)
 

@@ -1,14 +1,14 @@
 """Whether what a study's workloads write has room where the storage of its environments puts it."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from shutil import disk_usage
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.linux.memory_room import mib
+from weighbridge.linux.memory_room import MEMINFO, mib, room_in
 from weighbridge.model.command import Command
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.mount import SiteStorage
@@ -32,8 +32,8 @@ class Written:
     files: int = 0
 
 
-def written(study: Study, arm: Arm) -> Written:
-    """What the workloads of an environment write: they keep it until its sites are closed.
+def written(study: Study, arm: Arm, *, sites: bool = True) -> Written:
+    """What the workloads of an environment write in all its sites, or in one: they keep it until these are closed.
 
     Of the levels of a workload the largest counts, as most of them have the same files.
     """
@@ -41,24 +41,28 @@ def written(study: Study, arm: Arm) -> Written:
     for cell in study.cells:
         workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
         if arm in study.arms_of(cell) and workload.needs_data(options):
-            size |= {cell.workload: workload.room(options) * cell.sites}
-            files |= {cell.workload: workload.inodes(options) * cell.sites}
+            size |= {cell.workload: workload.room(options) * (cell.sites if sites else 1)}
+            files |= {cell.workload: workload.inodes(options) * (cell.sites if sites else 1)}
     return Written(size.total(), files.total())
 
 
 def lacking_room(study: Study) -> Mapping[str, str]:
     """Why the data of an environment have no room, by its name, as far as that is known before a host is open."""
-    found, here = {}, Counter[str]()
+    found, here, limit = {}, Counter[str](), study.file.resources.memory
     for arm in study.arms:
         options, asked = storage_options(arm), written(study, arm).size
         capacity = options.capacity if options is not None else None
         if capacity is not None and asked > capacity:
             found[arm.name] = f"{_WRITE} about {mib(asked)}, and its storage holds {mib(capacity)}: {_HELP}"
-        elif options is not None and not options.on_host_disk and asked > (memory := _memory(study)):
-            found[arm.name] = (
-                f"{_WRITE} about {mib(asked)} to memory, of which its sites may have {mib(memory)}: {_HELP}"
-            )
-        elif (options is None or options.on_host_disk) and not _data_host(study, options).traits.own_kernel:
+        elif options is not None and not options.on_host_disk:
+            one = written(study, arm, sites=False).size
+            if limit is not None and one > limit:
+                told = f"{_WRITE} about {mib(one)} to memory, of which a site may have {mib(limit)}: {_HELP}"
+                found[arm.name] = told
+            elif not _data_host(study, options).traits.own_kernel and asked > (memory := _memory_here()):
+                told = f"{_WRITE} about {mib(asked)} to memory, of which this machine has {mib(memory)} free: {_HELP}"
+                found[arm.name] = told
+        elif not _data_host(study, options).traits.own_kernel:
             here[arm.name] = asked
     if not found and (free := _free_here()) < here.total():
         most = max(here, key=lambda name: here[name])
@@ -67,16 +71,14 @@ def lacking_room(study: Study) -> Mapping[str, str]:
     return found
 
 
-def _memory(study: Study) -> int:
-    """Bytes of memory that all sites of an environment may have: what is written to memory is charged to them."""
-    limit = study.file.resources.memory
-    return sys.maxsize if limit is None else limit * max(cell.sites for cell in study.cells)
-
-
 def _data_host(study: Study, options: StorageOptions | None) -> HostOptions:
     """The host whose disk has what is written to a storage: that of a placed server, else that of the sites."""
     served = options is not None and registry.storage()[options.kind].served
     return study.file.hosts[next(iter(study.storage_hosts if served else ()), study.server_host)]
+
+
+def _memory_here() -> int:
+    return room_in(Path(MEMINFO).read_text()).available
 
 
 def _free_here() -> int:

@@ -220,12 +220,17 @@ class Sites:
             self._prepared.setdefault(keeper, set()), cpus, inside, links_of(sites), polled=self.polled,
             open_site=partial(self._requests.open_beside, keys[measured]), below=below(sites, self.here),
             storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
-            hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
+            written=self._written(), hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
         )  # fmt: skip
 
     def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:
         found = {host.name: host for key in keys for mount in self._mounts.get(key, ()) for host in mount.servers}
         return tuple(found.values())
+
+    def _written(self) -> tuple[Host, ...]:
+        if not any(registry.workloads()[cell.kind].needs_data(cell.options) for cell in self.study.cells):
+            return ()
+        return (*(site.host for site in self._open.values()), *self._storage_servers(self._open))
 
     def _cpus(self, role: Role, site: Site) -> int:
         cpuset = limits_of(self.study, role, site.host).cpuset

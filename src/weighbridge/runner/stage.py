@@ -53,6 +53,8 @@ class Stage:
     """The sites beside the measured one in which its program runs too, at the same time."""
     storage_servers: tuple[Host, ...] = ()
     """The hosts on which servers of the sites' storage are, where these are not the sites' own."""
+    written: tuple[Host, ...] = ()
+    """The hosts, all of the run's, on which trials write: what an earlier one left to be written is written first."""
     hold_back: Callable[[], None] = lambda: None
     """Limits the disks of the data to the speed at which the workload is measured: what it starts from is there."""
     polled: bool = False

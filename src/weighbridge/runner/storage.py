@@ -55,14 +55,18 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
     named = _named(arm.options) if inside else None
     if own is None or (named is None and not (workload.needs_data(options) and environment.storage)):
         return own
-    plugin, chosen = _chosen(environment, named)
-    return weaker(own, plugin.durability(chosen))
+    return weaker(own, _durability(environment, arm.options if inside else environment.options(), named))
 
 
 def storage_durability(arm: Arm) -> Durability:
     """What a power cut leaves of what was synced to the storage of an environment, as that claims."""
-    plugin, chosen = _chosen(registry.environments()[arm.kind], _named(arm.options))
-    return plugin.durability(chosen)
+    return _durability(registry.environments()[arm.kind], arm.options, _named(arm.options))
+
+
+def _durability(environment: Environment, options: Any, named: StorageOptions | None) -> Durability:
+    plugin, chosen = _chosen(environment, named)
+    found = plugin.durability(chosen)
+    return weaker(found, environment.layer_durability(options)) if "layer" in plugin.ways else found
 
 
 def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
@@ -95,12 +99,14 @@ def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
 
     A mount that an engine in another mount namespace does not see leaves the folder below it in its place.
     """
-    wanted = [mount.filesystem for mount in mounts if mount.filesystem]
-    if not wanted or site.layers != site.host.layers:
-        return
-    kind = next(iter(mounted(site)), "nothing")
-    if kind not in wanted:
-        raise Unavailable(f"{site.name} has {kind} at {DATA}, and not {wanted[0]}, which its storage is")
+    for mount in mounts:
+        if not mount.filesystem or site.layers != site.host.layers:
+            continue
+        kind, *options = mounted(site) or ("nothing",)
+        if kind != mount.filesystem:
+            raise Unavailable(f"{site.name} has {kind} at {DATA}, and not {mount.filesystem}, which its storage is")
+        if lacking := sorted(mount.options - {word for each in options for word in each.split(",")}):
+            raise Unavailable(f"{site.name} has {kind} at {DATA}, but not '{lacking[0]}': {','.join(options)}")
 
 
 def mounted(site: Site) -> tuple[str, ...]:

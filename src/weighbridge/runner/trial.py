@@ -155,7 +155,8 @@ def _read(workload: Workload, options: Any, stage: Stage, state: TrialState) -> 
     results = read_all(workload, options, stage.measured, state.completed)
     state.metering.samples += per_site(results)
     timed = getattr(options, "duration", None) is not None
-    worked = [state.completed[place(stage.measured, number)].duration_s for number in range(1, len(results) + 1)]
+    lasted = [state.completed[place(stage.measured, number)].duration_s for number in range(1, len(results) + 1)]
+    worked = [result.work_s or whole for result, whole in zip(results, lasted, strict=True)]
     return add_up(results, [] if timed else worked)
 
 

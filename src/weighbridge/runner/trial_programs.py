@@ -44,8 +44,9 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
             stage.prepared.add(command.argv)
         if restore is not None:
             _make_data(site, restore, "restored")
-    if cold or writes:
-        settle_page_caches([*stage.sites.values(), *stage.further], stage.storage_servers, empty=cold)
+    if cold or writes or stage.written:
+        sites = [*stage.sites.values(), *stage.further]
+        settle_page_caches(sites, stage.storage_servers, stage.written, empty=cold)
     for each in stage.sites:
         for site in stage.sites_of(each):
             for path, data in files[each].items():

@@ -42,6 +42,12 @@ class NfsOptions(StorageOptions):
         bool, Field(description="Whether programs wait for a server that does not answer, or get an error")
     ] = True
 
+    @property
+    def in_force(self) -> frozenset[str]:
+        """What a mount table must show of it."""
+        shown = {f"vers={self.version}", "hard" if self.hard else "soft", "rw"}
+        return frozenset(shown | {"sync"} if self.mount == "sync" else shown)
+
     def mount_options(self, address: str) -> str:
         """Return the options of the mount of a server with this address, as mount(2) takes them."""
         asked = f"addr={address},rw,nfsvers={self.version},proto=tcp,{self.mount},{'hard' if self.hard else 'soft'}"
@@ -82,13 +88,13 @@ class Nfs(Storage):
             stack.callback(unmount, run, host, export.path)
             mount_checked(host, export, asked, folder, options)
             if request.volumes is None:
-                yield Mount("folder", folder, servers, facts, filesystem, cached_by)
+                yield Mount("folder", folder, servers, facts, filesystem, cached_by, options.in_force)
                 return
             unmount(run, host, export.path)  # the engine mounts it itself, with the same options
             driver = {"type": "nfs", "o": asked, "device": f":{export.path}"}
             with request.volumes.volume(request.name, driver) as volume:
                 try:
-                    yield Mount("volume", volume, servers, facts, filesystem, cached_by)
+                    yield Mount("volume", volume, servers, facts, filesystem, cached_by, options.in_force)
                 finally:  # before the engine is asked to remove it
                     unmount(run, host, export.path)
 
@@ -97,10 +103,7 @@ def mount_checked(host: Host, export: Export, asked: str, folder: str, options: 
     """Mount an export at a folder. Unavailable where that, or what it asks for, is refused, or it is not writable."""
     must(host, "an NFS mount", "mount", "-i", "-t", "nfs", "-o", asked, f":{export.path}", folder)
     in_force = _mounted(host, folder)
-    wanted = {f"vers={options.version}", "hard" if options.hard else "soft", "rw"}
-    if options.mount == "sync":
-        wanted.add("sync")
-    if lacking := sorted(wanted - in_force):
+    if lacking := sorted(options.in_force - in_force):
         raise Unavailable(
             f"host {host.name}: its NFS mount is not '{lacking[0]}', but '{','.join(sorted(in_force)) or 'none'}'"
         )

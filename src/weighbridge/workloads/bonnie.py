@@ -60,6 +60,7 @@ class Bonnie(Workload):
     summary = "bonnie++: large files and many small ones, each part once, for parity with the literature"
     options = BonnieOptions
     packages = ("bonnie++",)
+    in_phases = True
 
     def metrics(self, options: BonnieOptions) -> tuple[Metric, ...]:
         """MiB (2^20 bytes) per second and seeks per second of large files; small files per second."""

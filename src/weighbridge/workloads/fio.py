@@ -12,6 +12,7 @@ from weighbridge.model.quantity import Size
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
 from weighbridge.workloads import _fio
+from weighbridge.workloads._read_again import read_again
 from weighbridge.workloads._seconds import WholeSeconds
 
 _RATES = {kind: Metric(f"{kind}s", "1/s", "higher") for kind in ("read", "write", "fsync")}
@@ -188,11 +189,13 @@ class Fio(Workload):
             values, histograms[f"{kind}_latency"] = part.latencies()
             found |= dict(zip(_fio.latency_metrics(f"{kind}_latency"), values, strict=True))
         made = sum(part.count for part in moved.values())
+        times = parts["read"].count * options.block_size / options.file_size if "read" in parts else 0.0
         return TrialResult(
             tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
             Work(made / 1000, "1000_transactions"),
             work_s=runtime_s,
             histograms=histograms,
+            flags=read_again(times) if options.cold and not options.direct else (),
         )
 
     def generator_threads(self, options: FioOptions) -> int:

@@ -93,9 +93,9 @@ class Pgbench(Workload):
         """Transactions per second, latency of one in ms, what failed."""
         return TRANSACTIONS, MEAN, P95, P99, ERRORS
 
-    def durability(self, options: PgbenchOptions) -> Durability:
-        """Of a commit."""
-        return _DURABLE[options.durability]
+    def durability(self, options: PgbenchOptions) -> Durability | None:
+        """Of a commit, where there is one."""
+        return None if options.script == "select-only" else _DURABLE[options.durability]
 
     def needs_data(self, options: PgbenchOptions) -> bool:
         """Always."""
@@ -117,8 +117,10 @@ class Pgbench(Workload):
         """Every trial begins with the same data."""
         return _postgres.restore(options.scale, at)
 
-    def ledger(self, options: PgbenchOptions, at: Endpoint) -> Ledger:
+    def ledger(self, options: PgbenchOptions, at: Endpoint) -> Ledger | None:
         """By psql."""
+        if self.durability(options) is None:
+            return None
         return sql_ledger(
             "psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1",
             f"--host={at.address}", f"--port={at.port}", "--username=postgres", "postgres",

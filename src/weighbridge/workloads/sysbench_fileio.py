@@ -9,6 +9,7 @@ from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
 from weighbridge.workloads import _sysbench, _sysbench_latency
+from weighbridge.workloads._read_again import read_again
 from weighbridge.workloads._sysbench_fileio import SysbenchFileioOptions, files, folder, syncs
 from weighbridge.workloads._sysbench_fileio_report import (
     FSYNCS,
@@ -132,11 +133,13 @@ class SysbenchFileio(Workload):
         total_ms = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
         found |= {MEAN: total_ms / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
         metrics = self.metrics(options)
+        times = found[READS] * total_s * options.block_size / options.file_size
         return TrialResult(
             tuple(Measurement(metric, found[metric]) for metric in metrics),
             Work((found[READS] + found[WRITES]) * total_s / 1000, "1000_transactions"),
             work_s=total_s,
             histograms={"latency": histogram.encoded()} if MEAN in metrics else {},
+            flags=read_again(times) if options.cold and options.extra_flags != "direct" else (),
         )
 
     def generator_threads(self, options: SysbenchFileioOptions) -> int:

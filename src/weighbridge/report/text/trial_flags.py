@@ -79,6 +79,11 @@ WORDS: dict[str, Words] = {
     ),
     FlagCode.SEARCH_TO: Words("search ended by search_to", "no rate up to search_to missed the objective"),
     FlagCode.PROGRAM_ERRORS: Words("{} errors", "the program reported {} errors beside its result", "count"),
+    FlagCode.READ_AGAIN: Words(
+        "read {} times over",
+        "what is read was read {} times over: but for the first time from the page cache, as far as that holds it",
+        "times",
+    ),
     FlagCode.CABLE: _share("limited by the cable", "the cable carried {} % of its rate"),
     FlagCode.ASKED_RATE: _share("limited by the asked rate", "{} % of the rate that was asked for was reached"),
     FlagCode.GENERATOR: _share("limited by the generator", "the load generator used {} % of its CPU"),
