@@ -1,5 +1,6 @@
 """The disk that a guest writes its data to: an empty, sparse file system, made by mkfs on the guest's host."""
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -26,6 +27,15 @@ def of_site(request: SiteRequest, stack: ExitStack) -> str | None:
     file = str(Path(mount.source) / "data.ext4")
     make(request.host, file)
     return file
+
+
+def passes_cache(image: Path) -> bool:
+    """Whether its file system lets a hypervisor here read and write it past this machine's page cache (O_DIRECT)."""
+    try:
+        os.close(os.open(image, os.O_RDWR | os.O_DIRECT))
+    except OSError:
+        return False
+    return True
 
 
 def make(host: Host, file: str, size: int = SIZE) -> None:

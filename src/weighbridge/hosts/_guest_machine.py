@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weighbridge.guests import data_disk, ramdisk, system, volatile_disk
 from weighbridge.guests.accelerator import chosen
-from weighbridge.guests.machine import Disk, Machine
+from weighbridge.guests.machine import CacheMode, Disk, Machine
 from weighbridge.guests.network import Tap
 from weighbridge.guests.resources import reserved
 from weighbridge.hosts._data import remove_engine_folder
@@ -41,6 +41,7 @@ def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, 
     data = folder / "data.ext4"
     data_disk.make(local, str(data), _DATA_BYTES)
     served_at = None if options.write_cache == "kept" else run.state / f"{name}.nbd"
+    cache: CacheMode = "none" if served_at is None and data_disk.passes_cache(data) else "writeback"
     slots = make_slots(folder, _DATA_BYTES)
     words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
     return Machine(
@@ -50,7 +51,11 @@ def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, 
         accelerator=accelerator,
         cpus=len(cpus_of(options)),
         memory=options.memory,
-        disks=(Disk(made.disk, temporary=True), Disk(data, socket=served_at), *map(Disk, slots)),
+        disks=(
+            Disk(made.disk, temporary=True),
+            Disk(data, cache=cache, socket=served_at),
+            *(Disk(each, cache=cache) for each in slots),
+        ),
         network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),

@@ -33,9 +33,9 @@ class GuestOptions(CableOptions):
     where a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of
     this machine that belong to it: it has as many, and with ``pin: vcpus`` each of its own on one of them.
     ``system: virtualbox`` is Debian sid with VirtualBox and its modules in place of Debian 12 with Docker's engine,
-    NFS and Xen's tools. ``write_cache`` is that of its data disk: ``kept`` has what was written in any case (this
-    machine's page cache outlives QEMU), ``volatile`` loses at a power cut what was not flushed, ``unsafe`` also what
-    was: it acknowledges a flush, and does nothing.
+    NFS and Xen's tools. ``write_cache`` is that of its data disk: ``kept`` has what was written in any case (it is
+    on this machine's disk, or in its page cache, which outlives QEMU), ``volatile`` loses at a power cut what was
+    not flushed, ``unsafe`` also what was: it acknowledges a flush, and does nothing.
     """
 
     traits: ClassVar[HostTraits] = HostTraits(
