@@ -17,8 +17,9 @@ WORKLOADS = {
     "latency": "{kind: netperf, test: TCP_RR, duration: 1s, warm_up: 1s}",
     "redis": "{kind: redis-benchmark, tests: set, requests: 300000, clients: 20, pipeline: 16}",
     "cpu": "{kind: sysbench-cpu, duration: 1s}",
+    "memory": "{kind: sysbench-memory, duration: 1s}",
 }
-TOLD = {"tcp": "-n", "latency": "-l", "redis": "-n", "cpu": "--events"}
+TOLD = {"tcp": "-n", "latency": "-l", "redis": "-n", "cpu": "--events", "memory": "--memory-total-size"}
 
 
 @pytest.mark.measures
@@ -27,7 +28,7 @@ def test_every_program_works_for_about_as_long_everywhere(machine: Machine, tmp_
         tmp_path, environments=("native: {kind: native}", "bridge: {kind: docker, network: bridge}"),
         workloads=[f"{name}: {options}" for name, options in WORKLOADS.items()],
         resources="{cpus: 1, memory: 512MiB, pin: spread}",
-        repetitions="{target: 0.1%, within: 15s, min: 2}",
+        repetitions="{target: 0.1%, within: 20s, min: 2}",
     )  # fmt: skip
     run = tmp_path / "run"
     done = weighbridge("run", study, "--out", run, "--yes")

@@ -12,12 +12,17 @@ _FATAL = re.compile(r"^FATAL: *(.+)$", re.MULTILINE)
 _LAST_LINE = re.compile(r"^ +execution time \(avg/stddev\): ", re.MULTILINE)
 
 
-def command(test: str, threads: int, duration: float, *arguments: str, events: int | None = None) -> Command:
+def command(
+    test: str, threads: int, duration: float, *arguments: str, events: int | None = None, timed: bool = True
+) -> Command:
     """One run of ``test`` that ``duration`` (seconds) ends, or so many ``events`` of all threads.
+
+    Not ``timed``: what its ``arguments`` say ends it, of which events are no part.
 
     The deadline leaves time for the last event, which sysbench finishes and which an emulated CPU makes long.
     """
-    until = (f"--time={duration:.0f}", "--events=0") if events is None else ("--time=0", f"--events={events}")
+    time = f"--time={duration if timed and events is None else 0:.0f}"
+    until = time, f"--events={events or 0}"
     argv = ("sysbench", test, f"--threads={threads}", *until, *arguments, "run")
     return Command(argv, deadline_s=2 * duration + 60)
 

@@ -11,11 +11,14 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
+from weighbridge.model.trial_length import Length
 from weighbridge.workloads import _sysbench
 from weighbridge.workloads._seconds import WholeSeconds
 
 BANDWIDTH = Metric("bandwidth", "MiB/s", "higher")
 
+_SHORTEST_S = 0.1
+"""In which the start of its threads takes no more than trials differ by; 0.03 s: 10 %."""
 _NO_END = "1048576T"
 """A total size (2^60 bytes) that no run reaches, so that the duration ends every run."""
 
@@ -35,6 +38,9 @@ class SysbenchMemoryOptions(Options):
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
+    count: Annotated[
+        int | None, Field(ge=1, le=10**12, description="Blocks of all threads to end with, in about the duration")
+    ] = None
     block_size: Annotated[BlockSize, Field(description="The block that is read or written; a power of two")] = 2**20
     operation: Annotated[Literal["read", "write"], Field(description="What is done to the block")] = "write"
     scope: Annotated[Literal["global", "local"], Field(description="One block for all, or one a thread")] = "global"
@@ -60,21 +66,28 @@ class SysbenchMemory(Workload):
             options.threads,
             options.duration,
             f"--memory-block-size={options.block_size}",
-            f"--memory-total-size={_NO_END}",
+            f"--memory-total-size={_NO_END if options.count is None else options.count * options.block_size}",
             f"--memory-oper={options.operation}",
             f"--memory-scope={options.scope}",
             f"--memory-access-mode={options.access}",
+            timed=options.count is None,
         )
 
     def expected_s(self, options: SysbenchMemoryOptions) -> float:
         """Seconds."""
         return options.duration + 0.1
 
+    def length(self, options: SysbenchMemoryOptions) -> Length:
+        """By its blocks; every thread has one."""
+        per_mib = 2**20 / options.block_size
+        return Length(_SHORTEST_S, "count", lambda found: found[BANDWIDTH.name] * per_mib, options.threads)
+
     def parse(self, options: SysbenchMemoryOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Bandwidth, as printed (two decimals). Raises ProgramFailed or Unparseable."""
         text = _sysbench.report(completed["solo"])
         pattern = rf" MiB transferred \( *{_sysbench.NUMBER} MiB/sec\)"
-        return TrialResult((Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth")),))
+        found = Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth"))
+        return TrialResult((found,), work_s=_sysbench.totals(text)[0] if options.count is not None else None)
 
     def generator_threads(self, options: SysbenchMemoryOptions) -> int:
         """As many as it is told."""
