@@ -8,8 +8,9 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.results import Analysis, Comparison
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.replication.pair import compare_pair
+from weighbridge.replication.pair import asked, compare_pair, judged_together
 from weighbridge.report.text.environments import displayed
+from weighbridge.statistics import verdicts
 
 CABLE = Flag(FlagCode.CABLE, "host a", {"share": 0.99, "rate": 100e6})
 ARMS = ("native", "bridge", "overlay")
@@ -78,3 +79,17 @@ def test_what_the_run_lacks_is_no_pair(run):
     analysis = analyse(run(costs={"bridge": 1.1}))
     assert compare_pair(analysis, analysis.metrics[0], "overlay", "bridge") is None
     assert displayed(analysis) == analysis
+
+
+def test_exactly_those_that_are_asked_for_are_corrected_together(run):
+    """Whatever else a run has compared: alone their p-values are what they are."""
+    analysis = analyse(run(costs={"bridge": 1.1, "overlay": 1.02}))
+    report = analysis.metrics[0]
+    family = [asked(analysis, report, name, "native") for name in ("bridge", "overlay")]
+    found = judged_together([*family, None, asked(analysis, report, "overlay", "bridge")])
+    raw = [each.p_value if each else None for each in (*family, asked(analysis, report, "overlay", "bridge"))]
+    assert found[2] is None
+    assert [each.adjusted_p for each in found if each] == verdicts.adjusted(raw)
+    (alone,) = judged_together(family[:1])
+    assert alone is not None and alone.adjusted_p == raw[0]
+    assert alone.cost == report.comparisons[0].cost and alone.environment == report.comparisons[0].environment

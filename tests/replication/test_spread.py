@@ -71,7 +71,7 @@ def test_two_environments_are_compared_inside_their_blocks(run):
     pair = here["xen / tcg"].measured
     assert pair.cost.typical == pytest.approx(4.0 / 1.1, rel=0.1) and pair.blocks == 9
     assert pair.cost.low < 4.0 / 1.1 < pair.cost.high and pair.verdict == "different"
-    assert here["tcg"].measured in analyse(store).metrics[0].comparisons  # that of the run's own report
+    assert here["tcg"].measured.cost in [each.cost for each in analyse(store).metrics[0].comparisons]
     document = replication_json(found)
     assert [(row["environment"], row["against"]) for row in document["rows"]] == [
         ("kvm", "native"), ("tcg", "native"), ("xen", "kvm"), ("xen", "tcg"),
