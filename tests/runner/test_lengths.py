@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -13,11 +14,13 @@ from weighbridge.errors import Interrupted, RunDirectoryError
 from weighbridge.linux import cpus
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
-from weighbridge.model.trial_length import Length, TrialLength, chosen_length, length_text
+from weighbridge.model.trial_length import Length, TrialLength, chosen_length, length_text, lengths_of
 from weighbridge.report.export.json import report_json
+from weighbridge.runner.lengths import Lengths
 from weighbridge.runner.precision import Standing
 from weighbridge.runner.session import Session
 from weighbridge.store.reader import LENGTHS
+from weighbridge.store.rows import PilotTrial
 from weighbridge.store.run import RunStore
 
 from .world import SPEED, USERLAND, Act, FakeSite, FakeSolo, Load, Told, World, context, study, usual
@@ -212,3 +215,21 @@ def test_a_trial_that_is_throttled_works_for_many_periods_of_the_limit(
     go(tmp_path, study(ASKED, more=f"resources: {resources}", repetitions=SHORT))
     with RunStore(tmp_path / "run") as store:
         assert [each.chosen_s for each in store.lengths()] == [chosen_s]
+
+
+@pytest.mark.parametrize(
+    ("shortens", "chosen_s", "beside_s"), [(True, 2 / 1.2, 2 + 0.2 * 2 / 1.2), (False, 4.0, 4.0)]
+)
+def test_a_warm_up_that_shortens_with_its_trial_is_no_time_beside_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, shortens: bool, chosen_s: float, beside_s: float
+):
+    """Of 14 s it worked for 10, after a warm-up of 2."""
+    length = Length(1.0, "n", lambda found: found["speed"], shortens_warm_up=shortens)
+    monkeypatch.setattr(Adjustable, "length", lambda *_: length)
+    made, kept = study(ASKED, repetitions=SHORT), dict[str, str]()
+    pilot = [PilotTrial("cpu", "{}", arm.name, 14.0, 2.0, 0.0, {"speed": 40.0}) for arm in made.arms]
+    store = SimpleNamespace(
+        pilot=lambda: pilot, set_info=kept.__setitem__, lengths=lambda: lengths_of(kept.get(LENGTHS, "[]"))
+    )
+    (found,) = Lengths(made, store).choose()  # type: ignore[arg-type]
+    assert (found.asked_s, found.chosen_s, found.beside_s) == pytest.approx((10.0, chosen_s, beside_s))
