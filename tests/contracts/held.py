@@ -15,8 +15,9 @@ from weighbridge.model.host_kind import HostKind
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
 from weighbridge.model.mount import MountRequest, Way
+from weighbridge.model.needs import Needs
 from weighbridge.model.options import STORED, Options
-from weighbridge.model.plugin import Durability, Endpoint, Environment, Needs, Plugin, Readiness
+from weighbridge.model.plugin import Durability, Endpoint, Environment, Plugin, Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions

@@ -10,7 +10,8 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
 from weighbridge.model.host_kind import HostKind
-from weighbridge.model.plugin import Environment, Needs, Plugin, Workload
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Plugin, Workload
 from weighbridge.model.storage import Storage, weaker
 from weighbridge.model.userland_source import UserlandSource
 

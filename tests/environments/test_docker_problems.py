@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.model.plugin import Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Resources
 
 from .kinds import traits

@@ -17,7 +17,7 @@ from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.plugin import Needs
+from weighbridge.model.needs import Needs
 from weighbridge.model.site import Limits, RunContext, SiteRequest
 from weighbridge.model.userland import Userland
 

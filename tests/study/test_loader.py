@@ -4,7 +4,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.model.ladder import Rung, nearest_base
-from weighbridge.model.plugin import Needs
+from weighbridge.model.needs import Needs
 from weighbridge.study.loader import load
 from weighbridge.study.source import bundled
 

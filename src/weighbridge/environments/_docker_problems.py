@@ -14,7 +14,7 @@ from weighbridge.environments._network_problems import (
     needs_bridge,
 )
 from weighbridge.linux.memory_room import mib
-from weighbridge.model.plugin import Needs
+from weighbridge.model.needs import Needs
 
 ON_PARENT = ("macvlan", "ipvlan")
 """The networks that are attached to an interface of the host."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from weighbridge.environments._network_problems import LOOPBACK_IS_HERE, NO_NETWORK, ONE_WAY, apart_from_client
-from weighbridge.model.plugin import Needs
+from weighbridge.model.needs import Needs
 
 IN_USER_SPACE = ("slirp4netns", "pasta")
 """The networks of rootless containers: a process of the user's carries every packet."""

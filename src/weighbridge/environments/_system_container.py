@@ -23,7 +23,8 @@ from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import environment_of, output
 from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.mount import MountRequest
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import Group, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 

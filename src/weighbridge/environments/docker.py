@@ -23,7 +23,8 @@ from weighbridge.linux.links import interfaces
 from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.plugin import Durability, Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Durability, Environment, Readiness
 from weighbridge.model.site import DATA, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
@@ -59,9 +60,7 @@ class DockerOptions(EnvironmentOptions):
     publish_by: Literal["nat", "proxy"] = "nat"
     userland_proxy: Annotated[bool, Field(description="The engine's own setting")] = True
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
-    runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel of its own")] = (
-        "default"
-    )
+    runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, its own kernel")] = "default"
 
 
 class Docker(Environment):

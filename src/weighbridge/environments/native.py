@@ -13,7 +13,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions

@@ -17,7 +17,8 @@ from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.quantity import Rate
 from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions

@@ -17,7 +17,8 @@ from weighbridge.linux.cgroups import TOP
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import DATA, Group, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 

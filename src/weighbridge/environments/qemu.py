@@ -31,7 +31,8 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import Group, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 

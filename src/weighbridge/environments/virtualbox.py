@@ -23,7 +23,8 @@ from weighbridge.guests.site import GuestSite
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 

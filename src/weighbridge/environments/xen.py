@@ -34,7 +34,8 @@ from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import Host, Limits, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 

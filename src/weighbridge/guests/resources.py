@@ -8,7 +8,8 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.plugin import Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Host, Limits, RunContext
 from weighbridge.model.study import Resources
 

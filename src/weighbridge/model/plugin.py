@@ -3,19 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.ledger import Ledger
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.mount import Way
+from weighbridge.model.needs import Needs
 from weighbridge.model.openings import Openings
 from weighbridge.model.result import TrialResult
 from weighbridge.model.site import DATA, Site, SiteRequest
-from weighbridge.model.study import Options, Resources, Role
+from weighbridge.model.study import Options, Role
 from weighbridge.model.trial_length import Length
 from weighbridge.model.userland import UserlandSpec
 
@@ -55,29 +55,6 @@ class Endpoint:
     def data_port(self) -> int:
         """The second port; it is published only where the workload says ``has_data_port``."""
         return self.port + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What a study asks of each of its environments.
-
-    ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
-    roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
-    ``own_hosts``: what the hosts of those are; None: all of ``hosts``. ``resources``: the limits of every site.
-    """
-
-    network: bool = False
-    server_calls_client: bool = False
-    apart: bool = False
-    hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
-    inside: frozenset[str] = frozenset({"server"})
-    own_hosts: Mapping[str, HostTraits] | None = None
-    resources: Resources = field(default_factory=Resources)
-
-    @property
-    def holding(self) -> Mapping[str, HostTraits]:
-        """What the hosts are, by kind, that have sites of the environment."""
-        return self.hosts if self.own_hosts is None else self.own_hosts
 
 
 Durability = Literal["synchronous", "asynchronous", "none"]

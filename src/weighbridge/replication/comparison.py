@@ -11,7 +11,7 @@ from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
 from weighbridge.replication.absent import Offer, offered, why_impossible, why_not_measured
-from weighbridge.replication.pair import Asked, asked, judged_together
+from weighbridge.replication.pair import Key, judged_rows, report_of
 from weighbridge.replication.paired import PairRows, pair_rows
 from weighbridge.replication.paired_words import pairs_sentence
 from weighbridge.replication.proof import PublishedRow, rows
@@ -23,8 +23,6 @@ from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict
 from weighbridge.statistics import Interval
 
-_Key = tuple[str, str, str, str]
-"""A metric's label and name, an environment, and what it is compared with."""
 Direction = Literal[
     "agrees", "disagrees", "measured inconclusive", "published inconclusive", "hidden", "not measured"
 ]
@@ -177,7 +175,7 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
     Measured verdicts are of a family of its own, of exactly the comparisons that the source publishes.
     """
     published = [(compared, tuple(rows(study, compared, analysis.equivalence))) for compared in study.comparisons]
-    measured = _measured(analysis, published)
+    measured = judged_rows(analysis, published)
     tables = [
         Table(compared, tuple(_row(study, analysis, compared, row, offers, measured) for row in found))
         for compared, found in published
@@ -187,10 +185,10 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
 
 def _row(
     study: Published, analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer],
-    measured: Mapping[_Key, Comparison],
+    measured: Mapping[Key, Comparison],
 ) -> ComparedRow:  # fmt: skip
     here = [report for report in analysis.metrics if report.workload == compared.measured.workload]
-    report, both = _report(analysis, compared, row), (row.environment, row.against or analysis.baseline)
+    report, both = report_of(analysis, compared, row), (row.environment, row.against or analysis.baseline)
     comparison = measured.get((report.label, report.metric, *both)) if report else None
     if comparison is None or comparison.cost is None:
         broke = _broke(analysis, compared, row)
@@ -205,38 +203,6 @@ def _row(
     sides = [analysis.isolation.get(name, NO_HYPERVISOR) for name in both]
     emulated = any(side.emulated for side in sides)
     return ComparedRow(row, comparison, report.unit, way, "", sides[0], sides[1], emulated)
-
-
-def _measured(
-    analysis: Analysis, published: Sequence[tuple[Compared, Sequence[PublishedRow]]]
-) -> dict[_Key, Comparison]:
-    """What the run has of the published comparisons: each once, however many figures are published of it."""
-    family: dict[_Key, Asked | None] = {}
-    for compared, found in published:
-        for row in found:
-            if (report := _report(analysis, compared, row)) is not None:
-                both = row.environment, row.against or analysis.baseline
-                key = report.label, report.metric, *both
-                family[key] = family[key] if key in family else asked(analysis, report, *both)
-    judged = judged_together([*family.values()])
-    return {key: each for key, each in zip(family, judged, strict=True) if each is not None}
-
-
-def _report(analysis: Analysis, compared: Compared, row: PublishedRow) -> MetricReport | None:
-    wanted = compared.measured
-    return next(
-        (
-            each
-            for each in analysis.metrics
-            if (each.workload, each.metric) == (wanted.workload, wanted.metric) and _same_level(each, compared, row)
-        ),
-        None,
-    )
-
-
-def _same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
-    level: dict[str, str] = json.loads(report.level)
-    return level == {**compared.measured.level, **row.level}
 
 
 def _broke(analysis: Analysis, compared: Compared, row: PublishedRow) -> str:

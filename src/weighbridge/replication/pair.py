@@ -1,5 +1,6 @@
 """Comparisons of a run that a published study asks for: a family of their own, whatever else the run has measured."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,8 +10,13 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.overload import without_retries
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.replication.proof import PublishedRow
+from weighbridge.replication.published import Compared
 from weighbridge.statistics import verdicts
 from weighbridge.store.run import Value
+
+Key = tuple[str, str, str, str]
+"""A metric's label and name, an environment, and what it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,34 @@ def judged_together(family: Sequence[Asked | None]) -> list[Comparison | None]:
     """Their verdicts, in their order: exactly these are corrected together (Holm). None stays None."""
     adjusted = verdicts.adjusted([None if each is None else each.p_value for each in family])
     return [None if each is None else each.judge(p_value) for each, p_value in zip(family, adjusted, strict=True)]
+
+
+def judged_rows(
+    analysis: Analysis, published: Sequence[tuple[Compared, Sequence[PublishedRow]]]
+) -> dict[Key, Comparison]:
+    """What a run has of the published comparisons: each once, however many figures are published of it."""
+    family: dict[Key, Asked | None] = {}
+    for compared, found in published:
+        for row in found:
+            if (report := report_of(analysis, compared, row)) is not None:
+                both = row.environment, row.against or analysis.baseline
+                key = report.label, report.metric, *both
+                family[key] = family[key] if key in family else asked(analysis, report, *both)
+    judged = judged_together([*family.values()])
+    return {key: each for key, each in zip(family, judged, strict=True) if each is not None}
+
+
+def report_of(analysis: Analysis, compared: Compared, row: PublishedRow) -> MetricReport | None:
+    """The metric of a run that a published row is about; None where the run has it not."""
+    wanted = compared.measured.workload, compared.measured.metric
+    here = (each for each in analysis.metrics if (each.workload, each.metric) == wanted)
+    return next((each for each in here if same_level(each, compared, row)), None)
+
+
+def same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
+    """Whether a metric was measured at the level of a published row."""
+    level: dict[str, str] = json.loads(report.level)
+    return level == {**compared.measured.level, **row.level}
 
 
 def compare_pair(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Comparison | None:

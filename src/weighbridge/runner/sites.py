@@ -29,7 +29,7 @@ from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
-from weighbridge.runner.room import Room, Written, written
+from weighbridge.runner.room import Room, Written, writes, written
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Stage, below, links_of, machines_of
@@ -97,9 +97,8 @@ class Sites:
         for place, (transport, arm, cell) in over.items():  # a path that is not known is not measured
             if arm in self.study.arms:
                 with self._leaving_out(arm):
-                    self._paths[place] = self._wait_until_reachable(
-                        arm, cell, "connection", partial(connection, transport=transport)
-                    )
+                    attempt = partial(connection, transport=transport)
+                    self._paths[place] = self._wait_until_reachable(arm, cell, "connection", attempt)
 
     def _open_arm(self, stack: ExitStack, arm: Arm) -> None:
         cells = [cell for cell in self.study.cells if arm in self.study.arms_of(cell)]
@@ -132,10 +131,7 @@ class Sites:
             self.study = measured(self.study, self.left_out)
 
     def paths(self) -> dict[str, str]:
-        """The network path of each environment as JSON (`weighbridge.model.path.NetworkPath`), by "ENVIRONMENT@HOST".
-
-        The host is that of the client.
-        """
+        """The network path of each environment as JSON (`model.path.NetworkPath`), by "ENVIRONMENT@CLIENT'S HOST"."""
         return {f"{name}@{client}": path.model_dump_json() for (name, client), path in self._paths.items()}
 
     def _host(self, role: Role, client: str = "") -> Host:
@@ -169,9 +165,8 @@ class Sites:
         if storage is not None:
             self._mounts[key] = storage.mounts
             require_in_force(storage.mounts, site)
-            stack.callback(
-                self._room.claim(site, storage, written(self.study, arm) if role != "client" else Written())
-            )
+            asked = Written() if role == "client" else written(self.study, arm)
+            stack.callback(self._room.claim(site, storage, asked))
         site.freeze()
 
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:
@@ -220,16 +215,15 @@ class Sites:
             self._prepared.setdefault(keeper, set()), cpus, inside, links_of(sites), polled=self.polled,
             open_site=partial(self._requests.open_beside, keys[measured]), below=below(sites, self.here),
             storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
-            written=self._written(), hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
+            written=self._written() if writes(self.study) else (),
+            hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
         )  # fmt: skip
 
     def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:
-        found = {host.name: host for key in keys for mount in self._mounts.get(key, ()) for host in mount.servers}
-        return tuple(found.values())
+        mounts = [mount for key in keys for mount in self._mounts.get(key, ())]
+        return tuple({host.name: host for mount in mounts for host in mount.servers}.values())
 
     def _written(self) -> tuple[Host, ...]:
-        if not any(registry.workloads()[cell.kind].needs_data(cell.options) for cell in self.study.cells):
-            return ()
         return (*(site.host for site in self._open.values()), *self._storage_servers(self._open))
 
     def _cpus(self, role: Role, site: Site) -> int:
@@ -285,10 +279,7 @@ class Sites:
         self._awake = set()
 
     def facts(self) -> dict[str, dict[str, str]]:
-        """What is in force in each site, by "environment/role" ("environment/role@HOST" for the clients of a host).
-
-        The package database is compared between them.
-        """
+        """What is in force in each site, by "environment/role" ("environment/role@HOST" of clients on a host)."""
         found = {}
         for key, (name, role, site) in zip(self._open, self._named(), strict=True):
             site.thaw()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from weighbridge import registry
 from weighbridge.model.cpus import MOST_CPUS
 from weighbridge.model.ladder import Rung
-from weighbridge.model.plugin import Needs
+from weighbridge.model.needs import Needs
 from weighbridge.model.study import Arm, Cell, StudyFile
 from weighbridge.study.source import Place, nearest
 

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from weighbridge.hosts.chroot import chroot_site
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.needs import Needs
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 

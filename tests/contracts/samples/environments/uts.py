@@ -11,8 +11,9 @@ from weighbridge.launcher.site import GroupedSite
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command
+from weighbridge.model.needs import Needs
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Environment, Needs, Readiness
+from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import Group, Site, SiteRequest
 
 
