@@ -31,6 +31,7 @@ from weighbridge.runner.readiness import ready
 
 from .conftest import open_run
 from .machine import Machine
+from .programs import started
 from .weighing import NATIVE, going, trials, weighbridge, write_study
 
 RUN = "9e5700000a1b"
@@ -150,8 +151,7 @@ def test_a_guest_sees_its_own_cpu_time_beside_what_its_hypervisor_uses(site: Sit
 
 @pytest.mark.measures
 def test_a_frozen_guest_uses_nothing_and_its_clock_goes_on(site: Site):
-    spinning = site.start(Command(("sh", "-c", "while :; do :; done"), 60))
-    try:
+    with started(site, "sh", "-c", "while :; do :; done"):
         before = float(site.read("/proc/uptime").split()[0])
         site.freeze()
         used = site.meters()["cpu_s"]
@@ -159,8 +159,6 @@ def test_a_frozen_guest_uses_nothing_and_its_clock_goes_on(site: Site):
         assert site.meters()["cpu_s"] - used < 0.05
         site.thaw()
         assert float(site.read("/proc/uptime").split()[0]) - before > 0.9
-    finally:
-        spinning.stop()
 
 
 def test_what_it_is_is_told(site: Site):

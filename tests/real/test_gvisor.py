@@ -18,6 +18,7 @@ from weighbridge.model.site import Limits, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run
+from .programs import started
 
 pytestmark = pytest.mark.skipif(shutil.which("runsc") is None, reason="needs runsc: make gvisor")
 DOCKER = registry.environments()["docker"]
@@ -83,16 +84,14 @@ def test_programs_files_and_deadlines(site: Site):
 
 @pytest.mark.measures
 def test_what_it_uses_is_metered_and_frozen_it_uses_nothing(site: Site):
-    running = site.start(Command(("sh", "-c", "while :; do :; done")))
-    before = site.meters()["cpu_s"]
-    time.sleep(0.5)
-    assert site.meters()["cpu_s"] > before + 0.02
-    site.freeze()
-    used = site.meters()["cpu_s"]
-    time.sleep(0.3)
-    assert site.meters()["cpu_s"] == pytest.approx(used, abs=0.01)
-    site.thaw()
-    running.stop()
+    with started(site, "sh", "-c", "while :; do :; done"):
+        before = site.meters()["cpu_s"]
+        time.sleep(0.5)
+        assert site.meters()["cpu_s"] > before + 0.02
+        site.freeze()
+        used = site.meters()["cpu_s"]
+        time.sleep(0.3)
+        assert site.meters()["cpu_s"] == pytest.approx(used, abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["host", "published"])

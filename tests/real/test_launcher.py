@@ -21,6 +21,7 @@ from weighbridge.model.site import Limits, RunContext, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run
+from .programs import started
 
 RUN = "1a0c4e5f5a1b"
 MIB = 2**20
@@ -93,10 +94,9 @@ def test_who_waits_for_a_port_is_told_at_once(site: Site, transport: Transport):
     port = ((transport, site.host.free_ports()),)
     assert not site.listening(port)
     before = time.monotonic()
-    running = site.start(Command(("perl", "-e", LISTENING, transport, str(port[0][1]))))
-    assert site.listening(port, 10)
-    assert 0.3 < time.monotonic() - before < 5
-    running.stop()
+    with started(site, "perl", "-e", LISTENING, transport, str(port[0][1])):
+        assert site.listening(port, 10)
+        assert 0.3 < time.monotonic() - before < 5
     assert not site.listening(port)
 
 
@@ -126,13 +126,12 @@ def test_what_a_start_takes(bare: Site):
 
 @pytest.mark.measures
 def test_it_takes_little_and_nothing_while_a_program_sleeps(site: Site):
-    running = site.start(Command(("sleep", "60")))
-    time.sleep(0.3)
-    before = site.meters()
-    time.sleep(1)
-    after = site.meters()
+    with started(site, "sleep", "60"):
+        time.sleep(0.3)
+        before = site.meters()
+        time.sleep(1)
+        after = site.meters()
     assert after["cpu_s"] - before["cpu_s"] < 0.005
-    running.stop()
     lines = Path(f"/proc/{site.pid}/status").read_text().splitlines()  # type: ignore[attr-defined]
     (resident,) = [line for line in lines if line.startswith("VmHWM")]
     assert int(resident.split()[1]) * 1024 < 8 * MIB

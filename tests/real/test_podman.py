@@ -26,6 +26,7 @@ from weighbridge.runner import clean
 
 from .conftest import open_run
 from .machine import Machine
+from .programs import started
 
 pytestmark = pytest.mark.skipif(shutil.which("podman") is None, reason="needs podman")
 PODMAN = registry.environments()["podman"]
@@ -154,14 +155,14 @@ def test_what_it_uses_is_metered(site: Site):
 
 @pytest.mark.measures
 def test_frozen_it_does_nothing(site: Site):
-    running = site.start(Command(("sh", "-c", "while :; do :; done")))
-    time.sleep(0.1)
-    site.freeze()
-    used = site.meters()["cpu_s"]
-    time.sleep(0.2)
-    assert site.meters()["cpu_s"] == pytest.approx(used, abs=0.005)
-    site.thaw()
-    assert running.stop().returncode == -signal.SIGTERM
+    with started(site, "sh", "-c", "while :; do :; done") as running:
+        time.sleep(0.1)
+        site.freeze()
+        used = site.meters()["cpu_s"]
+        time.sleep(0.2)
+        assert site.meters()["cpu_s"] == pytest.approx(used, abs=0.005)
+        site.thaw()
+        assert running.stop().returncode == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("name", REACHED)
@@ -195,11 +196,10 @@ def test_rootless_containers_are_of_nobody_of_this_machine(sites: dict[str, Site
 def test_podman_is_not_in_the_path_of_what_is_measured(sites: dict[str, Site], ports: dict[str, int]):
     """While a gigabyte goes through a bridge, podman and conmon use no CPU time to speak of."""
     site, client, port = sites["bridge"], sites["client"], ports["bridge"]
-    server = site.start(Command(("iperf3", "-s", "-1", "-p", str(port))))
-    assert site.listening((("tcp", port),), 10.0)
-    before = _used("podman") + _used("conmon")
-    assert client.run(Command(("iperf3", "-c", site.address, "-p", str(port), "-n", "1G"), 60)).returncode == 0
-    server.stop()
+    with started(site, "iperf3", "-s", "-1", "-p", str(port)):
+        assert site.listening((("tcp", port),), 10.0)
+        before = _used("podman") + _used("conmon")
+        assert client.run(Command(("iperf3", "-c", site.address, "-p", str(port), "-n", "1G"), 60)).returncode == 0
     assert _used("podman") + _used("conmon") - before < 0.1
 
 
