@@ -28,7 +28,7 @@ def test_every_program_works_for_about_as_long_everywhere(machine: Machine, tmp_
         tmp_path, environments=("native: {kind: native}", "bridge: {kind: docker, network: bridge}"),
         workloads=[f"{name}: {options}" for name, options in WORKLOADS.items()],
         resources="{cpus: 1, memory: 512MiB, pin: spread}",
-        repetitions="{target: 0.1%, within: 20s, min: 2}",
+        repetitions="{target: 0.1%, within: 30s, min: 2}",
     )  # fmt: skip
     run = tmp_path / "run"
     done = weighbridge("run", study, "--out", run, "--yes")
@@ -44,7 +44,7 @@ def test_every_program_works_for_about_as_long_everywhere(machine: Machine, tmp_
         for environment in ("native", "bridge"):
             mine = [each for each in trials if (each.workload, each.environment) == (name, environment)]
             assert all(any(word.startswith(TOLD[name]) for word in argv[each.id]) for each in mine)
-            assert 0.4 < median(each.measured_s for each in mine) / expected_s(length) < 2.5, (length, environment)
+            assert 0.3 < median(each.measured_s for each in mine) / expected_s(length) < 3.3, (length, environment)
     told = json.loads(weighbridge("report", run, "--json").stdout)
     assert [each["workload"] for each in told["trial_lengths"]] == list(WORKLOADS)
     blocks = max(trial.block for trial in trials)
