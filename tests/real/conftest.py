@@ -46,7 +46,7 @@ SIDE_BY_SIDE = (
 """Modules whose tests measure nothing and mind nobody else's sites, so that two of these modules run at a time.
 
 Those that take longest are first: none is to run alone at the end. Not those of their tests that compare the machine
-before and after.
+before and after, or that measure milliseconds (``measures(alone=True)``).
 """
 
 
@@ -57,7 +57,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.real)
-            if item.path.stem in SIDE_BY_SIDE and "machine" not in getattr(item, "fixturenames", ()):
+            measures = item.get_closest_marker("measures")
+            alone = "machine" in getattr(item, "fixturenames", ()) or (measures and measures.kwargs.get("alone"))
+            if item.path.stem in SIDE_BY_SIDE and not alone:
                 item.add_marker(pytest.mark.side_by_side)
             if missing:
                 item.add_marker(pytest.mark.skip(reason=missing))

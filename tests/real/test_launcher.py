@@ -109,7 +109,7 @@ def test_who_waits_for_a_port_is_told_of_a_program_that_ended(site: Site):
     assert running.wait(5) and running.stop().returncode == 3
 
 
-@pytest.mark.measures
+@pytest.mark.measures(alone=True)
 def test_what_a_start_takes(bare: Site):
     """Issue: at most 3 ms to start, run and take up a program that does nothing; here with the way there and back."""
     began, inside = [], []
@@ -124,7 +124,7 @@ def test_what_a_start_takes(bare: Site):
     assert median(began) < 0.010
 
 
-@pytest.mark.measures
+@pytest.mark.measures(alone=True)
 def test_it_takes_little_and_nothing_while_a_program_sleeps(site: Site):
     with started(site, "sleep", "60"):
         time.sleep(0.3)
