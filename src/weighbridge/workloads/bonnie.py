@@ -37,7 +37,7 @@ class BonnieOptions(Options):
     file_size: Annotated[Size, Field(ge=_MIB, le=2**44, description="Of the large files, in whole MiB")] = 2 * _GIB
     block_size: Annotated[Size, Field(ge=256, le=_MIB, description="Of each read and write: a power of two")] = 8192
     files: Annotated[int, Field(ge=0, le=10_000, description="Small files, in units of 1024; 0: none")] = 16
-    sync_small: Annotated[bool, Field(description="fsync each small file (-b); of large ones no write")] = False
+    sync_small: Annotated[bool, Field(description="fsync small files, and what seeks write back (-b)")] = False
     cold: Annotated[bool, Field(description="Whether each trial begins with empty page caches")] = True
 
     @model_validator(mode="after")
