@@ -7,7 +7,7 @@ from typing import Any
 from weighbridge.kit.contents import KitEnvironment
 from weighbridge.kit.text import one_line
 from weighbridge.model.by_hand import Setting
-from weighbridge.model.site import DATA, SITE_ENV
+from weighbridge.model.site import DATA, SITE_ENV, Limits
 from weighbridge.model.study import Resources
 
 KIT = "/kit"
@@ -46,8 +46,8 @@ def limits(resources: Resources, role: str) -> dict[str, Any]:
     """The limits of a role's container as Docker Compose writes them."""
     found: dict[str, Any] = {}
     if resources.cpus is not None:
-        period_us = round(resources.cpu_period * 1e6)
-        found |= {"cpu_period": period_us, "cpu_quota": max(1000, round(resources.cpus * period_us))}
+        held = Limits(cpus=resources.cpus, cpu_period_us=round(resources.cpu_period * 1e6))
+        found |= {"cpu_period": held.cpu_period_us, "cpu_quota": held.cpu_quota_us}
     if resources.memory is not None:
         found |= {"mem_limit": int(resources.memory), "memswap_limit": -1}
     return {**found, "cpuset": f"${{{CPUS[role]}:-}}"}

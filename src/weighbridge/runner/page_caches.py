@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.linux.process import run as run_here
@@ -27,26 +26,26 @@ def settle_page_caches(
     whose disks are files here. The inner ones come first, as they are written to the outer ones. A testbed host has
     this machine's. Raises ServerNotReady where that is not allowed.
     """
-    command, require = Command(("sh", "-c", _DROP if empty else _WRITE), _DROP_S), partial(_must, empty)
+    command = Command(("sh", "-c", _DROP if empty else _WRITE), _DROP_S)
     hosts: dict[str, Host] = {}
     for site in sites:
         hosts.setdefault(site.host.machine, site.host)
         if site.layers != site.host.layers:
-            require(f"in {site.name}", site.run(command).returncode, "")
+            _require(f"in {site.name}", site.run(command).returncode, "", empty=empty)
     outer = [*hosts.values(), *servers]
     for host in outer:
         done = host.run(command)
-        require(f"of host {host.name}", done.returncode, done.last_words)
+        _require(f"of host {host.name}", done.returncode, done.last_words, empty=empty)
     beside = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
     for host in beside.values():
         with suppress(EnvironmentLost):  # the trial is not its own
             host.run(Command(("sh", "-c", _WRITE), _DROP_S))
     if any(host.hypervisor is not None for host in (*outer, *beside.values())):
         done = run_here(command)
-        require("of this machine", done.returncode, done.last_words)
+        _require("of this machine", done.returncode, done.last_words, empty=empty)
 
 
-def _must(empty: bool, where: str, code: int, said: str) -> None:
+def _require(where: str, code: int, said: str, *, empty: bool) -> None:
     if code != 0:
         what, remedy = ("emptied", ": run as root, or use 'cold: false'") if empty else ("written", "")
         raise ServerNotReady(f"the page cache {where} cannot be {what} ({said or f'exit code {code}'}){remedy}")

@@ -32,11 +32,6 @@ class Written:
     files: int = 0
 
 
-def writes(study: Study) -> bool:
-    """Whether some workload of a study keeps data."""
-    return any(registry.workloads()[cell.kind].needs_data(cell.options) for cell in study.cells)
-
-
 def written(study: Study, arm: Arm, *, sites: bool = True) -> Written:
     """What the workloads of an environment write in all its sites, or in one: they keep it until these are closed.
 

@@ -29,11 +29,11 @@ from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
-from weighbridge.runner.room import Room, Written, writes, written
+from weighbridge.runner.room import Room, Written, written
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Stage, below, links_of, machines_of
-from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts
+from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
 
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""

@@ -24,8 +24,7 @@ def site_storage(
     Where a workload keeps data, all sites but clients have one. ``hosts``: the open ones, by name.
     """
     named = _named(options)
-    needed = any(registry.workloads()[cell.kind].needs_data(cell.options) for cell in study.cells)
-    if named is None and (role == "client" or not needed or not environment.storage):
+    if named is None and (role == "client" or not writes(study) or not environment.storage):
         return None
     plugin, chosen = _chosen(environment, named)
     server = next((hosts[name] for name in study.storage_hosts), None)
@@ -38,6 +37,11 @@ def site_storage(
             yield mount
 
     return SiteStorage(plugin.kind, opened, mounts, chosen.capacity)
+
+
+def writes(study: Study) -> bool:
+    """Whether some workload of a study keeps data."""
+    return any(registry.workloads()[cell.kind].needs_data(cell.options) for cell in study.cells)
 
 
 def storage_options(arm: Arm) -> StorageOptions | None:

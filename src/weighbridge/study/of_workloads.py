@@ -41,9 +41,6 @@ def _at_level(cell: Cell, factor: str, value: Any, *, swept: bool) -> Cell:
     return cell.model_copy(update={factor: value, "level": level})
 
 
-_IN_PHASES = "sites: {} measures one thing after another, several sites each at times of their own: nothing adds up"
-
-
 def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
     """What workloads say that cannot be, or that is of one environment only."""
     for name, entry in file.workloads.items():
@@ -57,8 +54,6 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
                 yield ("workloads", name, factor), _TOLD[factor]
             elif len({*values}) < len(values):
                 yield ("workloads", name, factor), f"{factor}: {plain(values, 60)} lists a level twice"
-            elif factor == "sites" and max(values) > 1 and registry.workloads()[entry["kind"]].in_phases:
-                yield ("workloads", name, factor), _IN_PHASES.format(entry["kind"])
     for name, environment in file.environments.items():
         own = environment.get("workloads")
         for workload, changed in own.items() if isinstance(own, Mapping) else ():
@@ -82,6 +77,10 @@ def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place
         workload, place = registry.workloads()[cell.kind], ("workloads", cell.workload, SITES)
         if workload.roles(cell.options) != ("solo",) or workload.openings(cell.options) is not None:
             yield place, f"sites: {cell.kind} does not run alone in a site; take a workload that does, or 1"
+            return
+        if workload.in_phases:
+            told = "measures one thing after another, several sites each at times of their own: nothing adds up"
+            yield place, f"sites: {cell.kind} {told}"
             return
         for arm in arms:
             if workload.needs_data(cell.options) and not registry.environments()[arm.kind].shares_storage:
