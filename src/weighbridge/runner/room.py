@@ -1,6 +1,6 @@
 """Whether what a study's workloads write has room where the storage of its environments puts it."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,19 +48,14 @@ def written(study: Study, arm: Arm, *, sites: bool = True) -> Written:
 
 def lacking_room(study: Study) -> Mapping[str, str]:
     """Why the data of an environment have no room, by its name, as far as that is known before a host is open."""
-    found, here, limit = {}, Counter[str](), study.file.resources.memory
+    found, here = {}, Counter[str]()
     for arm in study.arms:
         options, asked = storage_options(arm), written(study, arm).size
         capacity = options.capacity if options is not None else None
         if capacity is not None and asked > capacity:
             found[arm.name] = f"{_WRITE} about {mib(asked)}, and its storage holds {mib(capacity)}: {_HELP}"
         elif options is not None and not options.on_host_disk:
-            one = written(study, arm, sites=False).size
-            if limit is not None and one > limit:
-                told = f"{_WRITE} about {mib(one)} to memory, of which a site may have {mib(limit)}: {_HELP}"
-                found[arm.name] = told
-            elif not _data_host(study, options).traits.own_kernel and asked > (memory := _memory_here()):
-                told = f"{_WRITE} about {mib(asked)} to memory, of which this machine has {mib(memory)} free: {_HELP}"
+            if told := _lacking_memory(study, arm, options):
                 found[arm.name] = told
         elif not _data_host(study, options).traits.own_kernel:
             here[arm.name] = asked
@@ -69,6 +64,16 @@ def lacking_room(study: Study) -> Mapping[str, str]:
         told = f"the workloads of all environments write about {mib(here.total())}"
         found[most] = f"{told}, and this machine's disk has {mib(free)} free at {cache_folder()}: {_HELP}"
     return found
+
+
+def _lacking_memory(study: Study, arm: Arm, options: StorageOptions) -> str | None:
+    """Why the data of an environment have no room in memory; None where they have."""
+    limit, one, all_ = study.file.resources.memory, written(study, arm, sites=False).size, written(study, arm).size
+    if limit is not None and one > limit:
+        return f"{_WRITE} about {mib(one)} to memory, of which a site may have {mib(limit)}: {_HELP}"
+    if not _data_host(study, options).traits.own_kernel and all_ > (memory := _memory_here()):
+        return f"{_WRITE} about {mib(all_)} to memory, of which this machine has {mib(memory)} free: {_HELP}"
+    return None
 
 
 def _data_host(study: Study, options: StorageOptions | None) -> HostOptions:
@@ -90,7 +95,7 @@ class Room:
     """What was promised of the disks on which the sites of a run have their data."""
 
     def __init__(self) -> None:
-        self._bytes, self._files = Counter[str](), Counter[str]()
+        self._promised = defaultdict[str, Written](Written)
 
     def claim(self, site: Site, storage: SiteStorage, asked: Written) -> Callable[[], None]:
         """Take room for a site: sites whose storage has no size of its own share the disk of its host.
@@ -101,28 +106,21 @@ class Room:
         disk = site.name if storage.capacity is not None else next(iter(servers), site.host.name)
         if not asked.size or (free := _available(site)) is None:
             return lambda: None
-        promised = Written(self._bytes[disk], self._files[disk])
-        if free.size - promised.size < asked.size:
-            raise Unavailable(_too_much(site, mib(asked.size), mib(free.size), mib(promised.size), _HELP))
-        if free.files - promised.files < asked.files:
-            told = _files(asked.files), _files(free.files), _files(promised.files)
-            raise Unavailable(_too_much(site, *told, _FEWER))
-        self._bytes.update({disk: asked.size})
-        self._files.update({disk: asked.files})
+        gone = self._promised[disk]
+        for told, wanted, there, promised, remedy in (
+            (mib, asked.size, free.size, gone.size, _HELP),
+            ("{} files".format, asked.files, free.files, gone.files, _FEWER),
+        ):
+            if there - promised < wanted:
+                taken = f", of which {told(promised)} are for other environments" if promised else ""
+                short = f"{_WRITE} about {told(wanted)}, and its storage has {told(there)} free{taken}"
+                raise Unavailable(f"{site.name}: {short}: {remedy}")
+        self._promised[disk] = Written(gone.size + asked.size, gone.files + asked.files)
         return lambda: self._give_back(disk, asked)
 
     def _give_back(self, disk: str, given: Written) -> None:
-        self._bytes.subtract({disk: given.size})
-        self._files.subtract({disk: given.files})
-
-
-def _files(count: int) -> str:
-    return f"{count} files"
-
-
-def _too_much(site: Site, asked: str, free: str, promised: str, remedy: str) -> str:
-    taken = "" if promised.startswith("0 ") else f", of which {promised} are for other environments"
-    return f"{site.name}: {_WRITE} about {asked}, and its storage has {free} free{taken}: {remedy}"
+        kept = self._promised[disk]
+        self._promised[disk] = Written(kept.size - given.size, kept.files - given.files)
 
 
 def _available(site: Site) -> Written | None:
