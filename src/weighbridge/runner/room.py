@@ -55,7 +55,7 @@ def lacking_room(study: Study) -> Mapping[str, str]:
         if capacity is not None and asked > capacity:
             found[arm.name] = f"{_WRITE} about {mib(asked)}, and its storage holds {mib(capacity)}: {_HELP}"
         elif options is not None and not options.on_host_disk:
-            if told := _lacking_memory(study, arm, options):
+            if told := _lacking_memory(study, arm, options, asked):
                 found[arm.name] = told
         elif not _data_host(study, options).traits.own_kernel:
             here[arm.name] = asked
@@ -66,13 +66,13 @@ def lacking_room(study: Study) -> Mapping[str, str]:
     return found
 
 
-def _lacking_memory(study: Study, arm: Arm, options: StorageOptions) -> str | None:
-    """Why the data of an environment have no room in memory; None where they have."""
-    limit, one, all_ = study.file.resources.memory, written(study, arm, sites=False).size, written(study, arm).size
+def _lacking_memory(study: Study, arm: Arm, options: StorageOptions, asked: int) -> str | None:
+    """Why the bytes that all sites of an environment write have no room in memory; None where they have."""
+    limit, one = study.file.resources.memory, written(study, arm, sites=False).size
     if limit is not None and one > limit:
         return f"{_WRITE} about {mib(one)} to memory, of which a site may have {mib(limit)}: {_HELP}"
-    if not _data_host(study, options).traits.own_kernel and all_ > (memory := _memory_here()):
-        return f"{_WRITE} about {mib(all_)} to memory, of which this machine has {mib(memory)} free: {_HELP}"
+    if not _data_host(study, options).traits.own_kernel and asked > (memory := _memory_here()):
+        return f"{_WRITE} about {mib(asked)} to memory, of which this machine has {mib(memory)} free: {_HELP}"
     return None
 
 
@@ -112,7 +112,7 @@ class Room:
             ("{} files".format, asked.files, free.files, gone.files, _FEWER),
         ):
             if there - promised < wanted:
-                taken = f", of which {told(promised)} are for other environments" if promised else ""
+                taken = f", of which {told(promised)} are for other environments" if told(promised) != told(0) else ""
                 short = f"{_WRITE} about {told(wanted)}, and its storage has {told(there)} free{taken}"
                 raise Unavailable(f"{site.name}: {short}: {remedy}")
         self._promised[disk] = Written(gone.size + asked.size, gone.files + asked.files)
