@@ -14,7 +14,7 @@ from weighbridge.errors import Interrupted, RunDirectoryError
 from weighbridge.linux import cpus
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
-from weighbridge.model.trial_length import Length, TrialLength, chosen_length, length_text, lengths_of
+from weighbridge.model.trial_length import Length, TrialLength, chosen_length, length_text, lengths_of, whole_seconds
 from weighbridge.report.export.json import report_json
 from weighbridge.runner.lengths import Lengths
 from weighbridge.runner.precision import Standing
@@ -22,6 +22,7 @@ from weighbridge.runner.session import Session
 from weighbridge.store.reader import LENGTHS
 from weighbridge.store.rows import PilotTrial
 from weighbridge.store.run import RunStore
+from weighbridge.workloads.nginx_wrk import NginxWrkOptions
 
 from .world import SPEED, USERLAND, Act, FakeSite, FakeSolo, Load, Told, World, context, study, usual
 
@@ -101,6 +102,26 @@ def test_it_goes_on_with_the_same(world: World, tmp_path: Path, at: int):
     assert {argv for place, argv in amounts(world) if place == "one"} == {"400", "80"}
 
 
+def test_amounts_are_whole(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The slowest environment's is rounded up, and the others work for as long."""
+    monkeypatch.setattr(Adjustable, "length", lambda *_: Length(1.03, "n", lambda found: found[SPEED.name]))
+    go(tmp_path, study(ASKED, repetitions=SHORT))
+    assert {key for key in amounts(world) if key[1] != "400"} == {
+        ("native", "42"), ("native-again", "42"), ("one", "84"), ("two", "21"),
+    }  # fmt: skip
+    with RunStore(tmp_path / "run") as store:
+        assert [each.chosen_s for each in store.lengths()] == [1.05]
+
+
+def test_programs_that_know_whole_seconds():
+    length = whole_seconds(2, "rate")
+    rate = length.per_second({"rate": 12345.6})
+    assert rate == 1 and length.per_second({"rate": 0.0}) is length.per_second({}) is None
+    options = NginxWrkOptions.model_validate({"duration": "10s"})
+    assert length.lasted_s(options, rate) == 10
+    assert length.lasting(options, 3.0, rate).duration == 3
+
+
 def test_without_a_rate_everywhere_nothing_is_changed(world: World, tmp_path: Path):
     def first_fails(site, command) -> Act:
         begun = sum(argv[0] == "solo" and place == "one" for place, argv, _ in world.started)
@@ -176,11 +197,11 @@ def test_a_length_in_words():
 
 def test_what_the_time_allows():
     """The width falls with the square root of the blocks; what is within reach has no other expectation."""
-    far, near = Standing("c", "e", 0.04, False, 40), Standing("c", "e", 0.04, False, 39)
-    assert far.after(10, 39.5) == pytest.approx(1.04 ** (10 / 39.5) ** 0.5 - 1)
-    assert near.after(10, 39.5) is None
-    assert Standing("c", "e", 0.01, True, 10).after(10, 10) is None
-    assert Standing("c", "e", float("inf"), False, None).after(10, 11) is None
+    far = Standing("c", "e", 0.04, False, 40, blocks=10)
+    assert far.after(39) == pytest.approx(1.04 ** (10 / 39) ** 0.5 - 1)
+    assert far.after(40) is None
+    assert Standing("c", "e", 0.01, True, 10, blocks=10).after(10) is None
+    assert Standing("c", "e", float("inf"), False, None).after(11) is None
 
 
 def test_the_slowest_decides_the_least_amount(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -218,7 +239,7 @@ def test_a_trial_that_is_throttled_works_for_many_periods_of_the_limit(
 
 
 @pytest.mark.parametrize(
-    ("shortens", "chosen_s", "beside_s"), [(True, 2 / 1.2, 2 + 0.2 * 2 / 1.2), (False, 4.0, 4.0)]
+    ("shortens", "chosen_s", "beside_s"), [(True, 67 / 40, 2 + 0.2 * 67 / 40), (False, 4.0, 4.0)]
 )
 def test_a_warm_up_that_shortens_with_its_trial_is_no_time_beside_it(
     world: World, monkeypatch: pytest.MonkeyPatch, shortens: bool, chosen_s: float, beside_s: float

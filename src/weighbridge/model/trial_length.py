@@ -15,7 +15,7 @@ _Seconds = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How the trials of a workload are given a length, by the amount of their work: programs count whole seconds.
+    """How the trials of a workload are given a length: by the amount of their work, as programs count whole seconds.
 
     ``shortest_s``: the shortest that is sound, in seconds of work. ``option``: the one that says the amount; where it
     is None, ``duration`` says the seconds. ``rate``: from what a trial measured, by metric, the amount per second.
@@ -45,6 +45,14 @@ class Length:
     def lasting(self, options: Any, seconds: float, per_second: float) -> Any:
         """Options under which a trial works for about so many seconds at this rate."""
         return options.model_copy(update={self.option: max(self.fewest, round(per_second * seconds))})
+
+
+def whole_seconds(shortest_s: int, measured: str) -> Length:
+    """Give the length of a program that can be told whole seconds alone, as its ``duration``.
+
+    ``measured``: the metric that is above zero where a trial measured anything.
+    """
+    return Length(shortest_s, "duration", lambda found: found[measured] / found[measured])
 
 
 class TrialLength(BaseModel):

@@ -3,6 +3,7 @@
 It is decided on times alone, never on a difference that was seen (`weighbridge.model.trial_length.chosen_length`).
 """
 
+import math
 from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
@@ -84,7 +85,7 @@ class Lengths:
         length = length_of(cell)
         if length is None:
             return None
-        asked, whole, warm_up, shortest = [], [], [], [length.shortest_s]
+        asked, whole, warm_up, shortest, rates = [], [], [], [length.shortest_s], []
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get((*_key(cell), arm.name))
             rate = None if pilot is None else length.per_second(pilot.values)
@@ -92,12 +93,14 @@ class Lengths:
                 return None
             asked.append(length.lasted_s(self.study.options(arm, cell), rate))
             whole.append(pilot.duration_s)
+            rates.append(rate)
             warm_up.append(pilot.warm_up_s if length.shortens_warm_up else 0.0)
             shortest += [length.fewest / rate, self._for_quota(pilot)]
         asked_s = mean(asked)
         share = mean(warm_up) / asked_s
         beside_s = max(0.0, mean(whole) - (1 + share) * asked_s)
         chosen_s = chosen_length(asked_s, max(shortest), beside_s, share)
+        chosen_s = math.ceil(chosen_s * min(rates)) / min(rates)  # amounts are whole
         if chosen_s > _WORTH_IT * asked_s:
             return None
         return TrialLength(

@@ -13,6 +13,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
+from weighbridge.model.trial_length import Length, whole_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -102,6 +103,10 @@ class Iperf(Workload):
     def expected_s(self, options: IperfOptions) -> float:
         """Seconds."""
         return options.duration + 0.1
+
+    def length(self, options: IperfOptions) -> Length:
+        """By its time."""
+        return whole_seconds(1, THROUGHPUT.name)
 
     def asked_rate(self, options: IperfOptions) -> Measurement | None:
         """The bitrate of all streams."""

@@ -14,7 +14,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate, Size
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length
+from weighbridge.model.trial_length import Length, whole_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -106,11 +106,11 @@ class Iperf3(Workload):
         """Seconds."""
         return options.duration + options.omit + 0.2
 
-    def length(self, options: Iperf3Options) -> Length | None:
+    def length(self, options: Iperf3Options) -> Length:
         """Of TCP at full speed one way, by its bytes; seconds that iperf3 leaves out are whole ones."""
         paced = options.protocol == "udp" or options.bitrate is not None
         if paced or options.omit or options.bidirectional:
-            return None
+            return whole_seconds(1, THROUGHPUT.name)
         return Length(_SHORTEST_S, "amount", lambda found: found[THROUGHPUT.name] * 1e6 / 8, _FEWEST)
 
     def asked_rate(self, options: Iperf3Options) -> Measurement | None:

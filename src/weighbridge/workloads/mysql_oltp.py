@@ -13,6 +13,7 @@ from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
+from weighbridge.model.trial_length import Length, whole_seconds
 from weighbridge.workloads import _mysql, _sysbench, _sysbench_latency
 from weighbridge.workloads._seconds import WholeSeconds
 from weighbridge.workloads._sql_ledger import sql_ledger
@@ -165,6 +166,10 @@ class MysqlOltp(Workload):
         """Seconds, with those in which the threads connect and prepare their statements."""
         statements = 1 + (9 * options.tables if options.prepared_statements else 0)
         return options.duration + 0.2 + options.threads * statements / 5000
+
+    def length(self, options: MysqlOltpOptions) -> Length:
+        """By its time: data and server of a trial take longer than a second."""
+        return whole_seconds(1, TRANSACTIONS.name)
 
     def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What sysbench printed; percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable.

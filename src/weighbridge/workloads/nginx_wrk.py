@@ -13,6 +13,7 @@ from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFai
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
+from weighbridge.model.trial_length import Length, whole_seconds
 from weighbridge.workloads import _nginx
 from weighbridge.workloads._nginx import NginxOptions
 from weighbridge.workloads._seconds import WholeSeconds
@@ -110,6 +111,10 @@ class NginxWrk(Workload):
     def expected_s(self, options: NginxWrkOptions) -> float:
         """Seconds; wrk looks ten times a second whether its time is over."""
         return options.duration + 0.1
+
+    def length(self, options: NginxWrkOptions) -> Length:
+        """By its time, in which wrk opens its connections too."""
+        return whole_seconds(1 + options.connections // 1000, REQUESTS.name)
 
     def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What the script's line says. Raises Broke, ProgramFailed or Unparseable.

@@ -12,6 +12,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
+from weighbridge.model.trial_length import Length, whole_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -97,6 +98,10 @@ class Nuttcp(Workload):
     def expected_s(self, options: NuttcpOptions) -> float:
         """Seconds."""
         return options.duration + (_UDP_OVERHEAD_S if options.protocol == "udp" else 0.2)
+
+    def length(self, options: NuttcpOptions) -> Length:
+        """By its time."""
+        return whole_seconds(1, THROUGHPUT.name)
 
     def asked_rate(self, options: NuttcpOptions) -> Measurement | None:
         """The bitrate."""

@@ -12,6 +12,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
+from weighbridge.model.trial_length import Length, whole_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -106,6 +107,10 @@ class Sockperf(Workload):
     def expected_s(self, options: SockperfOptions) -> float:
         """Seconds."""
         return options.duration + _OVERHEAD_S
+
+    def length(self, options: SockperfOptions) -> Length:
+        """By its time, whose first 0.4 s it leaves out."""
+        return whole_seconds(2, MEAN.name)
 
     def asked_rate(self, options: SockperfOptions) -> Measurement | None:
         """The messages per second under load."""

@@ -10,6 +10,7 @@ from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
+from weighbridge.model.trial_length import Length, whole_seconds
 from weighbridge.workloads import _sysbench
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -50,6 +51,10 @@ class SysbenchThreads(Workload):
     def expected_s(self, options: SysbenchThreadsOptions) -> float:
         """Seconds."""
         return options.duration + 0.1
+
+    def length(self, options: SysbenchThreadsOptions) -> Length:
+        """By its time."""
+        return whole_seconds(1, EVENTS.name)
 
     def parse(self, options: SysbenchThreadsOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Events over the total time, which is printed to 0.1 ms. Raises ProgramFailed or Unparseable."""
