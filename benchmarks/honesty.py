@@ -25,11 +25,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from weighbridge.model.allotment import Allotment
 from weighbridge.statistics import (
     LOOKS,
+    Contender,
     Cost,
     Decision,
     Verdict,
+    allotted,
     compare,
     flags,
     holm,
@@ -37,6 +40,7 @@ from weighbridge.statistics import (
     next_look,
     percentile,
     planned_looks,
+    shared,
     verdicts,
 )
 
@@ -107,6 +111,8 @@ KINDS: dict[str, Noise] = {
 FASTER: dict[str, Noise] = {"AR(1) 0.998, SD 8 %": partial(autoregressive, correlation=0.998)}
 """Beside those: what changes as slowly as before while blocks are many times shorter."""
 FAMILIES = tuple(KINDS)
+SHARED = {"lognormal CV 8 %": 0.95, "lognormal CV 20 %": 0.95}
+"""Where no workload reaches the target: by what sharing the time must narrow the intervals, at least."""
 COSTS = (0.0, 0.03, 0.10)
 MEAN_BLOCKS = {"lognormal CV 2 %": 16, "AR(1) 0.95, SD 8 %": 24, "episodes": 20, "bimodal": 36}
 
@@ -152,6 +158,60 @@ def one_of_many(kind: str, cost: float, rng: np.random.Generator) -> Outcome:
     found, decision = adaptive(values, looks=MANY)
     covered = found.low <= 1 - cost <= found.high
     return covered, found.verdict == "different", decision.action == "reached", found.blocks, found.half_width
+
+
+TRIALS_S, TIME_S = (1.0, 4.0), 60 * 2 * (1.0 + 4.0)
+"""Seconds of a trial of two workloads, and a time in which each could have 60 blocks."""
+
+
+def one_shared(kind: str, rng: np.random.Generator) -> Outcome:
+    """Two workloads in a time that is short, of this noise and of CV 8 %; without a cost.
+
+    Intervals that cover it, comparisons called different, and by what their widths (geometric mean) differ from
+    those of equally many blocks for both.
+    """
+    sessions = [session(rng, (KINDS | FASTER)[each], 1.0, blocks=MANY[-1]) for each in (kind, "lognormal CV 8 %")]
+    found, plain = (in_a_time(sessions, share=share) for share in (True, False))
+    covered, different = (
+        [each.low <= 1 <= each.high for each in found],
+        [each.verdict == "different" for each in found],
+    )
+    widths = [math.log1p(each.half_width) for each in (*found, *plain)]
+    return sum(covered) / 2, sum(different) / 2, math.sqrt(widths[0] * widths[1] / widths[2] / widths[3])
+
+
+def in_a_time(sessions: Sequence[Floats], *, share: bool) -> list[Cost]:
+    """Run the product's rule over sessions that take part in the same blocks, until the time is over."""
+    done: list[list[int]] = [[] for _ in sessions]
+    needed, left_s, at, parts = [math.inf] * len(sessions), TIME_S, 0, [MANY[0]] * len(sessions)
+    for look in MANY:
+        takes_part = [Allotment(after=at, until=look, workload="", level="", blocks=part) for part in parts]
+        while at < look and left_s > 0:
+            at += 1
+            now = [i for i, each in enumerate(takes_part) if needed[i] and each.includes(at)]
+            left_s -= sum(2 * TRIALS_S[i] for i in now)
+            for i in now:
+                done[i].append(at - 1)
+        costs = [
+            compare(*values[:, mine].tolist(), better="higher", looks=len(MANY))
+            for values, mine in zip(sessions, done, strict=True)
+        ]
+        decisions = [next_look(at, [cost], TARGET, maximum=MANY[-1]) for cost in costs]
+        needed = [
+            0 if each.reached[0] or not before else each.predicted_blocks or math.inf
+            for before, each in zip(needed, decisions, strict=True)
+        ]
+        following = next((each for each in MANY if each > at), None)
+        if left_s <= 0 or following is None or not any(needed):
+            break
+        contenders = [
+            Contender(cost.blocks, (most,), (trial_s,), trial_s)
+            for cost, most, trial_s in zip(costs, needed, TRIALS_S, strict=True)
+        ]
+        parts = [following - at] * len(sessions)
+        if share:
+            parts = shared(allotted(contenders, left_s, MANY[-1]), contenders, following - at)
+    return costs
 
 
 def one_margin(kind: str, rng: np.random.Generator) -> Outcome:
@@ -273,6 +333,7 @@ def plan(repetitions: int) -> dict[Key, tuple[Simulate, int]]:
         cells[kind, "margin"] = partial(one_margin, kind), repetitions
     for kind in KINDS | FASTER:
         cells[kind, "many"] = partial(one_of_many, kind, 0.0), repetitions
+        cells[kind, "shared"] = partial(one_shared, kind), repetitions
     for kind in FAMILIES:
         cells[kind, "family"] = partial(one_family, kind), repetitions
     cells["control", "unblocked"] = one_unblocked, repetitions
@@ -319,6 +380,10 @@ def checks(means: Means, repetitions: int) -> list[Check]:
         covered, different, *_ = means[kind, "many"]
         listed.append(at_least(f"coverage %, up to {MANY[-1]} blocks, {kind}", 100 * covered, 93.5))
         listed.append(at_most(f"A/A false alarms %, up to {MANY[-1]} blocks, {kind}", 100 * different, 6.5))
+        covered, different, width = means[kind, "shared"]
+        listed.append(at_least(f"coverage %, time shared, {kind}", 100 * covered, 93.5))
+        listed.append(at_most(f"A/A false alarms %, time shared, {kind}", 100 * different, 6.5))
+        listed.append(Check(f"time shared, widths by those without, {kind}", width, SHARED.get(kind, 1.05)))
     for kind in FAMILIES:
         exact, _, judged = means[kind, "family"]
         listed.append(at_most(f"Holm family-wise errors of 12, %, {kind}", 100 * exact, 6))
@@ -352,6 +417,8 @@ def report(means: Means) -> None:
         *_, reached, blocks, width = means[kind, "many"]
         told = f"target reached {100 * reached:.1f}%, {blocks:.0f} blocks, ±{100 * width:.2f}%"
         print(f"up to {MANY[-1]} blocks, {kind}: {told}")
+    for kind in KINDS | FASTER:
+        print(f"two workloads share a time, {kind}: {means[kind, 'shared'][2]:.2f} of the width without")
     for kind in KINDS:
         width, covered = means[kind, "both"]
         print(f"against the mean of two baselines, {kind}: {width:.2f} of the width, coverage {100 * covered:.1f}%")

@@ -28,7 +28,7 @@ def test_the_document_has_the_promised_shape(run):
                               "paths", "noise_floor", "noise_low", "noise_high", "trusted", "sessions",
                               "mixed_blocks", "environments",
                               "costs", "ladder", "percentiles", "curves", "bottlenecks", "broke", "left_out",
-                              "trial_lengths", "programs", "power_cuts"]  # fmt: skip
+                              "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
     assert document["version"] == VERSION and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
     assert -100 * document["noise_floor"] == pytest.approx(document["noise_low"])  # of throughput: higher is better

@@ -50,6 +50,12 @@ def test_wide_noise_never_reaches_the_target(honesty):
     assert share(honesty, partial(honesty.one_cell, "lognormal CV 8 %", 0.0), 100)[2] == 0
 
 
+def test_a_shared_time_covers_the_truth(honesty):
+    covered, different, width = share(honesty, partial(honesty.one_shared, "lognormal CV 8 %"), 100)
+    assert covered >= 0.935 - LACKING * 0.25 and different <= 0.065 + LACKING * 0.25
+    assert width < 0.95, "blocks of the fast one cost a quarter"
+
+
 def test_equivalence_at_the_margin(honesty):
     at_margin, at_zero = share(honesty, partial(honesty.one_margin, "lognormal CV 2 %"))
     assert at_margin <= 0.06 + LACKING * 0.24

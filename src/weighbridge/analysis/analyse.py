@@ -87,6 +87,7 @@ def analyse(store: RunStore) -> Analysis:
         paths=paths,
         left_out=store.left_out(),
         lengths=store.lengths(),
+        time_shared=any(each.blocks < each.until - each.after for each in store.allotments()),
         rungs=plan.ladder,
         isolation=isolation,
         notices=(*isolation_remarks(isolation, plan.baseline), *unverified_remarks(facts, plan.environments)),

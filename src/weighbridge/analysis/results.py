@@ -229,6 +229,8 @@ class Analysis:
     """Environments of the study that could not be opened; they are none of ``environments``."""
     lengths: tuple[TrialLength, ...] = ()
     """How long trials worked, where a pilot block has chosen it."""
+    time_shared: bool = False
+    """Whether workloads took part in fewer blocks than others, as the time was short."""
     rungs: tuple[Rung, ...] = ()
     """The study's ladder as written, with what is left out."""
     isolation: Mapping[str, Isolation] = field(default_factory=dict)
@@ -294,7 +296,3 @@ class Analysis:
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""
         return tuple(each for each in self.metrics if each.label == label)
-
-    def group(self, label: str, environment: str) -> str:
-        """Give the id of the trials of one environment in one workload and level, in the page."""
-        return f"g{self.labels.index(label)}-{self.environments.index(environment)}"

@@ -79,11 +79,14 @@ class Shown:
             more = f", about {widest.predicted_blocks} blocks needed" if widest.predicted_blocks else ""
             told += f"; the widest: {widest.cell} in {widest.environment}, {width}{more}"
         err().print(told, markup=False)
-        late = [each.expected for each in standings if each.expected is not None]
+        late: dict[str, list[float]] = {}
+        for each in standings:
+            if each.expected is not None:
+                late.setdefault(each.cell, []).append(each.expected)
         if late and not self._told_of_time:
             self._told_of_time = True
-            span = f"±{min(late):.1%} to ±{max(late):.1%}" if len(late) > 1 else f"±{late[0]:.1%}"
-            err().print(f"{len(late)} of them need more time than there is: expect {span} in these", markup=False)
+            told = ", ".join(f"{cell} {_span(widths)}" for cell, widths in late.items())
+            err().print(f"the time is not enough for the target everywhere; expect {told}", markup=False)
 
     def done(self) -> None:
         """Take the bar away: what is printed next is a result."""
@@ -94,6 +97,12 @@ class Shown:
         if self._bar is not None and self._task is not None:
             total = max(self._total, self._ended)
             self._bar.update(self._task, completed=self._ended, total=total, count=f"{self._ended}/{total}")
+
+
+def _span(widths: Sequence[float]) -> str:
+    """Half-widths: ``±3.1% to ±4.0%``."""
+    low, high = f"±{min(widths):.1%}", f"±{max(widths):.1%}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _block(trial: Trial) -> str:

@@ -27,12 +27,14 @@ class Standing:
     reached: bool
     predicted_blocks: int | None
     expected: float | None = None
+    blocks: int = 0
+    """Blocks of which it is made."""
 
-    def after(self, blocks: int, later: float) -> float | None:
-        """Give ``expected``, where there are ``blocks`` now and about ``later`` when the time is over."""
+    def after(self, later: int) -> float | None:
+        """Give ``expected``, where it is made of about so many blocks when the time is over."""
         if self.reached or self.predicted_blocks is None or self.predicted_blocks <= later:
             return None
-        return math.expm1(math.log1p(self.width) * math.sqrt(blocks / later))
+        return math.expm1(math.log1p(self.width) * math.sqrt(self.blocks / later))
 
 
 @dataclass(slots=True)
@@ -115,7 +117,8 @@ class Precision:
             return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None)
         fewest, most = self.repetitions.min, self.repetitions.max
         decision = next_look(blocks, [cost], target, minimum=fewest, maximum=most)
-        return Standing(cell.label, arm, cost.half_width, decision.reached[0], decision.predicted_blocks)
+        reached, predicted = decision.reached[0], decision.predicted_blocks
+        return Standing(cell.label, arm, cost.half_width, reached, predicted, blocks=cost.blocks)
 
     def _broke(self, cell: Cell, arm: str) -> bool:
         sides = {(*_key(cell), side) for side in (self.study.file.baseline, arm)}

@@ -20,6 +20,7 @@ from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.trial_length import length_text
 from weighbridge.model.userland import Userland
+from weighbridge.runner.allotments import Allotments
 from weighbridge.runner.continuity import layers_of_run, require_same_layers
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.left_out import left_out_line
@@ -66,6 +67,7 @@ class Session:
     _failures: RepeatedFailures = field(init=False)
     _time: TimeLeft = field(init=False)
     _lengths: Lengths = field(init=False)
+    _allotments: Allotments = field(init=False)
 
     def __post_init__(self) -> None:
         self._plan()
@@ -75,6 +77,7 @@ class Session:
         self._failures = RepeatedFailures(self.study)
         self._lengths = Lengths(self.study, self.store)
         self._time = TimeLeft(self.study, self._lengths.trial_s)
+        self._allotments = Allotments(self.study, self.store)
 
     def go(self) -> None:
         """Run what is left of the study. The sites are closed however this ends.
@@ -141,9 +144,9 @@ class Session:
         if self._lengths.to_be_chosen:
             self._choose_lengths()
         for look in self._precision.looks:
+            self._ask(look)
             while self._blocks < look:
                 self._blocks += 1
-                self._asked[self._blocks] = {_key(cell): self._arms(cell) for cell in self.study.cells}
                 self._run_all(self._block(self._blocks))
                 self._look_at_idle_machines()
                 if time.monotonic() > ends:
@@ -155,13 +158,19 @@ class Session:
             if not any(self._arms(cell) for cell in self.study.cells):
                 return
 
+    def _ask(self, look: int) -> None:
+        """Say what the blocks up to a look measure."""
+        for number in range(self._blocks + 1, look + 1):
+            taking_part = [cell for cell in self.study.cells if self._allotments.includes(cell, number)]
+            self._asked[number] = {_key(cell): self._arms(cell) for cell in taking_part}
+
     def _look(self, left_s: float) -> list[Standing]:
-        """Look at the precision: where it stands, and where it will when the time that is left is over."""
+        """Look at the precision, and share the time that is left. Gives where it stands and what to expect."""
         standings = self._precision.look(self._blocks)
-        arms = ((*_key(cell), arm) for cell in self.study.cells for arm in self._arms(cell))
-        block_s = self._time.left_s(Counter(arms))
-        last = self._blocks + max(0.0, left_s) / block_s if block_s else math.inf
-        return [replace(each, expected=each.after(self._blocks, last)) for each in standings]
+        following = next((look for look in self._precision.looks if look > self._blocks), None)
+        if following is None or left_s == math.inf:
+            return standings
+        return self._allotments.decide((self._blocks, following), standings, self._arms, self._time, left_s)
 
     def _choose_lengths(self) -> None:
         """Run the pilot block, and choose by it how long the trials of all others are."""
@@ -236,26 +245,21 @@ class Session:
 
         Of those that are run ``now``, repeated ones count beside the plan's.
         """
-        following = next(look for look in self._precision.looks if look >= self._blocks) - self._blocks
         counts = Counter((trial.workload, trial.level, trial.environment) for trial in now if trial.attempt)
-        for number, asked in self._asked.items():
-            for (workload, level), arms in asked.items():
-                for arm in arms:
-                    ended = Trial(number, 0, workload, level, arm) in self._finished
-                    counts[workload, level, arm] += (not ended) + (following if number == self._blocks else 0)
+        for number in range(self._blocks, max(self._asked) + 1):
+            for (workload, level), arms in self._asked[number].items():
+                for arm in set(arms) - self._failures.given_up(workload, level).keys():
+                    counts[workload, level, arm] += Trial(number, 0, workload, level, arm) not in self._finished
         return counts
 
     def _planned(self) -> int:
-        """About how many trials there will be: those asked for, and the last block again up to the next look."""
-        so_far = sum(len(arms) for cells in self._asked.values() for arms in cells.values())
-        last = sum(len(arms) for arms in self._asked[self._blocks].values())
-        following = next(look for look in self._precision.looks if look >= self._blocks)
-        return so_far + (following - self._blocks) * last
+        """How many trials there will be up to the next look."""
+        return sum(len(arms) for cells in self._asked.values() for arms in cells.values())
 
     def _repeat(self) -> None:
         """Run the blocks again in which a trial failed, in whole: every environment of that workload and level."""
         for attempt in range(1, REPEATS + 1):
-            for number in self._asked:
+            for number in [each for each in self._asked if each <= self._blocks]:
                 failed = [cell for cell in self.study.cells if not self._complete(cell, number)]
                 if failed:
                     labels = ", ".join(cell.label for cell in failed)

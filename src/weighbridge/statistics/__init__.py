@@ -4,6 +4,7 @@ Usable without the rest of Weighbridge. Nothing here reads or writes anything, k
 The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
 """
 
+from weighbridge.statistics.allotment import Contender, allotted, shared
 from weighbridge.statistics.comparison import LOOKS_SHARE, compare
 from weighbridge.statistics.cost import (
     Better,
@@ -29,6 +30,7 @@ __all__ = [
     "LOOKS_SHARE",
     "SLOW",
     "Better",
+    "Contender",
     "Cost",
     "Decision",
     "Flags",
@@ -38,6 +40,7 @@ __all__ = [
     "SlowRuns",
     "Trend",
     "Verdict",
+    "allotted",
     "blocks_needed",
     "compare",
     "compare_percentiles",
@@ -54,6 +57,7 @@ __all__ = [
     "percentiles",
     "planned_looks",
     "scale_of",
+    "shared",
     "slow_run_rate",
     "smallest_visible_cost",
     "t_test_p_value",

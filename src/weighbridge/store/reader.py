@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.allotment import Allotment, allotments_of
 from weighbridge.model.ladder import Rung
 from weighbridge.model.left_out import LeftOut, left_out_of
 from weighbridge.model.measurement import Outcome
@@ -24,6 +25,8 @@ LEFT_OUT = "left_out"
 """The key of a run under which it keeps which environments it does not measure."""
 LENGTHS = "trial_lengths"
 """The key of a run under which it keeps how long trials were made."""
+ALLOTMENTS = "allotments"
+"""The key of a run under which it keeps in how many blocks workloads took part, where time was short."""
 _COUNTED = "trial NOT IN (SELECT id FROM trial WHERE block IS 0)"
 """The rows of trials that count: those of the pilot block (0) chose their lengths, and no more."""
 
@@ -157,6 +160,10 @@ class RunReader:
     def lengths(self) -> tuple[TrialLength, ...]:
         """How long the trials of workloads were made, where that was chosen."""
         return lengths_of(self.info().get(LENGTHS, "[]"))
+
+    def allotments(self) -> tuple[Allotment, ...]:
+        """In how many blocks of each round workloads took part, where a limited time was shared among them."""
+        return allotments_of(self.info().get(ALLOTMENTS, "[]"))
 
     def processes(self) -> list[StoredProcess]:
         """Every process of every trial that counts."""

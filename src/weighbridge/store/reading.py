@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.allotment import Allotment
 from weighbridge.model.flag import Flag
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
@@ -76,6 +77,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "loads": TypeAdapter(Json[dict[str, str]]),
     "left_out": TypeAdapter(Json[tuple[LeftOut, ...]]),
     "trial_lengths": TypeAdapter(Json[tuple[TrialLength, ...]]),
+    "allotments": TypeAdapter(Json[tuple[Allotment, ...]]),
 }
 """What the values of these keys of a run are written as."""
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None]])

@@ -6,6 +6,7 @@ from typing import Any
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sweep import EnvironmentCurve, LoadSweep, MetricCurve, Peak
+from weighbridge.report.anchors import group
 from weighbridge.report.charts.base import (
     Canvas,
     Chart,
@@ -212,7 +213,7 @@ def _breaks(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
 
 
 def _link(analysis: Analysis, label: str, environment: str) -> str:
-    return f"#{analysis.group(label, environment)}"
+    return f"#{group(analysis, label, environment)}"
 
 
 def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> str:

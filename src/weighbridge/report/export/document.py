@@ -267,11 +267,11 @@ class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
     Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low``,
-    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``; ``trial_lengths``. Version 3:
-    ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in differences too;
-    ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``, ``hidden``; in ``curves``
-    ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches is not against the row
-    before.
+    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``; ``trial_lengths`` and ``time_shared``.
+    Version 3: ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in
+    differences too; ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``,
+    ``hidden``; in ``curves`` ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches
+    is not against the row before.
     """
 
     version: Literal[4]
@@ -290,6 +290,7 @@ class Report(Provenance, Noise):
     broke: list[Broke]
     left_out: list[LeftOutRow]
     trial_lengths: list[TrialLengthRow]
+    time_shared: bool
     programs: list[ProgramRow]
     power_cuts: list[PowerCutRow]
     limits: NotRequired[list[LimitAnswer]]

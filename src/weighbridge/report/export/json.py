@@ -89,6 +89,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
             }
             for each in analysis.lengths
         ],
+        "time_shared": analysis.time_shared,
         "programs": programs_json(store, analysis),
         "power_cuts": [power_cut_json(cut) for cut in analysis.power_cuts],
     }  # fmt: skip

@@ -7,6 +7,7 @@ from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.analysis.sweep import Broke, EnvironmentCurve, LoadLevel, LoadSweep, MetricCurve, Point
 from weighbridge.model.text import printable
 from weighbridge.report import charts
+from weighbridge.report.anchors import group
 from weighbridge.report.page import FULL_PX, place
 from weighbridge.report.text.curves import (
     curve_label,
@@ -132,7 +133,7 @@ def _noted(text: str, broke: Broke | None, *, beside: bool) -> Cell:
 
 def _linked(analysis: Analysis, level: LoadLevel, name: str, cell: Cell) -> Cell:
     tried = any(trial.environment == name for trial in analysis.trials_of.get(level.label, ()))
-    return {**cell, "link": analysis.group(level.label, name) if tried else ""}
+    return {**cell, "link": group(analysis, level.label, name) if tried else ""}
 
 
 def _broke(sweep: LoadSweep, name: str, level: LoadLevel) -> Broke | None:

@@ -14,6 +14,7 @@ from weighbridge.analysis.usage import Usage
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.level import level_label
 from weighbridge.report import charts
+from weighbridge.report.anchors import group
 from weighbridge.report.page import HALF_PX, place
 from weighbridge.report.sections.programs import program_table
 from weighbridge.report.text.durability import durability_of
@@ -241,7 +242,7 @@ def _baseline(analysis: Analysis, report: MetricReport) -> str:
 
 def group_id(analysis: Analysis, cell: int, environment: str) -> str:
     """Give the id of the trials of one environment in one workload and level."""
-    return analysis.group(analysis.labels[cell], environment)
+    return group(analysis, analysis.labels[cell], environment)
 
 
 def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from weighbridge.analysis.metered import HOST, QUANTITIES, Key
 from weighbridge.analysis.overtime import Picture, pictures
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import ByLevel, UseRow, by_level, never, unit_of
+from weighbridge.report.anchors import group
 from weighbridge.report.charts.by_level import use_against_level
 from weighbridge.report.charts.overtime import KIND_COLOURS, of_prometheus, over_time
 from weighbridge.report.page import FULL_PX, SMALL_PX, place
@@ -81,7 +82,7 @@ def _table(analysis: Analysis, use: ByLevel) -> Shown:
 def _row(analysis: Analysis, row: UseRow, columns: list[Key]) -> Shown:
     return {
         "environment": row.environment,
-        "link": analysis.group(row.level.label, row.environment),
+        "link": group(analysis, row.level.label, row.environment),
         "cells": [_median(row.use, key) for key in columns],
         "limit": _limit(row),
     }

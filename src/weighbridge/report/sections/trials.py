@@ -10,6 +10,7 @@ from typing import Any
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.report.anchors import group
 from weighbridge.report.page import PLAIN_CHARACTERS, fragment, packed
 from weighbridge.report.sections.outputs import Process
 from weighbridge.report.text.formatting import quantity
@@ -46,7 +47,7 @@ def trial_groups(analysis: Analysis, processes: Mapping[int, Sequence[Process]])
     large = sum(map(len, texts.values())) > PLAIN_CHARACTERS
     return [
         TrialGroup(
-            analysis.group(*place), *place, len(places[place]), " ".join(str(trial.id) for trial in places[place]),
+            group(analysis, *place), *place, len(places[place]), " ".join(str(trial.id) for trial in places[place]),
             large, packed(texts[place]) if large else texts[place],
         )
         for place in order

@@ -11,10 +11,16 @@ POLLED = (
     "wait for each other are faster than on CPUs that halt, and what waking a CPU adds to a cost is not in it"
 )
 
+TIME_SHARED = (
+    "the time was not enough for the target everywhere: blocks went to where a second narrows the intervals most, so "
+    "that workloads with long trials have fewer"
+)
+
 
 def condition_lines(analysis: Analysis) -> list[str]:
     """Return a line for each condition, none where there is nothing to say."""
     found = [*power_cut_lines(analysis), *([POLLED] if analysis.polled else []), *_lengths(analysis)]
+    found += [TIME_SHARED] if analysis.time_shared else []
     calibration = analysis.calibration
     if calibration is None:
         return found
