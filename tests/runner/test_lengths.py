@@ -14,7 +14,7 @@ from weighbridge.errors import Interrupted, RunDirectoryError
 from weighbridge.linux import cpus
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
-from weighbridge.model.trial_length import Length, TrialLength, chosen_length, length_text, lengths_of, whole_seconds
+from weighbridge.model.trial_length import Length, TrialLength, by_seconds, chosen_length, length_text, lengths_of
 from weighbridge.report.export.json import report_json
 from weighbridge.runner.lengths import Lengths
 from weighbridge.runner.precision import Standing
@@ -113,13 +113,22 @@ def test_amounts_are_whole(world: World, tmp_path: Path, monkeypatch: pytest.Mon
         assert [each.chosen_s for each in store.lengths()] == [1.05]
 
 
-def test_programs_that_know_whole_seconds():
-    length = whole_seconds(2, "rate")
+@pytest.mark.parametrize(("step", "asked", "given"), [(1, 3.0, 3), (1, 1.4, 1), (0.1, 0.34, 0.3), (0.1, 0.7, 0.7)])
+def test_programs_that_are_told_the_seconds(step: float, asked: float, given: float):
+    length = by_seconds(2, "rate", step)
     rate = length.per_second({"rate": 12345.6})
     assert rate == 1 and length.per_second({"rate": 0.0}) is length.per_second({}) is None
     options = NginxWrkOptions.model_validate({"duration": "10s"})
     assert length.lasted_s(options, rate) == 10
-    assert length.lasting(options, 3.0, rate).duration == 3
+    assert length.lasting(options, asked, rate).duration == given
+
+
+@given(st.floats(0.01, 1e3), st.sampled_from([1.0, 50.0, 1234.5]), st.sampled_from([1, 0.1]))
+def test_whole_steps_are_not_below_what_was_chosen(seconds: float, rate: float, step: float):
+    length = Length(0.01, "n", lambda found: found["rate"], step=step)
+    rounded = length.rounded_up(seconds, rate)
+    assert seconds - 1e-6 <= rounded <= seconds + step / rate + 1e-6
+    assert rounded * rate / step == pytest.approx(round(rounded * rate / step))
 
 
 def test_without_a_rate_everywhere_nothing_is_changed(world: World, tmp_path: Path):

@@ -71,6 +71,13 @@ def test_the_client():
     )
 
 
+def test_transactions_end_it():
+    argv = PLUGIN.command("client", _options(threads=50, count=700), AT).argv
+    assert {"--time=0", "--events=700"} < set(argv)
+    warm_up = PLUGIN.warm_up(_options(count=700, warm_up="5s"), AT)
+    assert warm_up is not None and {"--time=5", "--events=0"} < set(warm_up.argv)
+
+
 def test_the_warm_up_has_few_threads():
     warm_up = PLUGIN.warm_up(_options(threads=2000, warm_up="5s"), AT)
     assert {"--threads=8", "--time=5"} < set(warm_up.argv)

@@ -25,7 +25,9 @@ class Length:
     option: str
     rate: Callable[[Mapping[str, float]], float]
     fewest: int = 1
-    """The least amount that is sound: a slow environment makes all trials longer."""
+    """The least number of steps that is sound: a slow environment makes all trials longer."""
+    step: float = 1
+    """Amounts are multiples of it."""
     shortens_warm_up: bool = False
     """Whether the warm-up becomes shorter in proportion."""
 
@@ -44,15 +46,20 @@ class Length:
 
     def lasting(self, options: Any, seconds: float, per_second: float) -> Any:
         """Options under which a trial works for about so many seconds at this rate."""
-        return options.model_copy(update={self.option: max(self.fewest, round(per_second * seconds))})
+        steps = max(self.fewest, round(per_second * seconds / self.step))
+        return options.model_copy(update={self.option: steps if self.step == 1 else round(steps * self.step, 6)})
+
+    def rounded_up(self, seconds: float, per_second: float) -> float:
+        """The least seconds, not below these, that whole steps last at this rate."""
+        return math.ceil(round(seconds * per_second / self.step, 9)) * self.step / per_second
 
 
-def whole_seconds(shortest_s: int, measured: str) -> Length:
-    """Give the length of a program that can be told whole seconds alone, as its ``duration``.
+def by_seconds(shortest_s: float, measured: str, step: float = 1) -> Length:
+    """Give the length of a program that is told the seconds, in multiples of ``step``, as its ``duration``.
 
     ``measured``: the metric that is above zero where a trial measured anything.
     """
-    return Length(shortest_s, "duration", lambda found: found[measured] / found[measured])
+    return Length(shortest_s, "duration", lambda found: found[measured] / found[measured], step=step)
 
 
 class TrialLength(BaseModel):

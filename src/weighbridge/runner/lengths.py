@@ -3,7 +3,6 @@
 It is decided on times alone, never on a difference that was seen (`weighbridge.model.trial_length.chosen_length`).
 """
 
-import math
 from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
@@ -95,12 +94,12 @@ class Lengths:
             whole.append(pilot.duration_s)
             rates.append(rate)
             warm_up.append(pilot.warm_up_s if length.shortens_warm_up else 0.0)
-            shortest += [length.fewest / rate, self._for_quota(pilot)]
+            shortest += [length.fewest * length.step / rate, self._for_quota(pilot)]
         asked_s = mean(asked)
         share = mean(warm_up) / asked_s
         beside_s = max(0.0, mean(whole) - (1 + share) * asked_s)
         chosen_s = chosen_length(asked_s, max(shortest), beside_s, share)
-        chosen_s = math.ceil(chosen_s * min(rates)) / min(rates)  # amounts are whole
+        chosen_s = length.rounded_up(chosen_s, min(rates))
         if chosen_s > _WORTH_IT * asked_s:
             return None
         return TrialLength(

@@ -22,6 +22,7 @@ from weighbridge.runner.several_sites import add_up, per_site, place, read_all, 
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_programs import prepare, serve, stop_server, watch
 from weighbridge.runner.trial_state import TrialState
+from weighbridge.store.rows import WARM_UP
 
 
 def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> TrialRecord:
@@ -100,7 +101,7 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
     site, sites = stage.sites[measured], stage.sites_of(measured)
     if warm_ups:
         warming = start_in_all(sites, warm_ups) if stage.further else site.start(warm_ups[0])
-        if watch(warming, warm_ups[0], state, "warm-up").returncode != 0:
+        if watch(warming, warm_ups[0], state, WARM_UP).returncode != 0:
             raise _warm_up_failure(workload, options, state, measured)
     state.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
     state.watch.begin()
@@ -135,7 +136,7 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
 
 def _warm_up_failure(workload: Workload, options: Any, state: TrialState, measured: str) -> TrialFailure:
     """Why a warm-up failed: where a load may break the server, the workload reads that from its output."""
-    completed = state.completed["warm-up"]
+    completed = state.completed[WARM_UP]
     if state.load:
         stop_server(state)
         try:

@@ -14,9 +14,10 @@ from weighbridge.model.study import Role
 from weighbridge.runner.evaluation import plugin_faults
 from weighbridge.runner.missing_program import missing
 from weighbridge.runner.page_caches import settle_page_caches
-from weighbridge.runner.several_sites import endpoints
+from weighbridge.runner.several_sites import endpoints, place
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
+from weighbridge.store.rows import PREPARATION
 
 READY_S = 20.0
 """How long a server may take to listen."""
@@ -36,11 +37,12 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
         files = {role: dict(workload.files(role, options, at)) for role in stage.sites}
         role: Role = "server" if "server" in stage.sites else "solo"
         keeps, cold = role in stage.sites, workload.cold(options)
-    for site, its in zip(stage.sites_of(role), state.endpoints, strict=True) if keeps else ():
+    keeping = zip(stage.sites_of(role), state.endpoints, strict=True) if keeps else ()
+    for number, (site, its) in enumerate(keeping, 1):
         with plugin_faults(workload, ProgramFailed):
             command, restore = workload.prepare(options, its), workload.restore(options, its)
         if command is not None and command.argv not in stage.prepared:
-            _make_data(site, command, "prepared")
+            state.completed[place(PREPARATION, number)] = _make_data(site, command, "prepared")
             stage.prepared.add(command.argv)
         if restore is not None:
             _make_data(site, restore, "restored")
@@ -53,7 +55,7 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
                 site.put(path, data)
 
 
-def _make_data(site: Site, command: Command, what: str) -> None:
+def _make_data(site: Site, command: Command, what: str) -> Completed:
     killed = site.meters().get("oom_kills", 0.0)
     completed = site.run(command)
     if completed.returncode != 0:
@@ -61,6 +63,7 @@ def _make_data(site: Site, command: Command, what: str) -> None:
         if site.meters().get("oom_kills", killed) > killed:
             why = f"the site ran out of its memory limit (resources: memory): {why}"
         raise ServerNotReady(f"the data at {DATA} cannot be {what}: {why}")
+    return completed
 
 
 def serve(command: Command, site: Site, state: TrialState, ready_s: float | None = None) -> None:

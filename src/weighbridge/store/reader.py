@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,7 +19,16 @@ from weighbridge.model.trial import Series, Trial
 from weighbridge.model.trial_length import TrialLength, lengths_of
 from weighbridge.store import reading
 from weighbridge.store.database import saving
-from weighbridge.store.rows import PilotTrial, StoredProcess, StoredSample, StoredTrial, Value, rungs_of
+from weighbridge.store.rows import (
+    PREPARATION,
+    WARM_UP,
+    PilotTrial,
+    StoredProcess,
+    StoredSample,
+    StoredTrial,
+    Value,
+    rungs_of,
+)
 from weighbridge.store.study_text import file_of_text
 
 LEFT_OUT = "left_out"
@@ -143,13 +153,16 @@ class RunReader:
         """What the trials of the pilot block measured that ended well."""
         measured = self._measured(f"NOT ({_COUNTED})")
         rows = self._rows(reading.PROCESSES, StoredProcess, "processes", f"process WHERE NOT ({_COUNTED})")
-        warm_ups = {each.trial: each.duration_s for each in rows if each.role == "warm-up"}
+        spent_s: dict[tuple[int, str], float] = defaultdict(float)
+        for each in rows:
+            spent_s[each.trial, each.role.partition(" ")[0]] += each.duration_s
         throttled: dict[int, float] = {}
         for sample in self._samples(f"NOT ({_COUNTED}) AND name IS 'throttled_s'"):
             throttled[sample.trial] = max(sample.value, throttled.get(sample.trial, 0.0))
         return [
             PilotTrial(
-                each.workload, each.level, each.environment, each.duration_s, warm_ups.get(each.id, 0.0),
+                each.workload, each.level, each.environment,
+                max(0.0, each.duration_s - spent_s[each.id, PREPARATION]), spent_s[each.id, WARM_UP],
                 throttled.get(each.id),
                 {metric: value for metric, _, _, value in measured.get(each.id, ())},
             )

@@ -15,6 +15,9 @@ from weighbridge.store.flags import flags_json
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 
+PREPARATION, WARM_UP = "preparation", "warm-up"
+"""Roles of processes that are none of the trial's own: data made once for all trials, and the warm-up."""
+
 
 class StoredTrial(NamedTuple):
     """One trial that ended, as it is read back. Times are seconds; ``started_at`` is seconds since the epoch."""
@@ -101,6 +104,7 @@ def arm_row(position: int, arm: Arm) -> Sequence[object]:
 class PilotTrial(NamedTuple):
     """What a trial of the pilot block measured, by metric, that ended well; its seconds, and those of its warm-up.
 
+    ``duration_s`` is without what was prepared once for all trials of its environment.
     ``throttled_s``: for how long its site had used up its limit of CPU time, the longest of all; None: not metered.
     """
 

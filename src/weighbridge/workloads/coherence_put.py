@@ -13,7 +13,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads._java import JRE, java
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -79,7 +79,7 @@ class CoherencePut(Workload):
 
     def length(self, options: CoherencePutOptions) -> Length:
         """By its time."""
-        return whole_seconds(1, RATE.name)
+        return by_seconds(1, RATE.name)
 
     def parse(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What the client counted, latency (that of a put) from its histogram. Raises ProgramFailed or Unparseable.

@@ -10,12 +10,11 @@ from pydantic import Field, model_validator
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.quantity import PacketSize, Rate
+from weighbridge.model.quantity import Duration, PacketSize, Rate
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
-from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
 JITTER = Metric("jitter", "ms", "lower")
@@ -23,6 +22,8 @@ LOSS = Metric("loss", "%", "lower")
 OUT_OF_ORDER = Metric("out_of_order", "count", "lower")
 
 _LENGTHS = {"tcp": (1, 2**20), "udp": (64, LARGEST_PAYLOAD)}
+_SHORTEST_S, _STEP_S = 0.3, 0.1
+"""In which TCP's slow start takes 2 % off its throughput; jitter is that of the last datagrams. iperf prints tenths."""
 _LATE_S, _LATE_SHARE = 0.5, 0.05
 """How much longer than the client a server may have received: it waits when the end of the test is lost."""
 
@@ -34,7 +35,7 @@ class IperfOptions(Options):
     """What a study file may say about an iperf workload: seconds, bits per second, bytes."""
 
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
-    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    duration: Annotated[Duration, Field(ge=_SHORTEST_S, le=86400, description="Measured time")] = 10.0
     bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None
     length: Annotated[
         PacketSize | None,
@@ -93,7 +94,7 @@ class Iperf(Workload):
             listens = ((options.protocol, at.port),)
             return Command(("iperf", "-s", "-B", at.listen, *common), deadline_s + 60, listens=listens)
         rate = ("-b", f"{options.bitrate:.0f}") if options.bitrate is not None else ()
-        load = ("-t", f"{options.duration:.0f}", "-P", str(options.parallel), *rate)
+        load = ("-t", f"{options.duration:g}", "-P", str(options.parallel), *rate)
         return Command(("iperf", "-c", at.address, *common, *load), deadline_s)
 
     def packet_size(self, options: IperfOptions, at: Endpoint) -> int | None:
@@ -106,7 +107,7 @@ class Iperf(Workload):
 
     def length(self, options: IperfOptions) -> Length:
         """By its time."""
-        return whole_seconds(1, THROUGHPUT.name)
+        return by_seconds(_SHORTEST_S, THROUGHPUT.name, _STEP_S)
 
     def asked_rate(self, options: IperfOptions) -> Measurement | None:
         """The bitrate of all streams."""

@@ -14,7 +14,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate, Size
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -110,7 +110,7 @@ class Iperf3(Workload):
         """Of TCP at full speed one way, by its bytes; seconds that iperf3 leaves out are whole ones."""
         paced = options.protocol == "udp" or options.bitrate is not None
         if paced or options.omit or options.bidirectional:
-            return whole_seconds(1, THROUGHPUT.name)
+            return by_seconds(1, THROUGHPUT.name)
         return Length(_SHORTEST_S, "amount", lambda found: found[THROUGHPUT.name] * 1e6 / 8, _FEWEST)
 
     def asked_rate(self, options: Iperf3Options) -> Measurement | None:

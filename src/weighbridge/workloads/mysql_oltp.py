@@ -13,7 +13,7 @@ from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length
 from weighbridge.workloads import _mysql, _sysbench, _sysbench_latency
 from weighbridge.workloads._seconds import WholeSeconds
 from weighbridge.workloads._sql_ledger import sql_ledger
@@ -28,6 +28,7 @@ RECONNECTS = Metric("reconnects", "count", "lower")
 
 DURABILITIES = {"synced": 1, "written": 2, "buffered": 0}
 """By innodb_flush_log_at_trx_commit: each commit is on the disk; with the kernel; with both once a second."""
+_SHORTEST_S, _EACH = 0.2, 10
 _FEW = 8
 """Threads of the warm-up: a server that is about to break breaks in the measured run, not before it."""
 
@@ -53,6 +54,10 @@ class MysqlOltpOptions(Options):
     ] = "oltp_read_write"
     threads: Annotated[int, Field(ge=1, le=10_000, description="Connections, each one transaction at a time")] = 10
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    count: Annotated[
+        int | None,
+        Field(ge=1, le=10**9, description="Transactions of all threads to make, in about the duration"),
+    ] = None
     warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same before it, thrown away")] = 2.0
     tables: Annotated[int, Field(ge=1, le=1000, description="Tables")] = 10
     table_size: Annotated[int, Field(ge=100, le=10**8, description="Rows of each table")] = 100_000
@@ -138,7 +143,7 @@ class MysqlOltp(Workload):
     def command(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Command:
         """The server is ended at once, as its data is thrown away; the client is sysbench."""
         if role == "client":
-            return _client(options, at, options.threads, options.duration)
+            return _client(options, at, options.threads, options.duration, options.count)
         deadline_s = 120 + sum(
             _client(options, at, options.threads, seconds).deadline_s
             for seconds in (options.duration, options.warm_up)
@@ -168,8 +173,8 @@ class MysqlOltp(Workload):
         return options.duration + 0.2 + options.threads * statements / 5000
 
     def length(self, options: MysqlOltpOptions) -> Length:
-        """By its time: data and server of a trial take longer than a second."""
-        return whole_seconds(1, TRANSACTIONS.name)
+        """By its transactions, of which each thread has some: the first ones wait for one another."""
+        return Length(_SHORTEST_S, "count", lambda found: found[TRANSACTIONS.name], _EACH * options.threads)
 
     def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What sysbench printed; percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable.
@@ -190,6 +195,7 @@ class MysqlOltp(Workload):
         return TrialResult(
             tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
             Work(events / 1000, "1000_transactions"),
+            work_s=_sysbench.totals(text)[0] if options.count is not None else None,
             histograms={"latency": histogram.encoded()},
         )
 
@@ -210,7 +216,9 @@ def _transactions(text: str) -> float:
     return _sysbench.figure(text, r"\n    transactions: +([0-9]{1,15}) ", "transactions")
 
 
-def _client(options: MysqlOltpOptions, at: Endpoint, threads: int, duration: float) -> Command:
+def _client(
+    options: MysqlOltpOptions, at: Endpoint, threads: int, duration: float, count: int | None = None
+) -> Command:
     """One run of the script. Its deadline leaves sysbench's own 30 s for the threads to connect."""
     command = _sysbench.command(
         options.script,
@@ -225,6 +233,7 @@ def _client(options: MysqlOltpOptions, at: Endpoint, threads: int, duration: flo
         f"--table-size={options.table_size}",
         f"--db-ps-mode={'auto' if options.prepared_statements else 'disable'}",
         *_sysbench_latency.ASKED,
+        events=count,
     )
     return replace(command, deadline_s=command.deadline_s + 60)
 

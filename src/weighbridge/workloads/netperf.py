@@ -13,7 +13,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, PacketBytes, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -136,7 +136,7 @@ class Netperf(Workload):
     def length(self, options: NetperfOptions) -> Length:
         """Of TCP_RR, by its transactions; of UDP a test by count would wait for a lost message for ever."""
         if options.test != "TCP_RR":
-            return whole_seconds(1, (RATE if options.transactions else THROUGHPUT).name)
+            return by_seconds(1, (RATE if options.transactions else THROUGHPUT).name)
         return Length(_SHORTEST_S, "count", lambda found: found[RATE.name], shortens_warm_up=True)
 
     def parse(self, options: NetperfOptions, completed: Mapping[str, Completed]) -> TrialResult:

@@ -11,9 +11,10 @@ from pydantic import Field, model_validator
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.quantity import Duration
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads import _nginx
 from weighbridge.workloads._nginx import NginxOptions
 from weighbridge.workloads._seconds import WholeSeconds
@@ -27,6 +28,12 @@ ERRORS = {key: Metric(f"errors_{key}", "count", "lower") for key in ("connect", 
 _SCRIPT = Path(__file__).parent / "nginx" / "wrk.lua"
 _UNANSWERED = ("connection refused", "connection timed out", "connection reset")
 """What wrk says, in any case of letters, when the server does not take its first connection."""
+_SHORTEST_S, _STEP_S = 0.2, 0.1
+"""wrk's threads look ten times a second whether their time is over."""
+_OPENED = 2000
+"""Connections that wrk opens in a second, at least: for as long as it does that it works at less than its load."""
+_TOO_LATE_S = 5
+"""How much longer than it is to run wrk is told that it may, where it is interrupted."""
 _WARM_UP_EACH = 8
 """Connections of each thread in a warm-up, at most: it shall not break the server."""
 
@@ -38,7 +45,7 @@ class NginxWrkOptions(NginxOptions):
     """
 
     connections: Annotated[int, Field(ge=1, le=100_000, description="Connections: the load")] = 50
-    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    duration: Annotated[Duration, Field(ge=_SHORTEST_S, le=86400, description="Measured time")] = 10.0
     warm_up: Annotated[WholeSeconds, Field(ge=0, le=600, description="Time at a light load before it")] = 1.0
     threads: Annotated[int, Field(ge=1, le=256, description="Threads of wrk; not more than connections are used")] = 2
     timeout: Annotated[
@@ -114,7 +121,7 @@ class NginxWrk(Workload):
 
     def length(self, options: NginxWrkOptions) -> Length:
         """By its time, in which wrk opens its connections too."""
-        return whole_seconds(1 + options.connections // 1000, REQUESTS.name)
+        return by_seconds(_SHORTEST_S + options.connections / _OPENED, REQUESTS.name, _STEP_S)
 
     def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What the script's line says. Raises Broke, ProgramFailed or Unparseable.
@@ -122,6 +129,7 @@ class NginxWrk(Workload):
         The work is requests, of which the cost is more than that of a gigabit.
         """
         line = _line(completed["client"])
+        _must_have_been_interrupted(options, line)
         _must_be_the_servers_fault(options, line)
         _nginx.must_live(completed.get("server"))
         _must_not_have_broken(options, line, completed.get("server"))
@@ -137,9 +145,26 @@ class NginxWrk(Workload):
 
 
 def _client(options: NginxWrkOptions, at: Endpoint, connections: int, seconds: float) -> Command:
-    argv = ["wrk", "-s", "/dev/stdin", "-t", str(options.used_threads), "-c", str(connections)]
-    argv += ["-d", f"{seconds:.0f}s", "--timeout", f"{options.timeout:.0f}s", "--latency", _nginx.url(options, at)]
-    return Command(tuple(argv), deadline_s=seconds + 60, stdin=_SCRIPT.read_bytes())
+    """wrk, for a time. It counts whole seconds; interrupted before, it ends as it does after them (wrk.c, main)."""
+    whole = seconds.is_integer()
+    argv: tuple[str, ...] = (
+        () if whole else ("timeout", "--foreground", "--preserve-status", "--signal=INT", f"{seconds:g}")
+    )
+    longest = seconds if whole else _longest_s(seconds)
+    argv += ("wrk", "-s", "/dev/stdin", "-t", str(options.used_threads), "-c", str(connections))
+    argv += ("-d", f"{longest:.0f}s", "--timeout", f"{options.timeout:.0f}s", "--latency", _nginx.url(options, at))
+    return Command(argv, deadline_s=longest + 60, stdin=_SCRIPT.read_bytes())
+
+
+def _longest_s(seconds: float) -> int:
+    """For how many seconds wrk would run if it were not interrupted."""
+    return math.ceil(seconds) + _TOO_LATE_S
+
+
+def _must_have_been_interrupted(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
+    """Raise ProgramFailed where wrk's threads may have ended when they were told to, and its clock did not."""
+    if not options.duration.is_integer() and line["duration_us"] >= 1e6 * _longest_s(options.duration):
+        raise ProgramFailed(f"wrk was told to end after {options.duration:g} s, and ran on")
 
 
 def _line(client: Completed) -> dict[str, float]:

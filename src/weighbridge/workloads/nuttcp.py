@@ -12,7 +12,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -101,7 +101,7 @@ class Nuttcp(Workload):
 
     def length(self, options: NuttcpOptions) -> Length:
         """By its time."""
-        return whole_seconds(1, THROUGHPUT.name)
+        return by_seconds(1, THROUGHPUT.name)
 
     def asked_rate(self, options: NuttcpOptions) -> Measurement | None:
         """The bitrate."""

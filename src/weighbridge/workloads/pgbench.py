@@ -13,7 +13,7 @@ from weighbridge.model.plugin import Durability, Endpoint, Workload
 from weighbridge.model.quantity import Size
 from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads import _postgres
 from weighbridge.workloads._seconds import WholeSeconds
 from weighbridge.workloads._sql_ledger import sql_ledger
@@ -154,7 +154,7 @@ class Pgbench(Workload):
 
     def length(self, options: PgbenchOptions) -> Length:
         """By its time: data and server of a trial take longer than a second."""
-        return whole_seconds(1, TRANSACTIONS.name)
+        return by_seconds(1, TRANSACTIONS.name)
 
     def parse(self, options: PgbenchOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What pgbench printed; percentiles from its log. Raises Broke, ServerDied, ProgramFailed or Unparseable."""

@@ -12,7 +12,7 @@ from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -110,7 +110,7 @@ class Sockperf(Workload):
 
     def length(self, options: SockperfOptions) -> Length:
         """By its time, whose first 0.4 s it leaves out."""
-        return whole_seconds(2, MEAN.name)
+        return by_seconds(2, MEAN.name)
 
     def asked_rate(self, options: SockperfOptions) -> Measurement | None:
         """The messages per second under load."""

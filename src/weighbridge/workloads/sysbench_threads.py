@@ -10,7 +10,7 @@ from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.result import TrialResult
 from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, whole_seconds
+from weighbridge.model.trial_length import Length, by_seconds
 from weighbridge.workloads import _sysbench
 from weighbridge.workloads._seconds import WholeSeconds
 
@@ -54,7 +54,7 @@ class SysbenchThreads(Workload):
 
     def length(self, options: SysbenchThreadsOptions) -> Length:
         """By its time."""
-        return whole_seconds(1, EVENTS.name)
+        return by_seconds(1, EVENTS.name)
 
     def parse(self, options: SysbenchThreadsOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Events over the total time, which is printed to 0.1 ms. Raises ProgramFailed or Unparseable."""
