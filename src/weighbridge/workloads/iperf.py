@@ -23,7 +23,7 @@ OUT_OF_ORDER = Metric("out_of_order", "count", "lower")
 
 _LENGTHS = {"tcp": (1, 2**20), "udp": (64, LARGEST_PAYLOAD)}
 _SHORTEST_S, _STEP_S = 0.3, 0.1
-"""In which TCP's slow start takes 2 % off its throughput; jitter is that of the last datagrams. iperf prints tenths."""
+"""In which TCP's slow start takes 2 % off its throughput; jitter is that of the last datagrams."""
 _LATE_S, _LATE_SHARE = 0.5, 0.05
 """How much longer than the client a server may have received: it waits when the end of the test is lost."""
 
