@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from weighbridge.errors import Interrupted
-from weighbridge.runner import preflight
+from weighbridge.model.device_interrupts import InterruptRate
+from weighbridge.runner import device_interrupts, preflight
 from weighbridge.runner import run as running
 from weighbridge.store.run import RunStore
 
@@ -29,6 +30,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, ready: list, run: Path) -> list[Pa
 
     monkeypatch.setattr(preflight, "require_userland", lambda _: None)
     monkeypatch.setattr(running, "run_study", finish)
+    monkeypatch.setattr(device_interrupts, "interrupt_rates", lambda *_: ())
     return folders
 
 
@@ -38,6 +40,16 @@ def test_a_table_says_how_long_a_precision_takes(weighbridge: Weighbridge, measu
     assert "to ±5 %" in said.out and "iperf3" in said.out and "nothing that is known disturbed" in said.out
     assert max(map(len, said.out.splitlines())) <= 100
     assert len(measured) == 1 and not measured[0].parent.exists()
+
+
+def test_devices_that_interrupt_often_are_named(
+    weighbridge: Weighbridge, measured: list[Path], monkeypatch: pytest.MonkeyPatch
+):
+    rate = InterruptRate(127, "nvme0q1", 3, 512.3)
+    monkeypatch.setattr(device_interrupts, "interrupt_rates", lambda *_: (rate,))
+    assert "nvme0q1 interrupted CPU 3 512 times a second" in " ".join(weighbridge("doctor", "--noise").out.split())
+    found = json.loads(weighbridge("doctor", "--noise", "--json").out)["interrupts"]
+    assert found == [{"number": 127, "device": "nvme0q1", "cpu": 3, "per_s": 512.3}]
 
 
 def test_json_has_fractions_blocks_and_seconds(weighbridge: Weighbridge, measured: list[Path]):

@@ -15,6 +15,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.flag_counts import flagged_trials
 from weighbridge.analysis.remarks import FlaggedTrials
 from weighbridge.analysis.results import Analysis
+from weighbridge.model.device_interrupts import InterruptRate
 from weighbridge.model.flag import FlagCode
 from weighbridge.statistics import blocks_needed
 from weighbridge.store.pairs import pairs
@@ -48,11 +49,15 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class MachineNoise:
-    """All that was seen: of each workload, how often trials were disturbed and by what, and facts of the machine."""
+    """All that was seen: of each workload, how often trials were disturbed and by what, and facts of the machine.
+
+    ``interrupts``: those of devices that came often, of which the run's own writes and packets are part.
+    """
 
     rows: tuple[Noise, ...]
     disturbed: tuple[FlaggedTrials, ...]
     facts: Mapping[str, str]
+    interrupts: tuple[InterruptRate, ...] = ()
 
 
 def machine_noise(store: RunStore) -> MachineNoise:

@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,15 @@ if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
 
 STUDY = "noise"
+OFTEN_PER_S = 100.0
+"""Interrupts that are told: at 5 us each, one in 2000 of a CPU's time."""
 
 
 def noise(*, as_json: bool) -> None:
     """Measure how noisy this machine is, and print it. Raises what a run raises."""
     from weighbridge.analysis.noise import machine_noise
     from weighbridge.cli.progress import show
+    from weighbridge.runner.device_interrupts import counted_interrupts
     from weighbridge.runner.known_noise import keep
     from weighbridge.runner.preflight import require_userland
     from weighbridge.runner.run import require_ready, run_study, userland_of
@@ -28,10 +32,10 @@ def noise(*, as_json: bool) -> None:
     require_ready(study)
     require_userland(userland_of(study))
     with tempfile.TemporaryDirectory(prefix="weighbridge-noise-") as folder:
-        with interruptible(), show() as progress:
+        with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
             run_study(study, Path(folder) / "run", progress, lambda store: None)
         with RunStore(Path(folder) / "run") as store:
-            found = machine_noise(store)
+            found = replace(machine_noise(store), interrupts=tuple(often))
     document = {**document_of(found), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
     keep(document)
     if as_json:
@@ -60,6 +64,7 @@ def document_of(found: "MachineNoise") -> dict[str, Any]:
             {"code": each.flag.code, "where": each.flag.where, "trials": each.count, "of": each.trials}
             for each in found.disturbed
         ],
+        "interrupts": [asdict(each) for each in found.interrupts],
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from weighbridge.analysis.noise import MachineNoise
+from weighbridge.model.device_interrupts import InterruptRate
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.trial_flags import flag_kind_text
 
@@ -22,7 +23,15 @@ def cause_lines(found: MachineNoise) -> list[str]:
     lines = [
         f"{count}: {flag_kind_text(each.flag, each.figures)}: {_REMEDIES[each.flag.code]}" for count, each in seen
     ]
+    lines += [_interrupted(each) for each in found.interrupts]
     return [*lines, *_of_the_machine(found.facts)] or ["nothing that is known disturbed these trials"]
+
+
+def _interrupted(rate: InterruptRate) -> str:
+    return (
+        f"{rate.device} interrupted CPU {rate.cpu} {rate.per_s:.0f} times a second, for these trials or for others: "
+        f"keep it off the CPUs of a study (/proc/irq/{rate.number}/smp_affinity_list)"
+    )
 
 
 def _of_the_machine(facts: Mapping[str, str]) -> Iterator[str]:
