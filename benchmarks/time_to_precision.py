@@ -5,8 +5,8 @@ written) and with `within` (short ones), in turns, so that both meet the same ma
 trials of how many seconds of work, blocks, the half-width of the bridge's cost, and from that the time of this
 comparison alone (both sides' trials, without other workloads and the A/A arm) to ±2 % and to ±5 %, as the width
 falls with the square root of the time. Beside it the published protocol's time: 30 rounds of 10 s a side,
-whatever its precision. The last two know whole seconds alone: their trials stay as they are. Needs root. Exits
-with 1 where short trials are no better in the median of the workloads.
+whatever its precision. A trial of `boot` is one start, which has no length. Needs root. Exits with 1 where short
+trials are no better in the median of the workloads.
 
     .venv/bin/python benchmarks/time_to_precision.py --seconds 60 --rounds 3
 """
@@ -46,6 +46,7 @@ workloads:
   memory:  {{kind: sysbench-memory, duration: 1s}}
   nginx:   {{kind: nginx-wrk, connections: 20, duration: 1s, warm_up: 0s}}
   mysql:   {{kind: mysql-oltp, threads: 4, tables: 1, table_size: 10000, duration: 1s, warm_up: 0s}}
+  boot:    {{kind: boot}}
 repetitions: {{target: 0.1%, {way}: {seconds}s, min: 5}}
 cpu_idle: auto
 seed: {seed}

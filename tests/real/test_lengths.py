@@ -18,8 +18,12 @@ WORKLOADS = {
     "redis": "{kind: redis-benchmark, tests: set, requests: 300000, clients: 20, pipeline: 16}",
     "cpu": "{kind: sysbench-cpu, duration: 1s}",
     "memory": "{kind: sysbench-memory, duration: 1s}",
+    "web": "{kind: nginx-wrk, connections: 20, duration: 2s, warm_up: 0s}",
+    "sql": "{kind: mysql-oltp, threads: 4, tables: 1, table_size: 10000, duration: 2s, warm_up: 0s}",
+    "jitter": "{kind: iperf, protocol: udp, bitrate: 10Mbit/s, duration: 2s}",
 }
-TOLD = {"tcp": "-n", "latency": "-l", "redis": "-n", "cpu": "--events", "memory": "--memory-total-size"}
+TOLD = {"tcp": "-n", "latency": "-l", "redis": "-n", "cpu": "--events", "memory": "--memory-total-size",
+        "web": "--signal=INT", "sql": "--events", "jitter": "0."}  # fmt: skip
 
 
 @pytest.mark.measures
@@ -28,7 +32,7 @@ def test_every_program_works_for_about_as_long_everywhere(machine: Machine, tmp_
         tmp_path, environments=("native: {kind: native}", "bridge: {kind: docker, network: bridge}"),
         workloads=[f"{name}: {options}" for name, options in WORKLOADS.items()],
         resources="{cpus: 1, memory: 512MiB, pin: spread}",
-        repetitions="{target: 0.1%, within: 30s, min: 2}",
+        repetitions="{target: 0.1%, within: 50s, min: 2}",
     )  # fmt: skip
     run = tmp_path / "run"
     done = weighbridge("run", study, "--out", run, "--yes")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted, RunDirectoryError
 from weighbridge.linux import cpus
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.model.trial_length import Length, TrialLength, by_seconds, chosen_length, length_text, lengths_of
@@ -20,11 +21,11 @@ from weighbridge.runner.lengths import Lengths
 from weighbridge.runner.precision import Standing
 from weighbridge.runner.session import Session
 from weighbridge.store.reader import LENGTHS
-from weighbridge.store.rows import PilotTrial
+from weighbridge.store.rows import PREPARATION, PilotTrial
 from weighbridge.store.run import RunStore
 from weighbridge.workloads.nginx_wrk import NginxWrkOptions
 
-from .world import SPEED, USERLAND, Act, FakeSite, FakeSolo, Load, Told, World, context, study, usual
+from .world import SPEED, USERLAND, Act, FakeSite, FakeSolo, FakeWorkload, Load, Told, World, context, study, usual
 
 SPEEDS = {"native": b"40", "native-again": b"40", "one": b"80", "two": b"20"}
 ASKED, SHORT = "cpu: {kind: fake-solo, n: 400}", "target: 2%, within: 1h, min: 2, max: 3"
@@ -100,6 +101,20 @@ def test_it_goes_on_with_the_same(world: World, tmp_path: Path, at: int):
     whole = [trial for trial in (*told.begun[:-1], *again.begun) if trial.block == 0]
     assert sorted(trial.environment for trial in whole) == sorted(SPEEDS)
     assert {argv for place, argv in amounts(world) if place == "one"} == {"400", "80"}
+
+
+def test_data_made_once_are_no_part_of_what_a_trial_takes(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """An hour, as its site tells."""
+    monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
+    monkeypatch.setattr(FakeWorkload, "length", lambda *_: Length(1.0, "n", lambda found: found[SPEED.name]))
+    monkeypatch.setattr(FakeSite, "run", lambda _, command: Completed(command.argv, 0, b"", b"", 3600.0))
+    go(tmp_path, study("net: {kind: fake, n: 400}", repetitions=SHORT))
+    with RunStore(tmp_path / "run") as store:
+        assert {each.duration_s for each in store.pilot()} == {0.0} and len(store.pilot()) == 4
+        assert all(each.role != PREPARATION for each in store.processes()), "later trials find it there"
+        assert [each.beside_s for each in store.lengths()] == [0.0]
 
 
 def test_amounts_are_whole(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
