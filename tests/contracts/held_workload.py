@@ -71,7 +71,8 @@ def _can_be_given_a_length(workload: Workload, options: Any) -> None:
     assert per_second
     nothing = length.per_second({}), length.per_second({metric.name: 0.0 for metric in workload.metrics(options)})
     must(workload, nothing == (None, None), "length()", "tell no rate where nothing was measured", nothing)
-    shortest_s = length.rounded_up(max(length.shortest_s, length.fewest * length.step / per_second), per_second)
+    shortest_s = max(length.shortest_s, length.fewest * length.step / per_second)
+    shortest_s = length.rounded(shortest_s, shortest_s, per_second)
     for seconds in (shortest_s, 2 * shortest_s):
         made = length.lasting(options, seconds, per_second)
         read = workload.options.model_validate_json(made.model_dump_json(), context={**option_models(), STORED: True})

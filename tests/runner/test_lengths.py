@@ -138,11 +138,12 @@ def test_programs_that_are_told_the_seconds(step: float, asked: float, given: fl
     assert length.lasting(options, asked, rate).duration == given
 
 
-@given(st.floats(0.01, 1e3), st.sampled_from([1.0, 50.0, 1234.5]), st.sampled_from([1, 0.1]))
-def test_whole_steps_are_not_below_what_was_chosen(seconds: float, rate: float, step: float):
+@given(st.floats(0.01, 1e3), st.floats(0.01, 1e3), st.sampled_from([1.0, 50.0, 1234.5]), st.sampled_from([1, 0.1]))
+def test_whole_steps_are_near_what_was_chosen(seconds: float, shortest_s: float, rate: float, step: float):
     length = Length(0.01, "n", lambda found: found["rate"], step=step)
-    rounded = length.rounded_up(seconds, rate)
-    assert seconds - 1e-6 <= rounded <= seconds + step / rate + 1e-6
+    rounded = length.rounded(seconds, shortest_s, rate)
+    assert rounded >= shortest_s - 1e-6
+    assert abs(rounded - max(seconds, shortest_s)) <= step / rate + 1e-6
     assert rounded * rate / step == pytest.approx(round(rounded * rate / step))
 
 

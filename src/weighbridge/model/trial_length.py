@@ -49,9 +49,11 @@ class Length:
         steps = max(self.fewest, round(per_second * seconds / self.step))
         return options.model_copy(update={self.option: steps if self.step == 1 else round(steps * self.step, 6)})
 
-    def rounded_up(self, seconds: float, per_second: float) -> float:
-        """The least seconds, not below these, that whole steps last at this rate."""
-        return math.ceil(round(seconds * per_second / self.step, 9)) * self.step / per_second
+    def rounded(self, seconds: float, shortest_s: float, per_second: float) -> float:
+        """The seconds, nearest to these and not below the shortest, that whole steps last at this rate."""
+        of_a_second = per_second / self.step
+        least = math.ceil(round(shortest_s * of_a_second, 9))
+        return max(least, round(seconds * of_a_second)) / of_a_second
 
 
 def by_seconds(shortest_s: float, measured: str, step: float = 1) -> Length:

@@ -99,7 +99,7 @@ class Lengths:
         share = mean(warm_up) / asked_s
         beside_s = max(0.0, mean(whole) - (1 + share) * asked_s)
         chosen_s = chosen_length(asked_s, max(shortest), beside_s, share)
-        chosen_s = length.rounded_up(chosen_s, min(rates))
+        chosen_s = length.rounded(chosen_s, max(shortest), min(rates))
         if chosen_s > _WORTH_IT * asked_s:
             return None
         return TrialLength(
