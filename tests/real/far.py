@@ -133,7 +133,8 @@ def _engine(host: TestbedHost, folder: Path, run_id: str) -> process.Process:
                 "--host", "unix:///run/docker.sock", "--pidfile", "/run/docker.pid", "--bridge", "none",
                 "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", f"/weighbridge/{run_id}/{host.name}",
                 "--shutdown-timeout", "5", "--log-level", "warn",
-            )
+            ),
+            env={"TMPDIR": "/run"},  # containerd writes there what it did when it was found hanging
         )
     )  # fmt: skip
     assert isinstance(engine, process.Process)

@@ -80,6 +80,7 @@ def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
             f"{folder}/daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs",
         ),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(folder)},  # containerd writes there what it did when it was found hanging
     )  # fmt: skip
     stack.callback(engine.wait)
     stack.callback(group.kill)
