@@ -4,7 +4,9 @@ import pytest
 
 from weighbridge.analysis.plan import meters_hz
 from weighbridge.meters.kernel import KernelMeter
-from weighbridge.runner.estimate import meter_hz
+from weighbridge.model.study import Repetitions, Study
+from weighbridge.runner.estimate import meter_hz, seconds, too_little_time
+from weighbridge.runner.preflight import warnings
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 
@@ -36,3 +38,19 @@ def test_the_shortest_trial_counts_and_the_run_keeps_the_rate(
         store.begin(made, {"run_id": run.id})
         Session(made, store, run, USERLAND, Told()).go()
         assert meters_hz(store) == meter_hz(made) == 3
+
+
+def test_a_time_that_is_too_short_for_the_fewest_blocks_is_told(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "expected_s", lambda *_: 10.0)
+    whole = study(blocks=12)
+    short, long = (_within(whole, limit_s) for limit_s in (30.0, 7200.0))
+    assert too_little_time(whole) is None and too_little_time(long) is None and not warnings(long)
+    given_s, needed_s = too_little_time(short) or (0.0, 0.0)
+    assert given_s == 30 and needed_s == seconds(long)[0] > 240
+    assert seconds(short) == (30, 30)
+    assert [each for each in warnings(short) if "12 blocks" in each]
+
+
+def _within(made: Study, limit_s: float) -> Study:
+    repetitions = Repetitions.model_validate({"target": "2%", "min": 12, "budget": f"{limit_s}s"})
+    return made.model_copy(update={"file": made.file.model_copy(update={"repetitions": repetitions})})

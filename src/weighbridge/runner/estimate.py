@@ -20,6 +20,13 @@ TimedBy = tuple[str, Level, str]
 
 def seconds(study: Study) -> tuple[float, float]:
     """Seconds (from, to) that the trials of a study take, without building the userland or repeating blocks."""
+    least, longest = _range_s(study)
+    limit_s = study.file.repetitions.limit_s or math.inf
+    return min(least, limit_s), min(longest, limit_s)
+
+
+def _range_s(study: Study) -> tuple[float, float]:
+    """As `seconds`, of all blocks whatever the time that is given."""
     repetitions, short = study.file.repetitions, study.file.repetitions.within is not None
     fewest, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
     least = longest = 0.0
@@ -30,9 +37,14 @@ def seconds(study: Study) -> tuple[float, float]:
             least, longest = least + fewest * quick, longest + most * slow
     sites = len(study.arms) * len(study.client_hosts)
     least, longest = least + sites * _SITE_S[0], longest + sites * _SITE_S[1]
-    if repetitions.limit_s is not None:
-        longest = max(least, min(longest, repetitions.limit_s))
     return least, longest
+
+
+def too_little_time(study: Study) -> tuple[float, float] | None:
+    """Seconds that a study may take, and that its fewest blocks take at least; None: they fit."""
+    limit_s = study.file.repetitions.limit_s
+    needed_s = _range_s(study)[0]
+    return (limit_s, needed_s) if limit_s is not None and limit_s < needed_s else None
 
 
 def _shortest_s(arm: Arm, cell: Cell) -> float:

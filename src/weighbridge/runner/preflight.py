@@ -16,6 +16,7 @@ from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
+from weighbridge.runner.estimate import clock, too_little_time
 from weighbridge.runner.readiness import missing_programs, ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
@@ -50,7 +51,19 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 
 def warnings(study: Study) -> list[str]:
-    """What a study asks for that has no effect on this machine."""
+    """What a study asks for that has no effect on this machine, and a time in which its fewest blocks do not fit."""
+    return [*_limits_without_effect(study), *_too_short(study)]
+
+
+def _too_short(study: Study) -> list[str]:
+    if (short := too_little_time(study)) is None:
+        return []
+    blocks = study.file.repetitions.blocks or study.file.repetitions.min
+    told = "the run ends with fewer, and fewer than 10 give exploratory verdicts"
+    return [f"repetitions: {clock(short[0])} are too short for {blocks} blocks, which take {clock(short[1])}: {told}"]
+
+
+def _limits_without_effect(study: Study) -> list[str]:
     asked, here, found = study.file.resources, len(cpus_online()), []
     if not any(host.traits.here for host in study.file.hosts.values()):
         return []  # the machines that it is about are others
