@@ -17,7 +17,7 @@ from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.model.trial_length import Length, TrialLength, by_seconds, chosen_length, length_text, lengths_of
 from weighbridge.report.export.json import report_json
-from weighbridge.runner.lengths import Lengths
+from weighbridge.runner.lengths import Lengths, alike_rates
 from weighbridge.runner.precision import Standing
 from weighbridge.runner.session import Session
 from weighbridge.store.reader import LENGTHS
@@ -170,7 +170,7 @@ def test_fixed_blocks_and_a_budget_leave_lengths_alone(world: World, tmp_path: P
 
 def test_the_time_ends_it(world: World, tmp_path: Path):
     told = go(tmp_path, study(ASKED, repetitions="target: 2%, within: 1ms"))
-    assert max(trial.block for trial in told.begun) == 1 and "the time budget is spent" in told.lines
+    assert max(trial.block for trial in told.begun) == 1 and "the time is over" in told.lines
 
 
 @pytest.mark.parametrize("sql", ["DELETE FROM measurement WHERE trial <= 4", "DELETE FROM trial WHERE block = 0"])
@@ -279,3 +279,36 @@ def test_a_warm_up_that_shortens_with_its_trial_is_no_time_beside_it(
     )
     (found,) = Lengths(made, store).choose()  # type: ignore[arg-type]
     assert (found.asked_s, found.chosen_s, found.beside_s) == pytest.approx((10.0, chosen_s, beside_s))
+
+
+def test_a_run_whose_time_is_over_measures_no_more_when_it_is_called_again(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    made = study(ASKED, repetitions="target: 0.1%, within: 2s, min: 2")
+    clock = count(0, 0.01)
+    monkeypatch.setattr("weighbridge.runner.session.time.monotonic", lambda: next(clock))
+    go(tmp_path, made)
+    with RunStore(tmp_path / "run") as store:
+        before = len(store.trials())
+    assert before > 0
+    told = go(tmp_path, made)
+    with RunStore(tmp_path / "run") as store:
+        assert len(store.trials()) == before
+    assert not told.begun
+
+
+def test_rates_of_a_pilot_that_are_nearly_alike_give_one_amount():
+    same = {"native": "native", "again": "native", "bridge": "bridge", "gvisor": "gvisor"}
+    found = alike_rates({"native": 100, "again": 130, "bridge": 80, "gvisor": 10}, same)
+    assert found["native"] == found["again"] == found["bridge"] and 80 < found["native"] < 130
+    assert found["gvisor"] == 10
+
+
+@given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8))
+def test_no_amount_is_further_from_its_pilot_than_rates_that_count_as_alike(rates: list[float]):
+    given_rates = {str(number): rate for number, rate in enumerate(rates)}
+    found = alike_rates(given_rates, {name: name for name in given_rates})
+    assert all(1 / 1.5001 <= found[name] / rate <= 1.5001 for name, rate in given_rates.items())
+    assert sorted(found, key=lambda each: given_rates[each]) == sorted(
+        found, key=lambda each: (found[each], given_rates[each])
+    )

@@ -24,10 +24,11 @@ from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.analysis.reading_rate import readings
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
+from weighbridge.analysis.selection import without_selections
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.trust import session_trust
-from weighbridge.model.flag import Flag
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.statistics import Better, Cost, compare, verdicts
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
@@ -41,7 +42,9 @@ def analyse(store: RunStore) -> Analysis:
     """
     require_consistent(store)
     info, plan, facts = store.info(), plan_of(store), store.facts()
-    read = store.values()
+    rate = readings(store)
+    robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
+    read = without_selections(store.values(), rate, robbed)
     trials = _trials(store, read)
     broken, values = breakages(trials), grouped(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
@@ -56,7 +59,7 @@ def analyse(store: RunStore) -> Analysis:
     limits = _limits(trials)
     context = Context(
         trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target, plan,
-        packet_sizes(facts), kept, readings(store), interrupt_times(facts), limits, broken, paths, changed,
+        packet_sizes(facts), kept, rate, interrupt_times(facts), limits, broken, paths, changed,
         by_cell(trials), isolation, facts,
     )  # fmt: skip
     reports, checks, p_values = _compared(values, plan, labels)

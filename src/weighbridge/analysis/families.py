@@ -4,7 +4,7 @@ A headline answers the question that a study asks; its percentiles and deviation
 ones. In one family a headline would be demoted by what is only said beside it. So there are three, of the comparisons
 with the baseline: the headlines of all workloads and levels, their further metrics, and resource use. The steps of a
 ladder are a fourth (`weighbridge.analysis.ladder`). In each the chance of any false "different" is at most 5 %: of a
-whole report it can be more, and what is said of it says which family it is from.
+whole report it can be more, which the page says.
 """
 
 from collections.abc import Sequence

@@ -45,7 +45,7 @@ class Comparison:
     """The environment's median over the same blocks; without any, over its own good trials."""
     slow: SlowRuns | None
     adjusted_p: float | None
-    """p-value of "no cost" after Holm across the report; None for the A/A arm and where there is no cost."""
+    """p-value of "no cost" after Holm within its family; None for the A/A arm and where there is no cost."""
     verdict: Verdict
     """The report's verdict, after Holm; `cost.verdict` is the one before."""
     remarks: tuple[Remark, ...]

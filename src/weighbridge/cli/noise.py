@@ -1,9 +1,7 @@
 """`weighbridge doctor --noise`."""
 
-import tempfile
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weighbridge.cli.output import out, print_json
@@ -21,7 +19,7 @@ def noise(*, as_json: bool) -> None:
     from weighbridge.analysis.noise import machine_noise
     from weighbridge.cli.progress import show
     from weighbridge.runner.device_interrupts import counted_interrupts
-    from weighbridge.runner.known_noise import keep
+    from weighbridge.runner.known_noise import keep, run_folder
     from weighbridge.runner.preflight import require_userland
     from weighbridge.runner.run import require_ready, run_study, userland_of
     from weighbridge.runner.signals import interruptible
@@ -31,10 +29,10 @@ def noise(*, as_json: bool) -> None:
     study = load(STUDY)
     require_ready(study)
     require_userland(userland_of(study))
-    with tempfile.TemporaryDirectory(prefix="weighbridge-noise-") as folder:
+    with run_folder() as folder:
         with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
-            run_study(study, Path(folder) / "run", progress, lambda store: None)
-        with RunStore(Path(folder) / "run") as store:
+            run_study(study, folder / "run", progress, lambda store: None)
+        with RunStore(folder / "run") as store:
             found = replace(machine_noise(store), interrupts=tuple(often))
     document = {**document_of(found), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
     keep(document)

@@ -10,7 +10,6 @@ from pydantic import (
     Field,
     PlainSerializer,
     SerializeAsAny,
-    model_validator,
 )
 
 from weighbridge.model.cpus import CpuList
@@ -21,6 +20,7 @@ from weighbridge.model.level import Level, cell_label
 from weighbridge.model.monitoring import Prometheus
 from weighbridge.model.options import Brings, Name, Options, by_kind
 from weighbridge.model.quantity import Duration, Share, Size
+from weighbridge.model.repetitions import Repetitions
 from weighbridge.model.source_options import SourceOptions
 
 __all__ = [
@@ -76,48 +76,6 @@ class Resources(Options):
     def quota_period_s(self) -> float:
         """Seconds within which the limit of CPU time is kept, each time anew; 0 without one."""
         return 0.0 if self.cpus is None else self.cpu_period
-
-
-MOST_BLOCKS = 1000
-"""That a run may have; the default of ``max`` where trials are made short."""
-
-
-class Repetitions(Options):
-    """How often: a fixed number of ``blocks``, or until every interval is within ``target`` (a share).
-
-    ``within`` so much time: how long trials last is chosen then, from a pilot block that is not counted.
-    """
-
-    blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS)] | None = None
-    target: Annotated[Share, Field(gt=0, lt=1)] | None = None
-    min: Annotated[int, Field(ge=2)] = 10
-    max: Annotated[int, Field(ge=2, le=MOST_BLOCKS)] = 60
-    budget: Duration | None = None
-    within: Annotated[
-        Duration | None,
-        Field(gt=0, description="The time for all blocks; trials are made as short as is worth their time"),
-    ] = None
-
-    @property
-    def limit_s(self) -> float | None:
-        """The seconds that all blocks may take; None: as long as they take."""
-        return self.budget if self.within is None else self.within
-
-    @model_validator(mode="before")
-    @classmethod
-    def _many_short_ones(cls, given: Any) -> Any:
-        short = isinstance(given, dict) and given.get("within") is not None and "max" not in given
-        return {**given, "max": MOST_BLOCKS} if short else given
-
-    @model_validator(mode="after")
-    def _one_rule(self) -> "Repetitions":
-        if (self.blocks is None) == (self.target is None):
-            raise ValueError("say either how many blocks (blocks: 10) or how precise (target: 2%), not both")
-        if self.within is not None and (self.target is None or self.budget is not None):
-            raise ValueError("within is said beside a target, and in place of a budget: {target: 2%, within: 10min}")
-        if self.min > self.max:
-            raise ValueError(f"min ({self.min}) is more than max ({self.max})")
-        return self
 
 
 class Placement(Options):

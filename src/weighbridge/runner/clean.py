@@ -18,7 +18,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroups, links, lxc_locks, xen_domains
 from weighbridge.linux.mounts import mounted_below, unmount_below
 from weighbridge.linux.process import link_prefix, run_of
-from weighbridge.runner import living
+from weighbridge.runner import known_noise, living
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
@@ -80,6 +80,7 @@ def find(only: str | None = None) -> Found:
     known = {leftover.run for leftover in found} | ({only} if only else set())
     found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
     found += [Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder())]
+    found += [Leftover(NO_RUN, "measured noise", str(path)) for path in known_noise.left()]
     if only:
         known, found = {only}, [leftover for leftover in found if leftover.run == only]
     holders = {run: living.holder(run) for run in sorted(known)}
@@ -116,7 +117,7 @@ def clean(only: str | None = None) -> Found:
             if folder is not None:  # else it is being continued: it lives again
                 sweep(run_id)
                 state.forget(run_id)
-    for path in half_built(cache_folder()) if only is None else ():
+    for path in (*half_built(cache_folder()), *known_noise.left()) if only is None else ():
         shutil.rmtree(path, ignore_errors=True)
     cgroups.remove_top()
     after = find(only)

@@ -3,7 +3,9 @@
 import contextlib
 import json
 import math
-from collections.abc import Mapping
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,27 @@ from weighbridge.userland.build import cache_folder
 
 def _file() -> Path:
     return cache_folder() / "noise.json"
+
+
+_RUN = "noise-run-"
+
+
+@contextlib.contextmanager
+def run_folder() -> Iterator[Path]:
+    """A folder for the run by which it is measured, where `left` finds it after a kill."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_RUN}{os.getpid()}-", dir=cache_folder()) as folder:
+        yield Path(folder)
+
+
+def left() -> list[Path]:
+    """Those of processes that have ended."""
+    found = []
+    for path in cache_folder().glob(f"{_RUN}*-*"):
+        pid = path.name.removeprefix(_RUN).partition("-")[0]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            found.append(path)
+    return found
 
 
 def keep(found: Mapping[str, Any]) -> None:

@@ -3,8 +3,9 @@
 It is decided on times alone, never on a difference that was seen (`weighbridge.model.trial_length.chosen_length`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import mean
+from statistics import geometric_mean, mean
 from typing import Any
 
 from weighbridge import registry
@@ -23,6 +24,8 @@ QUOTA_PERIODS, THROTTLED = 100, 0.01
 
 It finds the quota of a whole period unused.
 """
+ALIKE = 1.5
+"""Rates of a pilot that differ by less than this factor may be noise: an amount is not chosen by it."""
 _WORTH_IT = 0.8
 """A length that is not below this share of what was asked for changes nothing."""
 
@@ -54,6 +57,14 @@ class Lengths:
         wanted = self.study.file.repetitions.within is not None and bool(self.cells)
         return wanted and LENGTHS not in self.store.info()
 
+    @property
+    def unknown(self) -> list[str]:
+        """The workloads and levels of which an environment has no pilot trial: their trials stay as they are."""
+        lengths = ((cell, length) for cell in self.cells if (length := length_of(cell)) is not None)
+        return [
+            cell.label for cell, length in lengths if len(self._rates(cell, length)) < len(self.study.arms_of(cell))
+        ]
+
     def choose(self) -> tuple[TrialLength, ...]:
         """Choose them from the trials of the pilot block, and keep them; those of the others are as asked for."""
         self._read()
@@ -67,12 +78,24 @@ class Lengths:
         options, length, chosen = self.study.options(arm, cell), length_of(cell), self._chosen.get(_key(cell))
         if length is None or chosen is None:
             return options
-        pilot = self._pilot.get((*_key(cell), arm.name))
-        rate = None if pilot is None else length.per_second(pilot.values)
+        rate = self._rates(cell, length).get(arm.name)
         if rate is None:
             told = f"the pilot of {cell.label} in {arm.name} is missing, by which its trials were made short"
             raise RunDirectoryError(f"{self.store.directory} is damaged: {told}")
         return length.lasting(options, chosen.chosen_s, rate)
+
+    def _rates(self, cell: Cell, length: Length) -> dict[str, float]:
+        """The amount per second for each environment with a pilot trial; the same for those that are nearly as fast.
+
+        One pilot trial is as noisy as any other, and an amount that it makes 30 % larger would be so in every block.
+        """
+        found: dict[str, float] = {}
+        for arm in self.study.arms_of(cell):
+            pilot = self._pilot.get((*_key(cell), arm.name))
+            if pilot is not None and (rate := length.per_second(pilot.values)) is not None:
+                found[arm.name] = rate
+        same = {arm.name: arm.aa_of or arm.name for arm in self.study.arms if arm.name in found}
+        return alike_rates(found, same)
 
     def trial_s(self, cell: Cell) -> float | None:
         """Seconds that a whole trial of the chosen length takes; None where its length is as asked for."""
@@ -84,22 +107,23 @@ class Lengths:
         length = length_of(cell)
         if length is None:
             return None
-        asked, whole, warm_up, shortest, rates = [], [], [], [length.shortest_s], []
+        asked, whole, warm_up, shortest = [], [], [], [length.shortest_s]
+        rates = self._rates(cell, length)
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get((*_key(cell), arm.name))
-            rate = None if pilot is None else length.per_second(pilot.values)
-            if pilot is None or rate is None:
+            own = None if pilot is None else length.per_second(pilot.values)
+            if pilot is None or own is None:
                 return None
-            asked.append(length.lasted_s(self.study.options(arm, cell), rate))
+            rate = min(own, rates[arm.name])
+            asked.append(length.lasted_s(self.study.options(arm, cell), own))
             whole.append(pilot.duration_s)
-            rates.append(rate)
             warm_up.append(pilot.warm_up_s if length.shortens_warm_up else 0.0)
             shortest += [length.fewest * length.step / rate, self._for_quota(pilot)]
         asked_s = mean(asked)
         share = mean(warm_up) / asked_s
         beside_s = max(0.0, mean(whole) - (1 + share) * asked_s)
         chosen_s = chosen_length(asked_s, max(shortest), beside_s, share)
-        chosen_s = length.rounded(chosen_s, max(shortest), min(rates))
+        chosen_s = length.rounded(chosen_s, max(shortest), min(rates.values()))
         if chosen_s > _WORTH_IT * asked_s:
             return None
         return TrialLength(
@@ -114,6 +138,26 @@ class Lengths:
         """The shortest that is sound under the study's limit of CPU time; 0 where that holds nothing back."""
         held_back = pilot.throttled_s is None or pilot.throttled_s > THROTTLED * pilot.duration_s
         return QUOTA_PERIODS * self.study.file.resources.quota_period_s if held_back else 0.0
+
+
+def alike_rates(rates: Mapping[str, float], same: Mapping[str, str]) -> dict[str, float]:
+    """Return one rate for all that lie within `ALIKE` of the slowest of them, their geometric mean, by name.
+
+    ``same``: whose program each is; the A/A arm's is the baseline's, whatever the pilot found of it.
+    """
+    of_each = {name: _mean([rates[each] for each in rates if same[each] == same[name]]) for name in rates}
+    groups: list[list[str]] = []
+    for name in sorted(of_each, key=lambda each: of_each[each]):
+        if not groups or of_each[name] > ALIKE * of_each[groups[-1][0]]:
+            groups.append([])
+        groups[-1].append(name)
+    means = [(group, _mean([of_each[name] for name in group])) for group in groups]
+    return {name: mean for group, mean in means for name in group}
+
+
+def _mean(rates: list[float]) -> float:
+    """Their geometric mean; of equal ones exactly theirs."""
+    return rates[0] if len({*rates}) == 1 else geometric_mean(rates)
 
 
 def length_of(cell: Cell) -> Length | None:

@@ -34,7 +34,7 @@ from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.study_facts import about_study, packet_sizes
 from weighbridge.runner.trial import run_trial
-from weighbridge.store.reader import LEFT_OUT
+from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
 
@@ -61,6 +61,8 @@ class Session:
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
     _sites: Sites | None = None
+    _opening_s: float = 0.0
+    """What opening sites took while blocks were to run: a continued run's time is not spent by that."""
     _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
@@ -102,6 +104,7 @@ class Session:
     def _opened(self) -> Sites:
         """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
         if self._sites is None:
+            begun = time.monotonic()
             hz = meter_hz(self.study)
             self.store.set_info(METERS_HZ, repr(hz))
             polled, here = (False, read_here) if self.pollers is None else (True, self.pollers.read)
@@ -126,6 +129,7 @@ class Session:
             for scope, facts in about_study(self.study).items():
                 self.store.add_facts(scope, facts)
             self.store.add_facts("during", self.volatile_facts())
+            self._opening_s += time.monotonic() - begun
         return self._sites
 
     def _leave_out(self, sites: Sites) -> None:
@@ -140,6 +144,10 @@ class Session:
     def _walk(self) -> None:
         """Block after block, until every comparison is as precise as the study wants, or its maximum or budget."""
         limit_s = self._precision.repetitions.limit_s
+        self._opening_s = 0.0
+        if limit_s is not None and TIME_IS_OVER in self.store.info():
+            self.progress.say("the run has ended, as its time is over; for more of it: --blocks")
+            return
         ends = math.inf if limit_s is None else time.monotonic() + limit_s - self.store.spent_s()
         if self._lengths.to_be_chosen:
             self._choose_lengths()
@@ -149,12 +157,13 @@ class Session:
                 self._blocks += 1
                 self._run_all(self._block(self._blocks))
                 self._look_at_idle_machines()
-                if time.monotonic() > ends:
-                    self.progress.say("the time budget is spent")
+                if time.monotonic() > ends + self._opening_s:
+                    self.progress.say("the time is over")
                     self._repeat()
+                    self.store.set_info(TIME_IS_OVER, "yes")
                     return
             self._repeat()
-            self.progress.precision_checked(self._blocks, self._look(ends - time.monotonic()))
+            self.progress.precision_checked(self._blocks, self._look(ends + self._opening_s - time.monotonic()))
             if not any(self._arms(cell) for cell in self.study.cells):
                 return
 
@@ -180,6 +189,8 @@ class Session:
         del self._asked[PILOT]
         for each in self._lengths.choose():
             self.progress.say(f"trials of {length_text(each)}")
+        if unknown := self._lengths.unknown:
+            self.progress.say(f"trials of {', '.join(unknown)} stay as long as they are: a trial of the pilot failed")
         self._time = TimeLeft(self.study, self._lengths.trial_s)
 
     def _has_servers(self) -> bool:

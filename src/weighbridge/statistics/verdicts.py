@@ -39,7 +39,7 @@ from weighbridge.statistics.multiplicity import holm
 from weighbridge.statistics.parametric import t_test_p_value
 
 ALPHA = 0.05
-"""Chance of any false "different" in a report."""
+"""Chance of any false "different" in a family of comparisons."""
 
 FAILING = 0.1
 """Share of failed trials of a cell above which an environment's costs are those of a selection of its runs."""

@@ -33,6 +33,8 @@ from weighbridge.store.study_text import file_of_text
 
 LEFT_OUT = "left_out"
 """The key of a run under which it keeps which environments it does not measure."""
+TIME_IS_OVER = "time_is_over"
+"""The key of a run that has ended as its time was over: it does not go on by being called again."""
 LENGTHS = "trial_lengths"
 """The key of a run under which it keeps how long trials were made."""
 ALLOTMENTS = "allotments"
