@@ -53,7 +53,7 @@ class BenchmarkOptions(AdapterOptions):
             ", ..." if len(values) > _SHOWN else ""
         )
         if not values:
-            raise Unparseable(f"{what} has no benchmark")
+            raise Unparseable(f"{what} has no benchmark at all")
         if not self.benchmarks:
             if len(values) > 1:
                 raise Unparseable(

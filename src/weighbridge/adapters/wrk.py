@@ -7,7 +7,8 @@ from pydantic import Field
 
 from weighbridge.adapters._http import LATENCIES, REQUESTS
 from weighbridge.model.adapter import Adapter, AdapterOptions
-from weighbridge.model.measurement import Measurement, Metric, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.text import one_line
 
 _USAGE = "wrk --latency URL"
 ERRORS = Metric("errors", "count", "lower")
@@ -34,6 +35,8 @@ class WrkOptions(AdapterOptions):
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
         """What wrk printed. Its last line is the transfer."""
         text = stdout.decode(errors="replace")
+        if failed := re.search(r"^unable to .*", text, re.MULTILINE):
+            raise ProgramFailed(f"wrk: {one_line(failed[0], 200)}")
         if not re.search(r"^Transfer/sec: +[0-9.]+[KMGT]?B\n", text, re.MULTILINE):
             raise Unparseable(f"wrk's report has no end: run it as '{_USAGE}'")
         found = [Measurement(REQUESTS, _number(text, r"^Requests/sec: +([0-9]{1,12}\.[0-9]{2})\n", "requests/s"))]
