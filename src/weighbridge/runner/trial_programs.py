@@ -121,7 +121,8 @@ def serve(command: Command, site: Site, state: TrialState, ready_s: float | None
                 ended += " (it ended with code 0: a server stays in the foreground)"
             raise ServerNotReady(missing(completed) or ended)
         if time.monotonic() > deadline:
-            raise ServerNotReady(f"{command.argv[0]} did not listen on {command.listens} within {ready_s:.0f} s")
+            ports = " and ".join(f"{transport} port {port}" for transport, port in command.listens)
+            raise ServerNotReady(f"{command.argv[0]} did not listen on {ports} within {ready_s:.0f} s")
 
 
 def watch(
@@ -146,7 +147,7 @@ def watch(
         why = _TOO_MUCH.format(said.argv[0]) if said.too_much else said.last_words
         raise ServerDied(f"the server ended with code {code} while the {role} was at work: {why}")
     if late:
-        raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:.0f} s")
+        raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:g} s")
     if completed.too_much:
         raise ProgramFailed(_TOO_MUCH.format(command.argv[0]))
     if sentence := missing(completed):
