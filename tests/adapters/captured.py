@@ -108,6 +108,13 @@ GOOD = [
         },
     ),
     Case(
+        "k6", "k6.json",
+        {
+            "requests": 759.608689103026, "latency_mean": 2.14245072, "latency_p50": 1.0066755,
+            "latency_p90": 3.407666500000001, "latency_p95": 7.249149899999984, "success": 100,
+        },
+    ),
+    Case(
         "vegeta", "vegeta.json",
         {
             "requests": 99.39114811462109, "latency_mean": 3.360209, "latency_p50": 1.35692, "latency_p90": 8.006783,
@@ -147,6 +154,7 @@ BAD = [
         "jmh", "jmh.json", Unparseable, "JMH's output has no benchmark in mode avgt: it has thrpt (mode)",
         {"mode": "avgt"},
     ),
+    Bad("k6", "k6-refused.json", ProgramFailed, "k6: none of its 50 requests succeeded"),
     Bad("oha", "wrk.txt", Unparseable, "oha printed no JSON"),
     Bad("vegeta", "vegeta-refused.json", ProgramFailed, 'vegeta: no request succeeded: Get "http://127.0.0.1:18456/":'),
     Bad("vegeta", "vegeta.txt", Unparseable, "vegeta printed no JSON"),
