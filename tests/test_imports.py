@@ -12,7 +12,7 @@ import weighbridge
 
 SOURCE = Path(weighbridge.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-PLUGINS = ("environments", "workloads", "storage", "hosts/kinds", "userland/sources")
+PLUGINS = ("adapters", "environments", "workloads", "storage", "hosts/kinds", "userland/sources")
 """The folders whose modules the registry finds."""
 PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
 
@@ -35,6 +35,7 @@ ONLY: dict[str, set[str]] = {
     "environments": {"engines", "guests", "hosts", "launcher", "linux", *ALL},
     "storage": {"engines", "linux", *ALL},
     "workloads": ALL,
+    "adapters": ALL,
     "userland": {"engines", "registry", "build_once", "linux", "user_cache", *ALL},
     "study": {"registry", *ALL},
     "store": ALL,

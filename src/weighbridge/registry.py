@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from weighbridge.errors import WeighbridgeError
+from weighbridge.model.adapter import Adapter
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.plugin import Environment, Plugin, Workload
 from weighbridge.model.storage import Storage
@@ -54,6 +55,12 @@ def _loaded(where: str, load: Callable[[], object]) -> object:
     except Exception as error:
         told = f"{where} cannot be loaded ({type(error).__name__}: {error}): mend it or uninstall it"
         raise RegistryError(told) from error
+
+
+@functools.cache
+def adapters() -> Mapping[str, Adapter]:
+    """Every adapter, which reads the output of one program, by its kind."""
+    return register(_discover("weighbridge.adapters"), Adapter)
 
 
 @functools.cache

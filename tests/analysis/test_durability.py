@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from usual_options import usual_options
 from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.durability import by_label, power_cuts
@@ -58,7 +59,7 @@ def test_a_line_names_the_environments_where_they_differ():
 
 
 def test_what_keeps_nothing_has_no_durability():
-    kinds = {kind: each.durability(each.options()) for kind, each in registry.workloads().items()}
+    kinds = {kind: each.durability(usual_options(each)) for kind, each in registry.workloads().items()}
     assert {kind: found for kind, found in kinds.items() if found} == {
         "bonnie": "asynchronous",
         "dd": "asynchronous",

@@ -33,6 +33,7 @@ AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201, client="192.0.2
 def every_plugin() -> dict[str, Plugin]:
     """Every plug-in of every kind, by "SECTION KIND"."""
     sections: Mapping[str, Mapping[str, Plugin]] = {
+        "adapter": registry.adapters(),
         "environment": registry.environments(),
         "workload": registry.workloads(),
         "host": registry.hosts(),

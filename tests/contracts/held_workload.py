@@ -30,8 +30,11 @@ def holds_as_workload(workload: Workload, given: Mapping[str, Any]) -> None:
     must(workload, not wrong, "packages", "name Debian packages", wrong)
     _gives_commands(workload, options, roles, transports)
     for role in roles:
-        elsewhere = [path for path in workload.files(role, options, AT) if not path.startswith(("/tmp/", "/run/"))]
+        files = workload.files(role, options, AT)
+        elsewhere = [path for path in files if not path.startswith(("/tmp/", "/run/"))]
         must(workload, not elsewhere, "files()", "be below /tmp or /run", elsewhere)
+        modes = {workload.file_mode(options, path) for path in files}
+        must(workload, modes <= {0o644, 0o755}, "file_mode()", "be 0o644 or 0o755", modes)
     if (openings := workload.openings(options)) is not None:
         must(workload, roles == ("solo",), "openings()", "be None where it has transports: a fresh site has no port")
         counts = openings.sites >= 1 and openings.settle_s >= 0
@@ -103,7 +106,11 @@ def _gives_commands(workload: Workload, options: Any, roles: Sequence[Role], tra
     """Argument lists under deadlines: only a server listens, and it outlasts its clients."""
     by_role = {role: workload.command(role, options, AT) for role in roles}
     warm_up = workload.warm_up(options, AT)
-    for command in (*by_role.values(), *((warm_up,) if warm_up else ())):
+    around = [each(options, AT) for each in (workload.prepare, workload.restore, workload.warm_up, workload.check)]
+    beside = [command for command in around if command is not None]
+    listening = [command.argv for command in beside if command.listens]
+    must(workload, not listening, "prepare(), restore(), warm_up() and check()", "have no 'listens'", listening)
+    for command in (*by_role.values(), *beside):
         argv = command.argv
         strings = type(argv) is tuple and all(type(argument) is str for argument in argv)
         must(workload, strings, "command()", "have a tuple of strings as its argv", argv)

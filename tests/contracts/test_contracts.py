@@ -9,13 +9,14 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
+from weighbridge.model.adapter import Adapter
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.needs import Needs
 from weighbridge.model.plugin import Environment, Plugin, Workload
 from weighbridge.model.storage import Storage, weaker
 from weighbridge.model.userland_source import UserlandSource
 
-from . import held, held_workload
+from . import held, held_adapter, held_workload
 
 NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host guest": {"kind": "guest"},
@@ -23,8 +24,19 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host testbed": {"kind": "testbed"},
     "userland directory": {"path": "/nonexistent"},
     "userland image": {"image": "nginx:1.27"},
+    "workload command": {
+        "run": "count {n} words",
+        "parameters": {"n": 7},
+        "metrics": {"words": {"json": "$.words", "unit": "count", "better": "higher"}},
+    },
 }
 """Options that have no default."""
+HELD_TOO: list[Mapping[str, Any]] = [
+    {"run": ["count", 1], "warm_up": True, "expects": "2s"},
+    {"server": "serve {listen} {port}", "client": "ask {address} {port}", "check": "true", "setup": "true"},
+    {"server": "serve {data_port}", "client": ["ask"], "protocol": "udp", "warm_up": True, "deadline": "2s"},
+]
+"""Options of the workload ``command`` under which it has other roles."""
 EVERY = held.every_plugin()
 
 
@@ -59,6 +71,17 @@ def test_our_environments_have_a_network_unless_told_otherwise(kind: str) -> Non
 @pytest.mark.parametrize("workload", registry.workloads().values(), ids=registry.workloads())
 def test_a_workload(workload: Workload) -> None:
     held_workload.holds_as_workload(workload, NEEDED.get(f"workload {workload.kind}", {}))
+
+
+@pytest.mark.parametrize("given", HELD_TOO, ids=str)
+def test_a_command_keeps_the_contract_of_a_workload_whatever_it_is(given: Mapping[str, Any]) -> None:
+    metrics = NEEDED["workload command"]["metrics"]
+    held_workload.holds_as_workload(registry.workloads()["command"], {"metrics": metrics, **given})
+
+
+@pytest.mark.parametrize("adapter", registry.adapters().values(), ids=registry.adapters())
+def test_an_adapter(adapter: Adapter) -> None:
+    held_adapter.holds_as_adapter(adapter, NEEDED.get(f"adapter {adapter.kind}", {}))
 
 
 @pytest.mark.parametrize("storage", registry.storage().values(), ids=registry.storage())

@@ -20,6 +20,7 @@ from weighbridge.cli.app import app
 from weighbridge.cli.doctor import examine
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux import process
+from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study
@@ -35,10 +36,11 @@ from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
 from weighbridge.study.source import parse
 
-from . import held, held_workload
+from . import held, held_adapter, held_workload
 
 SAMPLES = Path(__file__).parent / "samples"
 PACKAGES = {
+    "adapters": "weighbridge.adapters",
     "environments": "weighbridge.environments",
     "hosts": "weighbridge.hosts.kinds",
     "storage": "weighbridge.storage",
@@ -60,6 +62,7 @@ inside: [server, client]
 workloads:
   redis: {kind: redis-benchmark, appendonly: always}
   alone: {kind: script, script: "print 7"}
+  own: {kind: command, run: "tally {file}", parameters: {file: [a, b]}, adapter: {kind: tally, of: lines}}
   served: {kind: script, server: "own-server --listen HOST:PORT", users: [1, 10]}
 repetitions: {blocks: 1}
 """
@@ -68,8 +71,10 @@ repetitions: {blocks: 1}
 @pytest.fixture(autouse=True)
 def _samples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Their folders are searched too, as if each sample were in its package."""
-    known: list[Any] = [registry.environments, registry.hosts, registry.storage, registry.userlands,
-                        registry.workloads]  # fmt: skip
+    known: list[Any] = [
+        registry.adapters, registry.environments, registry.hosts, registry.storage, registry.userlands,
+        registry.workloads,
+    ]  # fmt: skip
     before = {*sys.modules}
     for folder, name in PACKAGES.items():
         package = import_module(name)
@@ -97,7 +102,8 @@ def study() -> Study:
 def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
     every = held.every_plugin()
     kinds = ("unshare", "uts", "emulator")
-    for name in (*(f"environment {kind}" for kind in kinds), "host nice", "storage memory", "workload script"):
+    for name in (*(f"environment {kind}" for kind in kinds), "host nice", "storage memory", "workload script",
+                 "adapter tally"):  # fmt: skip
         held.describes_itself(every[name])
         held.names_its_programs(every[name])
         held.has_strict_options(every[name], {})
@@ -106,6 +112,8 @@ def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
     held.holds_as_storage(registry.storage()["memory"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
     held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
+    for options in ({}, {"of": "Lines read"}):
+        held_adapter.holds_as_adapter(registry.adapters()["tally"], options)
     for options in ({}, {"server": "own-server --listen HOST:PORT"}):
         held_workload.holds_as_workload(registry.workloads()["script"], options)
 
@@ -191,6 +199,18 @@ def test_a_workload_has_the_roles_that_its_options_ask_for() -> None:
     own = STUDY.replace("disk: {kind: native}", "disk: {kind: native, workloads: {served: {server: null}}}")
     with pytest.raises(StudyError, match="disk: served has the roles solo here and server, client elsewhere"):
         check(parse(own, "of-samples.yaml"))
+
+
+def test_a_command_s_output_is_read_by_the_adapter_that_is_named() -> None:
+    cells = {cell.label: cell for cell in study().cells}
+    for file in ("a", "b"):
+        cell = cells[f"own (file={file})"]
+        workload = registry.workloads()["command"]
+        assert workload.command("solo", cell.options, held_workload.AT).argv == ("tally", file)
+        assert [metric.name for metric in workload.metrics(cell.options)][:2] == ["lines", "time"]
+        done = Completed(("tally",), 0, b"words 30\nlines 4\n", b"", 1.5)
+        read = [each.value for each in workload.parse(cell.options, {"solo": done}).measurements]
+        assert read == [4.0, 1.5]
 
 
 def test_each_role_gets_its_files_before_anything_starts() -> None:

@@ -26,7 +26,8 @@ def test_once_made_and_each_time_restored(world: World, stage: Stage):
     assert world.ran == [("server", (name,)) for name in ("prepare", "restore", "restore")]
 
 
-def test_what_cannot_be_restored_starts_nothing(world: World, stage: Stage):
+def test_what_cannot_be_restored_starts_nothing(world: World, stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FakeWorkload, "needs_data", lambda *_: True)
     world.fails = ("restore",)
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     assert (record.outcome, world.started) == (Outcome.SERVER_NOT_READY, [])

@@ -346,6 +346,7 @@ def test_disks_are_held_back_once_the_data_are_there(world: World, monkeypatch: 
 
 def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
+    monkeypatch.setattr(FakeWorkload, "needs_data", lambda *_: True)
     world.fails = ("prepare",)
     for _ in range(2):
         failed(measure(world), Outcome.SERVER_NOT_READY, "cannot be prepared: no space left")

@@ -145,6 +145,7 @@ class FakeSite:
     def run(self, command: Command) -> Completed:
         assert not self.frozen
         self.world.ran.append((self.name, command.argv))
+        self.world.given.append(command.stdin)
         if command.argv == self.world.fails:
             return Completed(command.argv, 1, b"", b"no space left", 0.0)
         return Completed(command.argv, 0, b"", b"", 0.0)
@@ -153,8 +154,9 @@ class FakeSite:
         assert not self.frozen
         return path.encode()
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
         assert not self.frozen
+        self.world.modes[self.name, path] = mode
         self.world.files[self.name, path] = data
 
     def listening(self, ports: Sequence[tuple[str, int]], within_s: float = 0.0) -> bool:
@@ -295,6 +297,9 @@ class World:
     port_in_use: bool = False
     path: NetworkPath | None = field(default_factory=lambda: NetworkPath(transport="tcp", interfaces=()))
     ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    modes: dict[tuple[str, str], int] = field(default_factory=dict)
+    given: list[bytes] = field(default_factory=list)
+    """What was on the standard input of each of those that ran."""
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
     fails: tuple[str, ...] = ()
     guest_cpu_s: float = 0.0

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from usual_options import usual_options
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.plugin import Workload
@@ -14,7 +15,7 @@ from .texts import NAME, loaded
 
 def load(workload: Workload) -> str:
     """The option that is its load."""
-    return workload.load(workload.options())
+    return workload.load(usual_options(workload))
 
 
 LOADED = {kind: workload for kind, workload in registry.workloads().items() if load(workload)}

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from usual_options import NEEDED, RATE
 from weighbridge import registry
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement
@@ -84,7 +85,7 @@ def result(
 ) -> TrialResult:
     """What is made of the output of the measured role; the others printed ``others`` and, to stderr, ``aside``."""
     workload = registry.workloads()[kind]
-    read = workload.options.model_validate(options)
+    read = workload.options.model_validate(NEEDED.get(kind, {}) | options)
     roles = workload.roles(read)
     completed = {role: ended((others or {}).get(role, b""), (aside or {}).get(role, b"")) for role in roles}
     completed[roles[-1]] = ended(stdout, stderr, returncode)
@@ -128,6 +129,14 @@ def compress(name: str, options: dict[str, Any]) -> Case:
 
 
 GOOD = [
+    Case(
+        "command",
+        "command-oha.json",
+        {"rate": 83281.70802025057, "p99": 0.000729396, "time": 1.0},
+        NEEDED["command"]
+        | {"metrics": {"rate": RATE, "p99": {"json": "$.latencyPercentiles.p99", "unit": "s", "better": "lower"}}},
+        lacks=frozenset({"cpu_user", "cpu_system", "peak_memory", "context_switches"}),  # nobody told its usage
+    ),
     Case(
         "iperf3",
         "iperf3-tcp-bidirectional.json",

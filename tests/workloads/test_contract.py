@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from usual_options import NEEDED, usual_options
 from weighbridge import registry
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Workload
@@ -34,20 +35,20 @@ def _words(command: Command, *files: bytes) -> set[str]:
 
 @EVERY
 def test_its_options_have_defaults_and_a_schema_that_explains_each(workload: Workload):
-    assert workload.options.model_validate({}) == workload.options()
+    assert workload.options(**NEEDED.get(workload.kind, {})) == usual_options(workload)
     schema = workload.options.model_json_schema()
     assert all(option.get("description") for option in schema["properties"].values())
 
 
 @EVERY
 def test_its_commands_need_no_shell(workload: Workload):
-    shells = [command for command in _commands(workload, workload.options()) if command.argv[0] in SHELL]
+    shells = [command for command in _commands(workload, usual_options(workload)) if command.argv[0] in SHELL]
     assert bool(shells) == (workload.kind in READS_A_LOG)
 
 
 @EVERY
 def test_the_server_binds_and_the_client_connects(workload: Workload):
-    options = workload.options()
+    options = usual_options(workload)
     if "server" not in workload.roles(options):
         pytest.skip("no network")
     server = _words(workload.command("server", options, AT), *workload.files("server", options, AT).values())

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from usual_options import usual_options
 from weighbridge import registry
 from weighbridge.model.measurement import TrialFailure
 
@@ -210,5 +211,5 @@ def test_the_output_of_another_tool_is_never_misread(kind: str):
             continue  # the same tool, or one with the same server
         for streams in ((case.stdout, b""), (b"", case.stdout)):
             with pytest.raises(TrialFailure):
-                read = workload.options()
+                read = usual_options(workload)
                 workload.parse(read, {role: ended(*streams) for role in workload.roles(read)})

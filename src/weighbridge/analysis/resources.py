@@ -1,16 +1,11 @@
 """Resource use: which metrics are about it. They are told apart from what a workload measures, as a family apart."""
 
-SITES_CPU = ("cpu_client_per_", "cpu_server_per_")
-"""How the names of metrics begin that tell the CPU time of a site alone."""
+from weighbridge.model.resource_use import SITES_CPU, is_resource_use
+
+__all__ = ["BEYOND", "COUNTS", "CPU_TIME", "HOST_WIDE", "SITES_CPU", "by_difference", "is_resource_use", "negligible"]
 
 CPU_TIME = ("cpu_all_per_", "cpu_usage", "cpu_solo_", *SITES_CPU)
 """How the names of all metrics begin that tell CPU time."""
-
-PREFIXES = (
-    "cpu_all_per_", "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
-    "cpu_usage", "memory_usage", "context_switches_per_", "tcp_retransmits_per_", "softirq_share",
-)  # fmt: skip
-"""How the names of metrics begin that the meters add to what a workload measures."""
 
 BEYOND = "_beyond_baseline"
 """How the names of metrics end that are themselves differences: these are compared by difference alone."""
@@ -35,8 +30,3 @@ SAME_MEMORY_MIB = 1.0
 def negligible(metric: str, typical: float) -> bool:
     """Whether a typical difference (in the metric's unit) is too small to be called different: of memory alone."""
     return by_difference(metric) and metric.startswith("memory_") and abs(typical) < SAME_MEMORY_MIB
-
-
-def is_resource_use(metric: str) -> bool:
-    """Whether a metric is resource use (CPU per Gbit, memory beyond the baseline), not what the workload measures."""
-    return metric.startswith(PREFIXES)

@@ -2,7 +2,7 @@
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from weighbridge.errors import StudyError
@@ -32,7 +32,8 @@ def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files
             title = f"{about}, {name.replace('_', '-')}, in {environment.arm.name}"
             kept = {path: _kept(read, path, content) for path, content in of_role.items()}
             stdin = _kept(read, "stdin", command.stdin) if command.stdin else ""
-            scripts[f"{folder}/{name}.sh"] = _script(title, command, kept, stdin, ends=name != "server")
+            started = {path for path in of_role if cell.workload.file_mode(cell.options, path) & 0o100}
+            scripts[f"{folder}/{name}.sh"] = _script(title, command, kept, stdin, started, ends=name != "server")
     except TrialFailure as failure:
         raise StudyError(f"{cell.cell.label}: {failure}") from failure
     if jq := cell.workload.jq(cell.options):
@@ -67,7 +68,10 @@ def _kept(read: Files, path: str, data: bytes) -> str:
     return place
 
 
-def _script(title: str, command: Command, files: Mapping[str, str], stdin: str, *, ends: bool) -> bytes:
+def _script(
+    title: str, command: Command, files: Mapping[str, str], stdin: str, started: Collection[str] = (), *, ends: bool
+) -> bytes:
+    """``started``: those of the files that are programs."""
     lines = [
         "#!/bin/sh",
         "# shellcheck shell=dash disable=SC2016",
@@ -81,6 +85,7 @@ def _script(title: str, command: Command, files: Mapping[str, str], stdin: str, 
     for path, place in files.items():
         lines.append(f"mkdir -p {shlex.quote(str(PurePosixPath(path).parent))}")
         lines.append(f'cp "$kit"/{shlex.quote(place)} {shlex.quote(path)}')
+        lines += [f"chmod 755 {shlex.quote(path)}"] if path in started else []
     deadline = ("timeout", "--foreground", "-k", "5", f"{command.deadline_s:.0f}") if ends else ()
     source = f'"$kit"/{shlex.quote(stdin)}' if stdin else "/dev/null"
     lines.append(f"exec {shlex.join((*deadline, *command.argv))} <{source}")

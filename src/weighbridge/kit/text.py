@@ -2,12 +2,9 @@
 
 import re
 
-from weighbridge.model.text import printable
+from weighbridge.model.text import one_line
 
-
-def one_line(text: str) -> str:
-    """The text in one line, without characters that steer."""
-    return " ".join(printable(text).split())
+__all__ = ["markdown", "one_line"]
 
 
 def markdown(text: str) -> str:

@@ -1,6 +1,7 @@
 """What everything that a study file may say has in common."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -45,6 +46,22 @@ class Brings(StrEnum):
     SSH_CONFIGURATION = "ssh configuration"
     MACHINE = "machine"
     SERVER = "server"
+    COMMAND = "command"
+    """A program of the study's own that is started; ``ARGUMENT``: what stands in its words at one level."""
+    ARGUMENT = "argument"
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is a file of this machine, named relative to where weighbridge is called."""
+        return self in (Brings.FILE, Brings.SSH_CONFIGURATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Marks an option that is a mapping: each list in it is a factor of its own, under its own name.
+
+    In the option's annotation, so that the loader sweeps what is in the mapping, and not the mapping.
+    """
 
 
 class Options(BaseModel):

@@ -199,6 +199,10 @@ class Workload(Plugin):
         """Files of a role's site, all below /tmp or /run, by path: written before each trial starts a program."""
         return {}
 
+    def file_mode(self, options: Any, path: str) -> int:
+        """The permissions of one of these files: 0o755 of a program that is to be started."""
+        return 0o644
+
     def needs_data(self, options: Any) -> bool:
         """Whether its server, or its one role, needs a folder on a disk, `weighbridge.model.site.DATA`.
 
@@ -235,13 +239,21 @@ class Workload(Plugin):
     def prepare(self, options: Any, at: Endpoint) -> Command | None:
         """What is run once in the server's site, before the first trial that asks for this very command there.
 
-        It makes what every trial starts from, below DATA. None where there is nothing to be made. Of a workload
-        without a server it is the site of its one role, as for ``restore``.
+        It makes what every trial starts from, below DATA where it ``needs_data``. None where there is nothing to be
+        made. Of a workload without a server it is the site of its one role, as for ``restore``.
         """
         return None
 
     def restore(self, options: Any, at: Endpoint) -> Command | None:
         """What is run in the server's site before each start of the server: brings back what ``prepare`` has made."""
+        return None
+
+    def check(self, options: Any, at: Endpoint) -> Command | None:
+        """What is run in the measured site once its process has ended with code 0, before ``parse``; None: nothing.
+
+        Where it ends with another code the trial has failed. What the measured process printed to standard output is
+        its standard input; a server still runs.
+        """
         return None
 
     def packet_size(self, options: Any, at: Endpoint) -> int | None:

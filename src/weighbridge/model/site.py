@@ -262,7 +262,7 @@ class Site(Protocol):
     def start(self, command: Command) -> Running:
         """Start and return at once."""
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file inside the site. Only /tmp, /run and what is at DATA can be written to."""
 
     def read(self, path: str) -> bytes:

@@ -56,7 +56,7 @@ class Server:
     def recover(self, site: Site, state: TrialState) -> None:
         """Start it on the data that are there. Raises TrialFailure."""
         for path, data in self.workload.files("server", self.options, self.at).items():
-            site.put(path, data)
+            site.put(path, data, self.workload.file_mode(self.options, path))
         command = self.workload.command("server", self.options, self.at)
         trial_programs.serve(command, site, state, ready_s=_RECOVER_S)
 

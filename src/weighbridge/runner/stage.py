@@ -35,7 +35,7 @@ class Stage:
     hosts: Mapping[Role, str] = field(default_factory=dict)
     meters: Mapping[str, Meter] = field(default_factory=dict)
     prepared: set[tuple[str, ...]] = field(default_factory=set)
-    """The commands that have made data in the server's site: added to by the first trial of each."""
+    """The sites' names, each with a command that has made there what trials start from: added to by the first."""
     cpus: Mapping[str, int] = field(default_factory=dict)
     """The CPUs on which the processes of each site may run."""
     inside: frozenset[Role] = frozenset({"server", "client", "solo"})

@@ -1,4 +1,4 @@
-"""One trial: start the server, wait until it listens, warm up, measure, collect, tear down. The one copy of it."""
+"""One trial: start the server, wait until it listens, warm up, measure, check, collect, tear down. The one copy."""
 
 import time
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from weighbridge.runner.openings import open_sites
 from weighbridge.runner.overload import why_broke
 from weighbridge.runner.several_sites import add_up, per_site, place, read_all, start_in_all
 from weighbridge.runner.stage import Stage
-from weighbridge.runner.trial_programs import prepare, serve, stop_server, watch
+from weighbridge.runner.trial_programs import check, prepare, serve, stop_server, watch
 from weighbridge.runner.trial_state import TrialState
 from weighbridge.store.rows import WARM_UP
 
@@ -41,6 +41,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         state.metering.begin()
         _measure(workload, options, stage, state)
         state.metering.end()
+        check(workload, options, stage, state)
         stop_server(state)
         result = _read(workload, options, stage, state)
         state.times = result.times(options, state.measured_s)

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost
@@ -17,7 +19,7 @@ from weighbridge.runner.page_caches import settle_page_caches
 from weighbridge.runner.several_sites import endpoints, place
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial_state import TrialState
-from weighbridge.store.rows import PREPARATION
+from weighbridge.store.rows import CHECK, PREPARATION
 
 READY_S = 20.0
 """How long a server may take to listen."""
@@ -27,43 +29,79 @@ _TOO_MUCH = f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limi
 _WATCH_S = 0.25
 
 
+class Step(StrEnum):
+    """What is run in a site before its program, by what it does to the data of one that keeps some."""
+
+    PREPARE = "prepared"
+    RESTORE = "restored"
+
+
+_OF = {Step.PREPARE: "site", Step.RESTORE: "trial"}
+
+
 def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -> None:
-    """Make what the server starts from, and write what each role reads."""
+    """Write what each role reads, and make what the server, or the one role, starts from."""
     at = stage.endpoint
     with plugin_faults(workload, ProgramFailed):
         writes = workload.needs_data(options)
     state.endpoints = endpoints(at, stage.sites_of(stage.measured), keeps=writes)
     with plugin_faults(workload, ProgramFailed):
         files = {role: dict(workload.files(role, options, at)) for role in stage.sites}
+        modes = {path: workload.file_mode(options, path) for each in files.values() for path in each}
         role: Role = "server" if "server" in stage.sites else "solo"
         keeps, cold = role in stage.sites, workload.cold(options)
+    for each in stage.sites:
+        for site in stage.sites_of(each):
+            for path, data in files[each].items():
+                site.put(path, data, modes[path])
     keeping = zip(stage.sites_of(role), state.endpoints, strict=True) if keeps else ()
     for number, (site, its) in enumerate(keeping, 1):
         with plugin_faults(workload, ProgramFailed):
             command, restore = workload.prepare(options, its), workload.restore(options, its)
-        if command is not None and command.argv not in stage.prepared:
-            state.completed[place(PREPARATION, number)] = _make_data(site, command, "prepared")
-            stage.prepared.add(command.argv)
+        if command is not None and (once := (site.name, *command.argv)) not in stage.prepared:
+            state.completed[place(PREPARATION, number)] = _run_before(site, command, Step.PREPARE, data=writes)
+            stage.prepared.add(once)
         if restore is not None:
-            _make_data(site, restore, "restored")
+            _run_before(site, restore, Step.RESTORE, data=writes)
     if cold or writes or stage.written:
         sites = [*stage.sites.values(), *stage.further]
         settle_page_caches(sites, stage.storage_servers, stage.written, empty=cold)
-    for each in stage.sites:
-        for site in stage.sites_of(each):
-            for path, data in files[each].items():
-                site.put(path, data)
 
 
-def _make_data(site: Site, command: Command, what: str) -> Completed:
+def _run_before(site: Site, command: Command, step: Step, *, data: bool) -> Completed:
+    """What a program left that was run before the measured one; ``data``: it makes what is at DATA."""
     killed = site.meters().get("oom_kills", 0.0)
     completed = site.run(command)
     if completed.returncode != 0:
         why = "did not end in time" if completed.timed_out else missing(completed) or completed.last_words
         if site.meters().get("oom_kills", killed) > killed:
             why = f"the site ran out of its memory limit (resources: memory): {why}"
-        raise ServerNotReady(f"the data at {DATA} cannot be {what}: {why}")
+        if data:
+            raise ServerNotReady(f"the data at {DATA} cannot be {step}: {why}")
+        raise ProgramFailed(f"the preparation of the {_OF[step]} failed: {_ended(completed)}{why}")
     return completed
+
+
+def check(workload: Workload, options: Any, stage: Stage, state: TrialState) -> None:
+    """Run the workload's check in each measured site whose process ended with code 0. Raises ProgramFailed."""
+    for number, (site, its) in enumerate(zip(stage.sites_of(stage.measured), state.endpoints, strict=True), 1):
+        measured = state.completed[place(stage.measured, number)]
+        with plugin_faults(workload, ProgramFailed):
+            command = workload.check(options, its)
+        if command is None or measured.returncode != 0:
+            continue
+        completed = site.run(replace(command, stdin=measured.stdout))
+        state.completed[place(CHECK, number)] = completed
+        if completed.returncode != 0:
+            why = "it did not end in time" if completed.timed_out else missing(completed) or completed.last_words
+            raise ProgramFailed(f"the check failed: {_ended(completed)}{why}")
+
+
+def _ended(completed: Completed) -> str:
+    """With which code a program ended, where that says something of its own."""
+    if completed.timed_out or completed.error:
+        return ""
+    return f"{completed.argv[0]} ended with code {completed.returncode}: "
 
 
 def serve(command: Command, site: Site, state: TrialState, ready_s: float | None = None) -> None:
@@ -79,9 +117,12 @@ def serve(command: Command, site: Site, state: TrialState, ready_s: float | None
         if server.poll() is not None:
             state.completed["server"] = completed = server.stop()
             ended = f"{command.argv[0]} ended before it listened: {completed.last_words}"
+            if completed.returncode == 0:
+                ended += " (it ended with code 0: a server stays in the foreground)"
             raise ServerNotReady(missing(completed) or ended)
         if time.monotonic() > deadline:
-            raise ServerNotReady(f"{command.argv[0]} did not listen on {command.listens} within {ready_s:.0f} s")
+            ports = " and ".join(f"{transport} port {port}" for transport, port in command.listens)
+            raise ServerNotReady(f"{command.argv[0]} did not listen on {ports} within {ready_s:.0f} s")
 
 
 def watch(
@@ -106,7 +147,7 @@ def watch(
         why = _TOO_MUCH.format(said.argv[0]) if said.too_much else said.last_words
         raise ServerDied(f"the server ended with code {code} while the {role} was at work: {why}")
     if late:
-        raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:.0f} s")
+        raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:g} s")
     if completed.too_much:
         raise ProgramFailed(_TOO_MUCH.format(command.argv[0]))
     if sentence := missing(completed):

@@ -15,8 +15,8 @@ from weighbridge.store.flags import flags_json
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 
-PREPARATION, WARM_UP = "preparation", "warm-up"
-"""Roles of processes that are none of the trial's own: data made once for all trials, and the warm-up."""
+PREPARATION, WARM_UP, CHECK = "preparation", "warm-up", "check"
+"""Roles of processes that are none of the trial's own: what is made once for all trials, the warm-up, the check."""
 
 
 class StoredTrial(NamedTuple):

@@ -1,10 +1,11 @@
-"""What a study brings from outside of Weighbridge: the files that it reads and the machines that it reaches.
+"""What a study brings from outside of Weighbridge: files that it reads, machines that it reaches, what it starts.
 
 A study is code: an OpenSSH configuration starts programs, and whoever starts the run is root on many machines. `plan`
 shows all of this, and `run` asks before it starts.
 """
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +53,18 @@ def _brought(place: str, options: Options | None) -> Iterator[Brought]:
         if isinstance(value, Options):
             yield from _brought(f"{place}.{key}", value)
         for what in (each for each in field.metadata if isinstance(each, Brings)):
-            is_file = what is not Brings.MACHINE and what is not Brings.SERVER
-            shown = str(Path(value).absolute()) if is_file else str(value)
-            lines = _starting_lines(Path(shown)) if what is Brings.SSH_CONFIGURATION else ()
-            yield Brought(what, f"{place}.{key}", shown, lines)
+            for named, part in _parts(f"{place}.{key}", value):
+                shown = str(Path(part).absolute()) if what.is_path else part
+                lines = _starting_lines(Path(shown)) if what is Brings.SSH_CONFIGURATION else ()
+                yield Brought(what, named, shown, lines)
+
+
+def _parts(place: str, value: object) -> Iterator[tuple[str, str]]:
+    """Each value of an option with its place: those of a mapping one by one, words as a shell would take them."""
+    if isinstance(value, Mapping):
+        yield from ((f"{place}.{key}", str(each)) for key, each in value.items())
+    else:
+        yield place, shlex.join(value) if isinstance(value, tuple) else str(value)
 
 
 def _starting_lines(path: Path) -> tuple[str, ...]:

@@ -1,10 +1,8 @@
 """From a study file to a checked Study: every sweep expanded, every mistake told with file, line and key."""
 
 import io
-import itertools
-import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeVar, get_origin
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, StrictBool, ValidationError
 
@@ -16,9 +14,8 @@ from weighbridge.study import of_workloads
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
 from weighbridge.study.mistakes import location_of, sentence
 from weighbridge.study.source import Place, Source, nearest, parse, plain, read
+from weighbridge.study.sweeps import at_level, levels, place_of, sweep_problem, with_own
 
-MOST_LEVELS = 1000
-"""Of one entry; more would run for weeks."""
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -138,17 +135,22 @@ def _expand(
             continue
         model = plugins[kind].options
         seen = len(problems)
-        if (problem := _sweep_problem(entry, model)) is not None:
-            problems.append(((*place, problem[0]), f"{problem[0]}: {problem[1]}"))
+        if (problem := sweep_problem(entry, model)) is not None:
+            problems.append(((*place, *problem[0]), problem[1]))
             continue
         made: dict[str, Level] = {}
-        for level, values in _levels(entry, model):
+        for level, values in levels(entry, model):
             options = _validate(model, values, place, problems)
             if options is None or len(problems) > seen:
                 break  # the other levels of this entry would repeat the same mistakes
             if (same := made.setdefault(repr(options), level)) is not level:
                 factor, one, other = next((*a, b[1]) for a, b in zip(same, level, strict=True) if a != b)
-                problems.append(((*place, factor), f"{factor}: the levels {one} and {other} are the same"))
+                problems.append(
+                    (
+                        (*place, *place_of(entry, model, factor)),
+                        f"{factor}: the levels {one} and {other} are the same",
+                    )
+                )
                 break
             yield name, level, kind, options
 
@@ -176,8 +178,8 @@ def own_options(
             continue
         model = registry.workloads()[here[0].kind].options
         for cell in here:
-            swept = {factor: value for factor, value in cell.level if (factor, value) != (CLIENT, cell.client)}
-            whole = of_workloads.without({**source.data["workloads"][name], **swept, **changed}, here[0].kind)
+            own = with_own(at_level(source.data["workloads"][name], model, cell.level), model, changed)
+            whole = of_workloads.without(own, here[0].kind)
             whole.pop("kind", None)
             options = _validate(model, whole, (*place, name), problems)
             if options is None:
@@ -186,50 +188,12 @@ def own_options(
     return found
 
 
-def _levels(entry: dict[str, Any], model: type[BaseModel]) -> Iterator[tuple[Level, dict[str, Any]]]:
-    """Every combination of the listed values of an entry: (level, values). Options that are lists are not swept."""
-    swept = _swept(entry, model)
-    for combination in itertools.product(*(entry[key] for key in swept)):
-        chosen = dict(zip(swept, combination, strict=True))
-        level = tuple(sorted((key, _as_written(value)) for key, value in chosen.items()))
-        yield level, entry | chosen
-
-
-def _swept(entry: Mapping[str, Any], model: type[BaseModel]) -> list[str]:
-    fields = model.model_fields
-    return [
-        key
-        for key, value in entry.items()
-        if isinstance(value, list) and value and not (key in fields and _takes_list(fields[key].annotation))
-    ]
-
-
-def _sweep_problem(entry: Mapping[str, Any], model: type[BaseModel]) -> tuple[str, str] | None:
-    """The key whose levels make a sweep impossible, and why."""
-    swept = _swept(entry, model)
-    for key in swept:
-        levels = [_as_written(level) for level in entry[key]]
-        if len(set(levels)) < len(levels):
-            twice = next(level for level in levels if levels.count(level) > 1)
-            return key, f"the level {plain(twice, 60)} is listed twice"
-    if (count := math.prod(len(entry[key]) for key in swept)) > MOST_LEVELS:
-        return swept[-1], f"the swept keys make {count} combinations; at most {MOST_LEVELS} are taken"
-    return None
-
-
-def _takes_list(annotation: Any) -> bool:
-    return get_origin(annotation) in (tuple, list, set, frozenset)
-
-
-def _as_written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
     """The options of everything that a study names by a kind inside of other options."""
     hosts = {kind: plugin.options for kind, plugin in registry.hosts().items()}
     names = [(name, plugin) for kind, plugin in registry.storage().items() for name in (kind, *plugin.aliases)]
     return {
+        "adapter": {kind: plugin.options for kind, plugin in registry.adapters().items()},
         "hosts": hosts,
         "storage": {name: plugin.options for name, plugin in names},
         "userland": {kind: plugin.options for kind, plugin in registry.userlands().items()},

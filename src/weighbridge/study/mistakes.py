@@ -166,7 +166,9 @@ def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
         plugin = registry.hosts().get(str(kind))
         return list(plugin.options.model_fields) if plugin is not None else []
     storage = {name: each for each in registry.storage().values() for name in (each.kind, *each.aliases)}
-    sections: Mapping[Any, Mapping[str, Plugin]] = {"storage": storage, "userland": registry.userlands()}
+    sections: Mapping[Any, Mapping[str, Plugin]] = {
+        "adapter": registry.adapters(), "storage": storage, "userland": registry.userlands(),
+    }  # fmt: skip
     if place and place[-1] in sections:
         named = sections[place[-1]].get(str(kind))
         return list(named.options.model_fields) if named is not None else []
@@ -177,4 +179,4 @@ def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
         if not inner:
             continue
         model = inner[0]
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from weighbridge import registry
+from weighbridge.model.adapter import AdapterOptions
 from weighbridge.model.disk_speed import SPEEDS
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.plugin import Plugin
@@ -12,6 +13,7 @@ from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import StudyFile
 from weighbridge.study.of_workloads import MOST_SITES
+from weighbridge.study.sweeps import holds_factors
 
 
 def json_schema() -> dict[str, Any]:
@@ -39,6 +41,8 @@ def json_schema() -> dict[str, Any]:
         entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
         entries["additionalProperties"] = False  # a name that is no name
     definitions[StorageOptions.__name__] = {"anyOf": [{"enum": [*kept, *aliases]}, *kept.values()]}
+    adapters = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.adapters().items()}
+    definitions[AdapterOptions.__name__] = {"anyOf": [{"enum": [*adapters]}, *adapters.values()]}
     sources = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.userlands().items()}
     definitions[SourceOptions.__name__] = {"anyOf": [{"enum": [*sources]}, *sources.values()]}
     return schema
@@ -95,7 +99,7 @@ def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str
     model = plugin.options.model_json_schema(ref_template="#/$defs/{model}")
     definitions.update(model.pop("$defs", {}))
     properties = {
-        name: {"anyOf": [option, {"type": "array", "items": option, "minItems": 1}]}
+        name: _swept_inside(option) if holds_factors(plugin.options, name) else _swept(option)
         for name, option in model.get("properties", {}).items()
     }
     return {
@@ -106,3 +110,12 @@ def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str
         "required": ["kind", *model.get("required", [])],
         "additionalProperties": False,
     }
+
+
+def _swept(option: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [option, {"type": "array", "items": option, "minItems": 1}]}
+
+
+def _swept_inside(option: dict[str, Any]) -> dict[str, Any]:
+    named = {pattern: _swept(each) for pattern, each in option["patternProperties"].items()}
+    return {**option, "patternProperties": named, "additionalProperties": False}

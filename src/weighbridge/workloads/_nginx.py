@@ -1,9 +1,7 @@
 """nginx as a server of static files: what its workloads share, whoever sends the requests."""
 
 import hashlib
-import os
 import re
-import stat
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +16,7 @@ from weighbridge.model.options import ABSOLUTE
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.quantity import Duration, Size
 from weighbridge.model.study import Brings, Options
+from weighbridge.workloads._local_file import LARGEST, read_local
 
 PACKAGES = ("nginx",)
 """What holds the server; nginx-light and nginx-core are this and modules that are not used here."""
@@ -25,8 +24,6 @@ PACKAGES = ("nginx",)
 _FILES = Path(__file__).parent / "nginx"
 _CONFIGURATION = "/tmp/nginx.conf"  # noqa: S108 - a site's own /tmp
 _SITE_FILES = {"page": "/tmp/page.html", "picture": "/tmp/picture.jpg"}  # noqa: S108
-_LARGEST_PICTURE = 64 * 2**20
-"""Bytes. It lies in the memory of the server's site, and is written there before each start."""
 _JPEG = (bytes.fromhex("ffd8ffe000104a46494600010100000100010000"), bytes.fromhex("ffd9"))
 """How a JPEG file begins (JFIF 1.1) and ends."""
 _LIMIT = re.compile(
@@ -37,38 +34,8 @@ _KILLED = re.compile(r"\[alert\] \S+ (.*exited on signal (?:9|15)\b.*)$", re.MUL
 
 def _readable(path: str) -> str:
     """The path of a picture that can be served; ValueError says in one sentence why it cannot."""
-    _read_picture(path, at_most=0)
+    read_local(path, "picture", at_most=0)
     return path
-
-
-def _read_picture(path: str, at_most: int = -1) -> bytes:
-    """The first bytes of a picture, or all of it. Raises ValueError.
-
-    Who runs this, perhaps root, can read more than who wrote the study or who fetches the picture: only what
-    everybody may read is served.
-    """
-    try:
-        why = _why_unusable(Path(path).stat())  # before it is opened: a device acts on that, a pipe waits
-        if why is None:
-            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-                why = _why_unusable(os.fstat(file.fileno()))  # what was opened may be another file by now
-                if why is None:
-                    return file.read(at_most)
-    except FileNotFoundError:
-        why = "does not exist"
-    except (OSError, ValueError) as error:
-        why = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-    raise ValueError(f"the picture '{path:.200}' {why}")
-
-
-def _why_unusable(file: os.stat_result) -> str | None:
-    if not stat.S_ISREG(file.st_mode):
-        return "is no file"
-    if not file.st_mode & stat.S_IROTH:
-        return "may not be read by everybody, and would be served to everybody: chmod o+r, or take another one"
-    if not 0 < file.st_size <= _LARGEST_PICTURE:
-        return f"has {file.st_size} bytes: 1 byte to {_LARGEST_PICTURE // 2**20} MiB can be served"
-    return None
 
 
 class NginxOptions(Options):
@@ -83,7 +50,7 @@ class NginxOptions(Options):
         Brings.FILE,
     ] = None
     picture_size: Annotated[
-        Size, Field(ge=1000, le=_LARGEST_PICTURE, description="Bytes of the generated picture, which no one can pack")
+        Size, Field(ge=1000, le=LARGEST, description="Bytes of the generated picture, which no one can pack")
     ] = 500_000
     worker_processes: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
@@ -145,7 +112,7 @@ def _picture(options: NginxOptions) -> bytes:
     if options.picture is None:
         return generated_picture(options.picture_size)
     try:
-        return _read_picture(options.picture)
+        return read_local(options.picture, "picture")
     except ValueError as error:
         raise ServerNotReady(str(error)) from None
 

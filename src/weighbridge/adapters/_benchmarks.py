@@ -1,0 +1,78 @@
+"""Several benchmarks in one output: which of them the study wants, and what their metrics are called. No adapter."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from weighbridge.model.adapter import AdapterOptions, named_twice, safe_name
+from weighbridge.model.measurement import Measurement, Metric, Unparseable
+from weighbridge.model.text import one_line
+
+_SHOWN = 12
+"""How many names are told where the study has to choose."""
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    made = [safe_name(name) for name in names]
+    if twice := named_twice(made):
+        one, other = [name for name, safe in zip(names, made, strict=True) if safe == twice][:2]
+        raise ValueError(f"'{one:.60}' and '{other:.60}' would both be the metric '{twice}': take one of them")
+    return names
+
+
+class BenchmarkOptions(AdapterOptions):
+    """Base of adapters of which each benchmark is a metric.
+
+    Without names the output has to have exactly one: a benchmark that is missing in one environment alone would
+    otherwise be a difference that nobody measured.
+    """
+
+    benchmarks: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
+        AfterValidator(_distinct),
+        Field(
+            max_length=200, description="Those that are read, by the program's own names; the first is the headline"
+        ),
+    ] = ()
+
+    @property
+    @abstractmethod
+    def only(self) -> Metric:
+        """The metric of the only benchmark, where none is named; the others have its unit and direction."""
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """One for each benchmark that is named, after it; else one."""
+        return tuple(replace(self.only, name=safe_name(name)) for name in self.benchmarks) or (self.only,)
+
+    def chosen(self, values: Mapping[str, float], what: str) -> tuple[Measurement, ...]:
+        """Return the values of the benchmarks that are wanted. Unparseable tells which are there instead."""
+        there = ", ".join(one_line(name, 60) for name in [*values][:_SHOWN]) + (
+            ", ..." if len(values) > _SHOWN else ""
+        )
+        if not values:
+            raise Unparseable(f"{what} has no benchmark at all")
+        if not self.benchmarks:
+            if len(values) > 1:
+                raise Unparseable(
+                    f"{what} has {len(values)} benchmarks: name those that are wanted (benchmarks: [{there}])"
+                )
+            return (Measurement(self.only, next(iter(values.values()))),)
+        missing = [name for name in self.benchmarks if name not in values]
+        if missing:
+            raise Unparseable(f"{what} has no benchmark '{missing[0]}' (it has: {there})")
+        metrics = zip(self.metrics(), self.benchmarks, strict=True)
+        return tuple(Measurement(metric, values[name]) for metric, name in metrics)
+
+
+def add(values: dict[str, float], name: object, value: float, what: str) -> None:
+    """Note a benchmark's value. Unparseable where it has no name, or another one has the same."""
+    if not isinstance(name, str) or not name:
+        raise Unparseable(f"{what} has a benchmark without a name")
+    if name in values:
+        raise Unparseable(
+            f"{what} has two benchmarks of the name '{one_line(name, 60)}', and cannot say which is meant"
+        )
+    values[name] = value

@@ -1,0 +1,50 @@
+"""JSON that a program printed, read strictly. No adapter."""
+
+import json
+from typing import Any
+
+from weighbridge.model.measurement import Unparseable, is_plausible
+
+
+def read_document(stdout: bytes, what: str, usage: str) -> Any:
+    """Return the document that is the whole standard output. Unparseable says what was there, and how to get one."""
+    text = stdout.decode(errors="replace")
+    if not text.strip():
+        raise Unparseable(f"{what} printed nothing to standard output: run it as '{usage}'")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        told = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        raise Unparseable(f"{what} printed no JSON ({told}): run it as '{usage}'") from None
+
+
+def at(document: Any, *keys: str) -> Any:
+    """Return what is below these keys; None where one of them is missing."""
+    for key in keys:
+        document = document.get(key) if isinstance(document, dict) else None
+    return document
+
+
+def entries(document: Any, key: str, what: str) -> list[Any]:
+    """Return the list below a key. Raises Unparseable."""
+    found = at(document, key)
+    if not isinstance(found, list):
+        raise Unparseable(f"the JSON of {what} has no list '{key}'")
+    return found
+
+
+def number(document: Any, what: str, *keys: str, scale: float = 1.0) -> float:
+    """Return the number below these keys, times ``scale``.
+
+    Unparseable where there is none, or none that can have been measured.
+    """
+    value = at(document, *keys)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unparseable(f"the JSON of {what} has no number '{'.'.join(keys)}'")
+    try:
+        found = scale * float(value)
+    except OverflowError:
+        found = float("inf")
+    if not is_plausible(found):
+        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {found}, which nothing that is measured is")
+    return found

@@ -1,0 +1,79 @@
+"""go test -bench: the time of one operation of each benchmark."""
+
+import re
+from statistics import median
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from weighbridge.adapters._benchmarks import BenchmarkOptions
+from weighbridge.model.adapter import Adapter
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, is_plausible
+
+_USAGE = "go test -run=^$ -bench=."
+_ROW = re.compile(r"^Benchmark(\S+)\s+\d{1,18}\s+([0-9.]{1,30}(?:e[+-]?\d{1,3})?) ns/op(?:\s|$)", re.MULTILINE)
+_PACKAGE = re.compile(r"^pkg: (\S+)$", re.MULTILINE)
+_FAILED = re.compile(r"^(--- FAIL: .*|FAIL\b.*|panic: .*)$", re.MULTILINE)
+_PROCESSORS = re.compile(r"-\d+$")
+
+
+class GoBenchOptions(BenchmarkOptions):
+    """What a study file may say about Go's benchmarks; their names are without ``Benchmark`` and ``-CPUS``."""
+
+    kind: Literal["go-bench"] = "go-bench"
+    package: Annotated[
+        str, Field(max_length=200, description="Of which package, where several of them have such a benchmark")
+    ] = ""
+
+    @property
+    def only(self) -> Metric:
+        """Nanoseconds."""
+        return Metric("time_per_op", "ns", "lower")
+
+    def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
+        """The median of each benchmark's runs (``-count``). The last line says that all of them passed."""
+        text = stdout.decode(errors="replace")
+        if failed := _FAILED.search(text):
+            raise ProgramFailed(f"go test: {failed[1]:.200}")
+        if not re.search(r"^(?:PASS|ok\s+\S.*)\n", text, re.MULTILINE):
+            raise Unparseable(f"go test printed no PASS: run it as '{_USAGE}'")
+        parts = _PACKAGE.split(text)  # what comes first, then name and output of each package
+        named = [*zip(parts[1::2], parts[2::2], strict=True)] or [("", text)]
+        every = {name: _runs(part) for name, part in named if self.package in ("", name)}
+        values: dict[str, float] = {}
+        for name, runs in every.items():
+            for benchmark, times in runs.items():
+                if benchmark in values:
+                    raise Unparseable(f"two packages have a benchmark '{benchmark:.60}': say which (package: {name})")
+                values[benchmark] = median(times)
+        return self.chosen(values, "go test's output")
+
+
+def _runs(text: str) -> dict[str, list[float]]:
+    """The nanoseconds of each run, by benchmark. All have one suffix, the number of CPUs, unless that is 1."""
+    rows = [(found[1], float(found[2])) for found in _ROW.finditer(text) if _is_number(found[2])]
+    suffixes = {found[0] if (found := _PROCESSORS.search(name)) else "" for name, _ in rows}
+    suffix = suffixes.pop() if len(suffixes) == 1 else ""
+    runs: dict[str, list[float]] = {}
+    for name, time in rows:
+        runs.setdefault(name.removesuffix(suffix), []).append(time)
+    return runs
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return is_plausible(float(text))
+    except ValueError:
+        return False
+
+
+class GoBench(Adapter):
+    """The text that ``go test -bench`` prints, or a test's program with ``-test.bench``."""
+
+    kind = "go-bench"
+    summary = "go test -bench: the time of an operation of each benchmark"
+    options = GoBenchOptions
+    usage = _USAGE
+
+
+PLUGIN = GoBench()

@@ -1,0 +1,47 @@
+"""hyperfine: the mean time of a command."""
+
+from typing import Literal
+
+from weighbridge.adapters._benchmarks import BenchmarkOptions, add
+from weighbridge.adapters._json import at, entries, number, read_document
+from weighbridge.model.adapter import Adapter
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed
+from weighbridge.model.text import one_line
+
+_USAGE = "hyperfine --export-json /tmp/h.json COMMAND >&2 && cat /tmp/h.json"
+_WHAT = "hyperfine"
+
+
+class HyperfineOptions(BenchmarkOptions):
+    """What a study file may say about hyperfine's output; a benchmark's name is its command, or its own."""
+
+    kind: Literal["hyperfine"] = "hyperfine"
+
+    @property
+    def only(self) -> Metric:
+        """Seconds."""
+        return Metric("mean_time", "s", "lower")
+
+    def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
+        """The mean of each command's runs. A run that ended with another code than 0 is no measurement."""
+        values: dict[str, float] = {}
+        for result in entries(read_document(stdout, _WHAT, _USAGE), "results", _WHAT):
+            codes = at(result, "exit_codes")
+            if isinstance(codes, list) and any(code != 0 for code in codes):
+                raise ProgramFailed(
+                    f"hyperfine: a run of '{one_line(at(result, 'command'), 60)}' ended with another code than 0"
+                )
+            add(values, at(result, "command"), number(result, _WHAT, "mean"), _WHAT)
+        return self.chosen(values, "hyperfine's output")
+
+
+class Hyperfine(Adapter):
+    """What ``--export-json`` writes, which has to be printed: hyperfine's own report is beside it."""
+
+    kind = "hyperfine"
+    summary = "hyperfine: the mean time of each command"
+    options = HyperfineOptions
+    usage = _USAGE
+
+
+PLUGIN = Hyperfine()

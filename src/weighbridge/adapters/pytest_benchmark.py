@@ -1,0 +1,41 @@
+"""pytest-benchmark: the mean time of each test."""
+
+from typing import Literal
+
+from weighbridge.adapters._benchmarks import BenchmarkOptions, add
+from weighbridge.adapters._json import at, entries, number, read_document
+from weighbridge.model.adapter import Adapter
+from weighbridge.model.measurement import Measurement, Metric
+
+_USAGE = "pytest --benchmark-json=/tmp/b.json >&2 && cat /tmp/b.json"
+_WHAT = "pytest-benchmark"
+
+
+class PytestBenchmarkOptions(BenchmarkOptions):
+    """What a study file may say about pytest-benchmark's output; a benchmark's name is its test's full one."""
+
+    kind: Literal["pytest-benchmark"] = "pytest-benchmark"
+
+    @property
+    def only(self) -> Metric:
+        """Microseconds."""
+        return Metric("mean_time", "us", "lower")
+
+    def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
+        """The mean of each test's rounds, which are in seconds there."""
+        values: dict[str, float] = {}
+        for each in entries(read_document(stdout, _WHAT, _USAGE), "benchmarks", _WHAT):
+            add(values, at(each, "fullname"), number(each, _WHAT, "stats", "mean", scale=1e6), _WHAT)
+        return self.chosen(values, "pytest-benchmark's output")
+
+
+class PytestBenchmark(Adapter):
+    """What ``--benchmark-json`` writes, which has to be printed: pytest's own report is beside it."""
+
+    kind = "pytest-benchmark"
+    summary = "pytest-benchmark: the mean time of each test"
+    options = PytestBenchmarkOptions
+    usage = _USAGE
+
+
+PLUGIN = PytestBenchmark()

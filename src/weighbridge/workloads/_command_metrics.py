@@ -1,0 +1,142 @@
+"""Metrics that a study names in the output of its own command: by JSONPath (RFC 9535) or by a regular expression."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import jsonpath
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from weighbridge.model.command import Completed
+from weighbridge.model.measurement import Better, Measurement, Metric, Unparseable, is_plausible
+from weighbridge.model.options import Options
+
+_STREAMS = {"stdout": "standard output", "stderr": "standard error"}
+_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]{1,300}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\s*")
+
+
+def _is_path(text: str) -> str:
+    try:
+        _path(text)
+    except jsonpath.JSONPathError as error:
+        raise ValueError(f"'{text:.60}' is no JSONPath (RFC 9535): {str(error).splitlines()[0]:.120}") from None
+    return text
+
+
+def _is_regex(text: str) -> str:
+    try:
+        groups = _regex(text).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"'{text:.60}' is no regular expression: {error}") from None
+    if groups != 1:
+        raise ValueError(f"'{text:.60}' has {groups} groups: put parentheses around the number, and nothing else")
+    return text
+
+
+@cache
+def _path(text: str) -> jsonpath.CompoundJSONPath | jsonpath.JSONPath:
+    return jsonpath.JSONPathEnvironment(strict=True).compile(text)
+
+
+@cache
+def _regex(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.MULTILINE)
+
+
+class MetricOptions(Options):
+    """Where one number stands in the output, and what it is."""
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+    path: Annotated[
+        Annotated[str, AfterValidator(_is_path)] | None,
+        Field(alias="json", description="The JSONPath (RFC 9535) of the one number: $.summary.rps"),
+    ] = None
+    regex: Annotated[
+        Annotated[str, AfterValidator(_is_regex)] | None,
+        Field(description="Matches once; its one group is the number. ^ and $ are the ends of a line"),
+    ] = None
+    unit: Annotated[
+        str, Field(pattern=r"^[^\s\x00-\x1f]{1,20}$", description="Of the number: s, ms, 1/s, MiB/s, %, count, ...")
+    ]
+    better: Annotated[Better, Field(description="higher or lower")]
+    stream: Annotated[
+        Literal["stdout", "stderr"], Field(alias="from", description="Where the program prints it: stdout or stderr")
+    ] = "stdout"
+
+    @model_validator(mode="after")
+    def _by_one_way(self) -> "MetricOptions":
+        if (self.path is None) == (self.regex is None):
+            raise ValueError("a metric is found by 'json: PATH' or by 'regex: EXPRESSION', one of both")
+        return self
+
+    def metric(self, name: str) -> Metric:
+        """The metric of this name."""
+        return Metric(name, self.unit, self.better)
+
+
+def read_metrics(metrics: Mapping[str, MetricOptions], done: Completed) -> tuple[Measurement, ...]:
+    """Return the value of each metric. Raises Unparseable with a sentence that names the first that has none."""
+    printed = {"stdout": done.text, "stderr": done.stderr.decode(errors="replace")}
+    documents: dict[str, Any] = {}
+    found = []
+    for name, options in metrics.items():
+        where, text = _STREAMS[options.stream], printed[options.stream]
+        if options.path is not None:
+            if options.stream not in documents:
+                documents[options.stream] = _document(text, name, where)
+            value = _by_path(options.path, documents[options.stream], name, where)
+        else:
+            value = _by_regex(options.regex or "", text, name, where)
+        found.append(Measurement(options.metric(name), value))
+    return tuple(found)
+
+
+def _document(text: str, name: str, where: str) -> Any:
+    if not text.strip():
+        raise Unparseable(f"metric {name}: {where} is empty, and JSON is expected there")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        told = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        raise Unparseable(f"metric {name}: {where} is not JSON ({told})") from None
+
+
+def _by_path(path: str, document: Any, name: str, where: str) -> float:
+    try:
+        values = _path(path).findall(document)
+    except (jsonpath.JSONPathError, RecursionError) as error:
+        raise Unparseable(f"metric {name}: {path} cannot be followed in {where}: {error}") from None
+    value = _only(values, f"metric {name}: {path}", where)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unparseable(f"metric {name}: {path} in {where} is {json.dumps(value)[:60]}, not a number")
+    return _finite(value, f"metric {name}: {path} in {where}")
+
+
+def _by_regex(regex: str, text: str, name: str, where: str) -> float:
+    values = [found[1] for found in _regex(regex).finditer(text)]
+    value = _only(values, f"metric {name}: /{regex}/", where)
+    if value is None or _NUMBER.fullmatch(value) is None:
+        raise Unparseable(f"metric {name}: /{regex}/ in {where} gives '{(value or '')[:60]}', not a number")
+    return _finite(float(value), f"metric {name}: /{regex}/ in {where}")
+
+
+def _only(values: list[Any], what: str, where: str) -> Any:
+    if not values:
+        raise Unparseable(f"{what} finds nothing in {where}")
+    if len(values) > 1:
+        raise Unparseable(f"{what} finds {len(values)} values in {where}, and one is needed")
+    return values[0]
+
+
+def _finite(value: float, what: str) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not is_plausible(number):
+        raise Unparseable(f"{what} is {number}, which nothing that is measured is")
+    return number

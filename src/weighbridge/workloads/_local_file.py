@@ -1,0 +1,46 @@
+"""A file of this machine that a study names and that is written into sites. No plug-in."""
+
+import os
+import stat
+from pathlib import Path
+
+LARGEST = 64 * 2**20
+"""Bytes. It lies in the memory of a site, and is written there before each trial."""
+
+
+def read_local(path: str, what: str, at_most: int = -1) -> bytes:
+    """Return the first bytes of a file, or all of it. ValueError says in one sentence why it cannot be used.
+
+    Who runs this, perhaps root, can read more than who wrote the study or who gets to see the file: only what
+    everybody may read is taken.
+    """
+    try:
+        why = _why_unusable(Path(path).stat())  # before it is opened: a device acts on that, a pipe waits
+        if why is None:
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+                why = _why_unusable(os.fstat(file.fileno()))  # what was opened may be another file by now
+                if why is None:
+                    return file.read(at_most)
+    except FileNotFoundError:
+        why = "does not exist"
+    except (OSError, ValueError) as error:
+        why = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    raise ValueError(f"the {what} '{path:.200}' {why}")
+
+
+def is_program(path: str) -> bool:
+    """Whether its owner may start it; False where it is not there."""
+    try:
+        return bool(Path(path).stat().st_mode & stat.S_IXUSR)
+    except OSError:
+        return False
+
+
+def _why_unusable(file: os.stat_result) -> str | None:
+    if not stat.S_ISREG(file.st_mode):
+        return "is no file"
+    if not file.st_mode & stat.S_IROTH:
+        return "may not be read by everybody, and would be served to everybody: chmod o+r, or take another one"
+    if not 0 < file.st_size <= LARGEST:
+        return f"has {file.st_size} bytes: 1 byte to {LARGEST // 2**20} MiB can be served"
+    return None

@@ -1,0 +1,122 @@
+"""A command of the study's own: how long it takes, what it uses, and what it prints."""
+
+from collections.abc import Iterator, Mapping
+
+from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, ServerNotReady
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.resource_use import CONTEXT_SWITCHES, CPU_SYSTEM, CPU_USER, PEAK_MEMORY
+from weighbridge.model.result import TrialResult
+from weighbridge.model.study import Role
+from weighbridge.workloads._command_failure import failure_of
+from weighbridge.workloads._command_metrics import read_metrics
+from weighbridge.workloads._command_options import BUILT_IN, TIME, CommandOptions
+from weighbridge.workloads._command_words import place_values
+from weighbridge.workloads._local_file import is_program, read_local
+
+_ANY_THREADS = 1024
+"""Of a program of which it is not known how many it has: it is the limit once all its CPUs are busy."""
+_SERVER_BEYOND_S = 60.0
+
+
+class OwnCommand(Workload):
+    """One command, or a server and its client, as the study has them.
+
+    Its time is that of the whole process, from its start to its end, by its site's own launcher; what it used is what
+    the kernel says of it and of those of its children whose end it awaited (getrusage(2)): what it left running in
+    the background is not in it. All of that is of the measured command alone, not of a server.
+    """
+
+    kind = "command"
+    summary = "a program of the study's own, alone or as the client of a server: its time, its use, its output"
+    options = CommandOptions
+    packages = ()
+    has_data_port = True
+
+    def transports(self, options: CommandOptions) -> tuple[Transport, ...]:
+        """What the server's port carries; UDP has TCP beside it: over that the path is probed."""
+        if options.server is None:
+            return ()
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
+
+    def packages_for(self, options: CommandOptions) -> tuple[str, ...]:
+        """Those that the study names."""
+        return options.packages
+
+    def metrics(self, options: CommandOptions) -> tuple[Metric, ...]:
+        """What is read from its output, then its time, and what it used."""
+        return (*options.own_metrics(), *BUILT_IN)
+
+    def command(self, role: Role, options: CommandOptions, at: Endpoint) -> Command:
+        """The server outlasts its clients."""
+        if role != "server":
+            return _command(options, "run" if options.server is None else role, at)
+        deadline_s = options.deadline * (2 if options.warm_up else 1) + options.deadline + _SERVER_BEYOND_S
+        argv = _command(options, "server", at).argv
+        return Command(argv, deadline_s, listens=((options.protocol, at.port),))
+
+    def prepare(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The study's ``setup``."""
+        return _command(options, "setup", at) if options.setup is not None else None
+
+    def restore(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The study's ``prepare``."""
+        return _command(options, "prepare", at) if options.prepare is not None else None
+
+    def check(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The study's own."""
+        return _command(options, "check", at) if options.check is not None else None
+
+    def warm_up(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The measured command itself, where the study wants that."""
+        return _command(options, "run" if options.server is None else "client", at) if options.warm_up else None
+
+    def files(self, role: Role, options: CommandOptions, at: Endpoint) -> Mapping[str, bytes]:
+        """The study's, the same for each role. Raises ServerNotReady where one has gone since it was checked."""
+        try:
+            return {path: read_local(local, "file") for path, local in options.files.items()}
+        except ValueError as error:
+            raise ServerNotReady(str(error)) from None
+
+    def file_mode(self, options: CommandOptions, path: str) -> int:
+        """A program stays one."""
+        return 0o755 if is_program(options.files[path]) else 0o644
+
+    def expected_s(self, options: CommandOptions) -> float:
+        """What the study says."""
+        return options.expects
+
+    def generator_threads(self, options: CommandOptions) -> int:
+        """What the study says."""
+        return options.threads or _ANY_THREADS
+
+    def parse(self, options: CommandOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """Its metrics, its time and what it used. Raises ProgramFailed or Unparseable.
+
+        Where nobody told what it used, the metrics of that are left out.
+        """
+        done = completed["solo" if options.server is None else "client"]
+        if done.returncode != 0:
+            raise ProgramFailed(failure_of(done, shell=options.shell))
+        read = read_metrics(options.metrics, done)
+        if options.adapter is not None:
+            read += options.adapter.read(done.stdout, done.stderr)
+        return TrialResult((*read, Measurement(TIME, done.duration_s), *_use(done)))
+
+
+def _command(options: CommandOptions, key: str, at: Endpoint) -> Command:
+    """One of the study's commands with its placeholders filled."""
+    values = {**(place_values(at) if options.server is not None else {}), **options.parameters}
+    return Command(dict(options.templates())[key].argv(values), options.deadline)
+
+
+def _use(done: Completed) -> Iterator[Measurement]:
+    if done.usage is None:
+        return
+    yield Measurement(CPU_USER, done.usage.cpu_user_s)
+    yield Measurement(CPU_SYSTEM, done.usage.cpu_system_s)
+    yield Measurement(PEAK_MEMORY, done.usage.peak_memory / 2**20)
+    yield Measurement(CONTEXT_SWITCHES, float(done.usage.switches + done.usage.preemptions))
+
+
+PLUGIN = OwnCommand()

@@ -1,0 +1,127 @@
+"""A study's own commands: what is a sweep and what is a word, and what is shown before anything starts."""
+
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from weighbridge.errors import StudyError
+from weighbridge.model.options import Brings
+from weighbridge.model.stored_study import StoredStudy, study_json
+from weighbridge.model.study import Study
+from weighbridge.study.brings import brought_by
+
+from .texts import LINES, loaded
+
+
+def study(entry: str, environment: str = "") -> Study:
+    """The small study with one workload of its own, and what the environment ``bridge`` says of it."""
+    head, _, rest = LINES.partition("workloads:\n")
+    tail = rest[rest.index("repetitions:") :]
+    if environment:
+        head = head.replace("network: bridge}", f"network: bridge, workloads: {{fib: {environment}}}}}")
+    return loaded(f"{head}workloads:\n  fib: {entry}\n{tail}")
+
+
+def argvs(of: Study) -> dict[str, Any]:
+    return {cell.label: cell.options.run for cell in of.cells}  # type: ignore[attr-defined]
+
+
+def test_a_list_of_words_is_no_sweep():
+    (cell,) = study("{kind: command, run: [python3, fib.py, 30]}").cells
+    assert (cell.level, cell.options.run) == ((), ("python3", "fib.py", "30"))  # type: ignore[attr-defined]
+
+
+def test_each_list_of_a_parameter_is_a_factor_of_its_own():
+    found = study("{kind: command, run: 'pack {size} {level}', parameters: {size: [64, 1k, 64k], level: 3}}")
+    assert [cell.level for cell in found.cells] == [(("size", "64"),), (("size", "1k"),), (("size", "64k"),)]
+    parameters = [cell.options.parameters for cell in found.cells]  # type: ignore[attr-defined]
+    assert parameters == [{"size": size, "level": "3"} for size in ("64", "1k", "64k")]
+    both = study("{kind: command, run: 'pack {a} {b}', parameters: {a: [1, 2], b: [3, 4]}, deadline: [5min, 6min]}")
+    assert len(both.cells) == 8
+    assert both.cells[0].level == (("a", "1"), ("b", "3"), ("deadline", "5min"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("{kind: command, run: 'pack {a}', parameters: {a: [1, 1]}}", "a: the level 1 is listed twice"),
+        ("{kind: command, run: 'pack {a}', parameters: {a: [1, '1.0', 1.0]}}", "a: the level 1.0 is listed twice"),
+        (
+            "{kind: command, run: 'pack {sites}', parameters: {sites: [1, 2]}}",
+            "sites: an option of every such workload has this name: take another one",
+        ),
+        ("{kind: command, run: 'pack {a}', parameters: {a: [true, 2]}}", "a: text is expected, not true"),
+        ("{kind: command, run: 'pack {a}', parameters: {a: []}}", "a: text is expected, not []"),
+        ("{kind: command, run: 'pack {a', parameters: {a b: 1}}", "'a b': "),
+        ("{kind: command, run: 'pack {b}'}", "study.yaml:10: run: unknown placeholder '{b}' (known: none)"),
+        ("{kind: command, rum: pack}", "unknown key 'rum'; did you mean 'run'?"),
+        ("{kind: command, run: a, adapter: hyperfin}", "adapter: unknown kind 'hyperfin'; did you mean 'hyperfine'?"),
+        ("{kind: command, run: a, adapter: {kind: jmh, mod: avgt}}", "unknown key 'mod'; did you mean 'mode'?"),
+        (
+            "{kind: command, run: a, metrics: {m: {jsn: $.a, unit: s, better: lower}}}",
+            "unknown key 'jsn'; did you mean 'json'?",
+        ),
+        (
+            "{kind: command, run: a, metrics: {m: {json: $.a, unit: s, better: lowr}}}",
+            "better: 'lowr' is not one of 'higher' or 'lower'; did you mean 'lower'?",
+        ),
+        ("{kind: command, run: a, ready: {line: up}}", "ready: "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_line(entry: str, told: str):
+    with pytest.raises(StudyError) as refused:
+        study(entry)
+    (line,) = str(refused.value).splitlines()
+    assert told in line
+    assert line.startswith("study.yaml:10: ")
+
+
+def test_an_environment_has_parameters_of_its_own_on_top_of_the_level():
+    found = study("{kind: command, run: 'pack {a} {b}', parameters: {a: [1, 2], b: x}}", "{parameters: {b: y}}")
+    own = next(arm for arm in found.arms if arm.name == "bridge").workloads
+    assert [options.parameters for options in own.values()] == [{"a": "1", "b": "y"}, {"a": "2", "b": "y"}]  # type: ignore[attr-defined]
+
+
+def test_what_is_started_is_shown():
+    found = study(
+        "{kind: command, run: 'pack {a}', parameters: {a: [1, 2]}, check: [grep, 'a b'],"
+        " files: {/tmp/hosts: /etc/hosts}}"
+    )
+    shown = [(each.what, each.place, each.value) for each in brought_by(found)]
+    place = "workloads.fib"
+    assert sorted(shown) == sorted([
+        (Brings.COMMAND, f"{place}.run", "pack {a}"),
+        (Brings.ARGUMENT, f"{place}.parameters.a", "1"),
+        (Brings.ARGUMENT, f"{place}.parameters.a", "2"),
+        (Brings.COMMAND, f"{place}.check", "grep 'a b'"),
+        (Brings.FILE, f"{place}.files./tmp/hosts", "/etc/hosts"),
+    ])  # fmt: skip
+
+
+def test_the_schema_takes_a_list_as_words_and_as_values_of_a_parameter():
+    from jsonschema import Draft202012Validator
+
+    from weighbridge.study.schema import json_schema
+
+    text = study(
+        "{kind: command, run: [pack, '{a}'], parameters: {a: [1, 2]}, adapter: {kind: jmh, mode: avgt},"
+        " metrics: {m: {json: $.a, unit: s, better: lower}}}"
+    ).text
+    data: Any = YAML(typ="safe", pure=True).load(text)
+    assert [error.message for error in Draft202012Validator(json_schema()).iter_errors(data)] == []
+    assert not Draft202012Validator(json_schema()).is_valid(
+        YAML(typ="safe", pure=True).load(text.replace("jmh", "jhm"))
+    )
+
+
+def test_it_is_the_same_when_it_is_read_back_from_a_run(tmp_path: Any):
+    from weighbridge.study.frozen import thaw
+
+    found = study(
+        "{kind: command, server: 's {port}', client: 'c {a}', parameters: {a: [1, x]},"
+        " adapter: {kind: wrk, latency: false}, metrics: {m: {regex: '(.)', from: stderr, unit: s, better: lower}},"
+        " files: {/tmp/hosts: /etc/hosts}}"
+    )
+    kept = thaw(StoredStudy.model_validate_json(study_json(found)), found.text, tmp_path)
+    assert [cell.options for cell in kept.cells] == [cell.options for cell in found.cells]

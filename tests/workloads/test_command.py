@@ -1,0 +1,304 @@
+"""A command of the study's own: its words, what is read from it, and what is said where it fails."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from weighbridge.model.command import Completed, Usage
+from weighbridge.model.measurement import ProgramFailed, ServerNotReady, Unparseable
+from weighbridge.workloads.command import PLUGIN, CommandOptions
+
+from .captured import AT
+
+RPS = {"json": "$.rps", "unit": "1/s", "better": "higher"}
+PAIR = {"server": "serve {listen} {port}", "client": "ask {address}:{port}"}
+
+
+def options(**given: Any) -> CommandOptions:
+    return CommandOptions.model_validate({"run": "true"} | given)
+
+
+def pair(**given: Any) -> CommandOptions:
+    return CommandOptions.model_validate(PAIR | given)
+
+
+def problem(**given: Any) -> str:
+    """The one sentence with which these options are refused."""
+    with pytest.raises(ValidationError) as refused:
+        CommandOptions.model_validate(given)
+    (error,) = refused.value.errors()
+    return str(error["msg"]).removeprefix("Value error, ")
+
+
+def argv(**given: Any) -> tuple[str, ...]:
+    return PLUGIN.command("solo", CommandOptions.model_validate(given), AT).argv
+
+
+def ended(stdout: bytes = b"", stderr: bytes = b"", code: int = 0, usage: Usage | None = None) -> Completed:
+    return Completed(("prog",), code, stdout, stderr, 1.5, usage=usage)
+
+
+def values(chosen: CommandOptions, done: Completed) -> dict[str, float]:
+    role = PLUGIN.roles(chosen)[-1]
+    return {each.metric.name: each.value for each in PLUGIN.parse(chosen, {role: done}).measurements}
+
+
+def failure(chosen: CommandOptions, done: Completed) -> str:
+    with pytest.raises((ProgramFailed, Unparseable)) as failed:
+        values(chosen, done)
+    return str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("python3 fib.py 30", ("python3", "fib.py", "30")),
+        (["python3", "fib.py", 30], ("python3", "fib.py", "30")),
+        ("awk '{{print $1}}' a", ("awk", "{print $1}", "a")),
+        (["echo", "{{", "}}", "}"], ("echo", "{", "}", "}")),
+        ("a 'b c' \"d e\" f\\ g", ("a", "b c", "d e", "f g")),
+    ],
+)
+def test_a_text_is_split_as_a_shell_would_which_none_runs(run: Any, words: tuple[str, ...]):
+    assert argv(run=run) == words
+
+
+@given(value=st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)), max_size=40))
+def test_a_value_is_never_more_than_its_word(value: str):
+    assert argv(run="prog --size={n} last", parameters={"n": value}) == ("prog", f"--size={value}", "last")
+
+
+@given(value=st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)), max_size=40))
+def test_a_shell_gets_a_value_as_one_word(value: str):
+    import shlex
+
+    shell, flag, text = argv(run="prog {n} | wc", shell=True, parameters={"n": value})
+    assert (shell, flag) == ("/bin/sh", "-c")
+    assert shlex.split(text.removeprefix("prog ").removesuffix(" | wc")) == [value]
+
+
+def test_where_the_server_is_goes_into_both():
+    server, client = (PLUGIN.command(role, pair(), AT) for role in ("server", "client"))
+    assert (server.argv, client.argv) == (("serve", "0.0.0.0", "15201"), ("ask", "192.0.2.7:15201"))
+    assert server.listens == (("tcp", 15201),)
+    udp = PLUGIN.command("server", pair(protocol="udp", server="serve {data_port}"), AT)
+    assert (udp.listens, udp.argv) == ((("udp", 15201),), ("serve", "15202"))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "a command needs 'run', or 'server' and 'client'"),
+        ({"server": "a"}, "a command needs both 'server' and 'client'"),
+        ({"run": "a"} | PAIR, "'run' is a command without a counterpart: write it, or 'server' and 'client'"),
+        ({"run": ""}, "run: it names no program"),
+        ({"run": []}, "run: it names no program"),
+        (
+            {"run": "'"},
+            "run: its words cannot be told apart (no closing quotation): quote them as in a shell, or write a list",
+        ),
+        ({"run": ["a\0b"]}, "run: a word of it has a zero byte, which no program can be given"),
+        ({"run": ["a"], "shell": True}, "run: with 'shell: true' it is one text for /bin/sh, not a list of words"),
+        ({"run": "a {n}"}, "run: unknown placeholder '{n}' (known: none); a brace itself is written '{{' or '}}'"),
+        (
+            {"run": "a {size} {sice}", "parameters": {"size": 1}},
+            "run: unknown placeholder '{sice}' (known: {size}); a brace itself is written '{{' or '}}'",
+        ),
+        (
+            {"run": "a {port}"},
+            "run: '{port}' is where a server is, and there is none: write 'server' and 'client', not 'run'",
+        ),
+        (
+            {"run": "a", "check": "grep {x}"},
+            "check: unknown placeholder '{x}' (known: none); a brace itself is written '{{' or '}}'",
+        ),
+        ({"run": "a", "parameters": {"n": 1}}, "parameters: 'n' stands in no command: write {n} where it belongs"),
+        (
+            {"run": "a {port}", "parameters": {"port": 1}},
+            "parameters: 'port' has a meaning already: take another name",
+        ),
+        (
+            {"run": "a {shell}", "parameters": {"shell": 1}},
+            "parameters: 'shell' has a meaning already: take another name",
+        ),
+        (
+            {"run": "a", "metrics": {"time": RPS}},
+            "metrics: 'time': it is measured of every command: take another name",
+        ),
+        (
+            {"run": "a", "metrics": {"cpu_usage": RPS}},
+            "metrics: 'cpu_usage' is what Weighbridge's own meters call one: take another name",
+        ),
+        (
+            {"run": "a", "deadline": "1s"},
+            "expects: the command is ended at its deadline: let it be shorter than that",
+        ),
+        (
+            {"run": "a", "files": {"/etc/passwd": "/etc/hostname"}},
+            "'/etc/passwd' is not below /tmp or /run of the site, where alone files can be written",
+        ),
+        (
+            {"run": "a", "files": {"/tmp/../etc/x": "/etc/hostname"}},
+            "'/tmp/../etc/x' is not below /tmp or /run of the site, where alone files can be written",
+        ),
+        ({"run": "a", "files": {"/tmp/x": "/nonexistent"}}, "the file '/nonexistent' does not exist"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_in_one_sentence(given: dict[str, Any], told: str):
+    assert problem(**given) == told
+
+
+@pytest.mark.parametrize(
+    ("metric", "told"),
+    [
+        ({}, "a metric is found by 'json: PATH' or by 'regex: EXPRESSION', one of both"),
+        ({"json": "$.a", "regex": "(a)"}, "a metric is found by 'json: PATH' or by 'regex: EXPRESSION', one of both"),
+        ({"regex": "a"}, "'a' has 0 groups: put parentheses around the number, and nothing else"),
+        ({"regex": "(a)(b)"}, "'(a)(b)' has 2 groups: put parentheses around the number, and nothing else"),
+        ({"regex": "("}, "'(' is no regular expression: missing ), unterminated subpattern at position 0"),
+    ],
+)
+def test_a_metric_that_cannot_be_found_is_refused(metric: dict[str, Any], told: str):
+    assert problem(run="a", metrics={"rps": {"unit": "s", "better": "lower"} | metric}) == told
+
+
+def test_a_path_that_is_none_is_refused():
+    told = problem(run="a", metrics={"rps": RPS | {"json": "$.a["}})
+    assert told.startswith("'$.a[' is no JSONPath (RFC 9535): ")
+
+
+def test_time_is_the_headline_unless_the_output_has_one():
+    assert [metric.name for metric in PLUGIN.metrics(options())] == [
+        "time", "cpu_user", "cpu_system", "peak_memory", "context_switches",
+    ]  # fmt: skip
+    assert [metric.name for metric in PLUGIN.metrics(options(metrics={"rps": RPS}))][:2] == ["rps", "time"]
+
+
+def test_what_it_used_is_measured_and_left_out_where_nobody_tells():
+    used = Usage(0.5, 0.25, 3 * 2**20, 7, 4, 0, 0)
+    assert values(options(), ended(usage=used)) == {
+        "time": 1.5, "cpu_user": 0.5, "cpu_system": 0.25, "peak_memory": 3.0, "context_switches": 11.0,
+    }  # fmt: skip
+    assert values(options(), ended()) == {"time": 1.5}
+
+
+def test_metrics_are_read_from_the_stream_that_is_named():
+    lines = {"regex": r"^took (\S+) ms$", "unit": "ms", "better": "lower", "from": "stderr"}
+    chosen = options(metrics={"rps": RPS, "took": lines})
+    assert values(chosen, ended(b'{"rps": 12}', b"began\ntook 1.25e1 ms\n")) == {"rps": 12, "took": 12.5, "time": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("metric", "printed", "told"),
+    [
+        (RPS, b"", "metric m: standard output is empty, and JSON is expected there"),
+        (
+            RPS, b"{",
+            "metric m: standard output is not JSON (Expecting property name enclosed in double quotes:"
+            " line 1 column 2 (char 1))",
+        ),
+        (RPS, b'{"r": 1}', "metric m: $.rps finds nothing in standard output"),
+        (RPS, b'{"rps": "12"}', 'metric m: $.rps in standard output is "12", not a number'),
+        (RPS, b'{"rps": true}', "metric m: $.rps in standard output is true, not a number"),
+        (RPS, b'{"rps": null}', "metric m: $.rps in standard output is null, not a number"),
+        (RPS, b'{"rps": NaN}', "metric m: $.rps in standard output is nan, which nothing that is measured is"),
+        (RPS, b'{"rps": 1e999}', "metric m: $.rps in standard output is inf, which nothing that is measured is"),
+        (
+            RPS | {"json": "$[*].rps"}, b'[{"rps": 1}, {"rps": 2}]',
+            "metric m: $[*].rps finds 2 values in standard output, and one is needed",
+        ),
+        ({"regex": "= (.*)"}, b"a = b", "metric m: /= (.*)/ in standard output gives 'b', not a number"),
+        (
+            {"regex": "= (.*)"}, b"a = 1\nb = 2",
+            "metric m: /= (.*)/ finds 2 values in standard output, and one is needed",
+        ),
+        ({"regex": "= (.*)"}, b"nothing", "metric m: /= (.*)/ finds nothing in standard output"),
+        ({"regex": "= (x)?"}, b"a = ", "metric m: /= (x)?/ in standard output gives '', not a number"),
+        ({"regex": "= (.*)"}, b"a = nan", "metric m: /= (.*)/ in standard output gives 'nan', not a number"),
+        (
+            {"regex": "= (.*)"}, b"a = 9e999",
+            "metric m: /= (.*)/ in standard output is inf, which nothing that is measured is",
+        ),
+    ],
+)  # fmt: skip
+def test_a_metric_without_a_number_is_never_zero(metric: dict[str, Any], printed: bytes, told: str):
+    chosen = options(metrics={"m": {"unit": "s", "better": "lower"} | metric})
+    assert failure(chosen, ended(printed)) == told
+
+
+ADDRESS, READ_ONLY, NO_TTY = (os.strerror(code) for code in (errno.EADDRINUSE, errno.EROFS, errno.ENOTTY))
+
+
+@pytest.mark.parametrize(
+    ("stderr", "code", "told"),
+    [
+        (b"no such luck\n", 3, "prog ended with code 3: no such luck"),
+        (b"", -11, "prog ended with signal 11: some output"),
+        (
+            f"cp: x: {READ_ONLY}\n".encode(), 1,
+            "prog ended with code 1: it writes where nothing can be written: only /tmp and /run can:"
+            f" cp: x: {READ_ONLY}",
+        ),
+        (
+            f"stty: {NO_TTY}\n".encode(), 1,
+            f"prog ended with code 1: it needs a terminal, and has none here: stty: {NO_TTY}",
+        ),
+        (
+            f"bind: {ADDRESS}\n".encode(), 1,
+            f"prog ended with code 1: its port is in use by another program: bind: {ADDRESS}",
+        ),
+    ],
+)  # fmt: skip
+def test_a_program_that_failed_is_told_with_what_is_known_of_it(stderr: bytes, code: int, told: str):
+    assert failure(options(), ended(b"some output\n", stderr, code)) == told
+
+
+def test_a_word_of_a_terminal_is_no_reason():
+    said = failure(options(), ended(b"", b"the terminal station is closed\n", 1))
+    assert said == "prog ended with code 1: the terminal station is closed"
+
+
+def test_what_a_shell_did_not_find_is_named():
+    done = ended(b"", b"/bin/sh: 1: fibb: not found\n", 127)
+    assert failure(options(shell=True), done) == "the program fibb is not in the userland"
+    assert failure(options(), done) == "prog ended with code 127: /bin/sh: 1: fibb: not found"
+
+
+def test_what_is_run_around_it_has_its_values_too():
+    chosen = pair(
+        setup="mk {n}", prepare="sync {n}", check="grep {n}", warm_up=True, parameters={"n": 5}, deadline="10s"
+    )
+    around = [each(chosen, AT) for each in (PLUGIN.prepare, PLUGIN.restore, PLUGIN.check, PLUGIN.warm_up)]
+    assert [each.argv for each in around if each] == [
+        ("mk", "5"), ("sync", "5"), ("grep", "5"), ("ask", "192.0.2.7:15201"),
+    ]  # fmt: skip
+    assert {each.deadline_s for each in around if each} == {10.0}
+    assert [each(options(), AT) for each in (PLUGIN.prepare, PLUGIN.restore, PLUGIN.check, PLUGIN.warm_up)] == [
+        None
+    ] * 4
+
+
+def test_files_are_read_anew_and_a_program_stays_one(tmp_path: Path):
+    local, program = tmp_path / "data", tmp_path / "prog"
+    for file, mode in ((local, 0o644), (program, 0o755)):
+        file.write_bytes(b"one")
+        file.chmod(mode)
+    chosen = options(files={"/tmp/data": str(local), "/run/prog": str(program)})
+    assert PLUGIN.files("solo", chosen, AT) == {"/tmp/data": b"one", "/run/prog": b"one"}
+    assert [PLUGIN.file_mode(chosen, path) for path in ("/tmp/data", "/run/prog")] == [0o644, 0o755]
+    local.write_bytes(b"two")
+    assert PLUGIN.files("solo", chosen, AT)["/tmp/data"] == b"two"
+    local.unlink()
+    with pytest.raises(ServerNotReady, match=r"^the file '.*/data' does not exist$"):
+        PLUGIN.files("solo", chosen, AT)
+
+
+def test_packages_are_those_of_the_study():
+    assert PLUGIN.userland(options(packages=["jq", "curl"])).packages == ("curl", "jq")
+    assert PLUGIN.userland(options()).packages == ()
