@@ -42,10 +42,10 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
         with plugin_faults(workload, ProgramFailed):
             command, restore = workload.prepare(options, its), workload.restore(options, its)
         if command is not None and command.argv not in stage.prepared:
-            state.completed[place(PREPARATION, number)] = _make_data(site, command, "prepared")
+            state.completed[place(PREPARATION, number)] = _make_data(site, stage.process.of(command), "prepared")
             stage.prepared.add(command.argv)
         if restore is not None:
-            _make_data(site, restore, "restored")
+            _make_data(site, stage.process.of(restore), "restored")
     if cold or writes or stage.written:
         sites = [*stage.sites.values(), *stage.further]
         settle_page_caches(sites, stage.storage_servers, stage.written, empty=cold)
