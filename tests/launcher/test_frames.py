@@ -51,6 +51,12 @@ def test_a_start_has_every_word_and_the_input():
     assert frame.body[16:] == b"/\0wrk\0-c\0" + "ü".encode() + b"\0A=b\0" + b"\0in"
 
 
+def test_a_start_in_a_folder_as_a_user():
+    frame = frames.start(7, Command(("id",), cwd="/srv", uid=1000, gid=50), {})
+    assert struct.unpack_from("<IIII", frame.body) == (1000, 50, 1, 0)
+    assert frame.body[16:] == b"/srv\0id\0"
+
+
 def test_a_zero_byte_ends_no_word_silently():
     with pytest.raises(ValueError, match="zero byte"):
         frames.start(1, Command(("echo", "a\0b")), {})

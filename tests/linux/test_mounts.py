@@ -15,7 +15,8 @@ TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 
 
 def test_points_as_they_are_named():
-    assert mounts.mounted_at(TABLE)[:3] == ["/", "/cache/engines/a1/data-0", "/cache/engines/a1/data-0/with space"]
+    points = [each.at for each in mounts.mounted_at(TABLE)]
+    assert points[:3] == ["/", "/cache/engines/a1/data-0", "/cache/engines/a1/data-0/with space"]
     assert mounts.mounted_at("") == []
 
 

@@ -20,6 +20,7 @@ from weighbridge.cli import (
     run,
     schema,
     studies,
+    weigh,
 )
 from weighbridge.cli.output import fail, reader_gone, take_any_character
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
@@ -39,6 +40,7 @@ for module in (
     init,
     plan,
     run,
+    weigh,
     replicate,
     report,
     export,

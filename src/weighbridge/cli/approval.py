@@ -19,12 +19,20 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
 
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
+    _require_yes(named, yes=yes)
+    return _ask(announce(study, directory), yes=yes)
+
+
+def announce(study: "Study", directory: Path) -> "Study":
+    """Tell what will be run and for how long; gives the study as it is run here.
+
+    Raises Unavailable where it cannot be.
+    """
     from weighbridge.runner.estimate import clock, seconds
     from weighbridge.runner.left_out import left_out_line, measured, not_ready
     from weighbridge.runner.preflight import require_userland, warnings
     from weighbridge.runner.run import readiness_of, require_ready, userland_of
 
-    _require_yes(named, yes=yes)
     left_out = not_ready(study, readiness_of)
     study = measured(study, left_out)
     require_ready(study)
@@ -40,7 +48,7 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
         err().print(f"note: {left_out_line(each)}", markup=False)
     for warning in warnings(study):
         err().print(f"note: {warning}", markup=False)
-    return _ask(study, yes=yes)
+    return study
 
 
 def confirm_named(named: str, study: "Study", *, yes: bool) -> None:

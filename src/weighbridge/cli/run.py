@@ -76,7 +76,7 @@ def register(app: typer.Typer) -> None:
             watched(at, progress, loaded, directory) as told_of_it,
             continuable(directory, *continuing("run", directory, yes=yes and asked)),
         ):
-            after = functools.partial(_report, progress=progress, trusted=trusted)
+            after = functools.partial(report_run, progress=progress, trusted=trusted)
             run_study(loaded, directory, told_of_it, after, blocks if loaded is None else None)
         if strict and not all(trusted):
             raise Untrusted("the A/A arm shows a cost where there is none: do not rely on this session's numbers")
@@ -93,7 +93,7 @@ def continuing(command: str, directory: Path, *, yes: bool) -> tuple[str, ...]:
     return (command, "--out", str(directory), *(("--yes",) if yes else ()))
 
 
-def _report(store: "RunStore", progress: "Shown", trusted: list[bool]) -> None:
+def report_run(store: "RunStore", progress: "Shown", trusted: list[bool] | None = None) -> None:
     """Write the page, print the verdicts and the page's path; ``trusted`` gets whether the session is.
 
     Where no trial has ended there is nothing to report, and only what ended the run is told.
@@ -111,4 +111,5 @@ def _report(store: "RunStore", progress: "Shown", trusted: list[bool]) -> None:
     write_html(store, page, analysis)
     print_report(analysis, out())
     out().print(f"report: {page}", markup=False, soft_wrap=True)
-    trusted.append(analysis.trust.trusted is not False)
+    if trusted is not None:
+        trusted.append(analysis.trust.trusted is not False)

@@ -12,6 +12,7 @@ from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
+from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.model.site import Host, RunContext
@@ -56,9 +57,12 @@ class Engine:
             tag = f"weighbridge:{self._run.id}-{userland.digest[:12]}"
             program = build.ensure(self._run.cache, self._run.say).read_bytes()
             secluded = self.host.secluded
-            folder = secluded.image_layer(userland) if secluded is not None else None
-            if secluded is not None and folder is not None:
-                self._load(tag, userland, program)
+            folder = secluded.image_layer(userland) if secluded is not None and userland.tar is not None else None
+            if userland.tar is None:
+                self._load(tag, bare_layer(userland.root, LAUNCHER, program))
+            elif secluded is not None and folder is not None:
+                stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
+                self._load(tag, stands, file_layer(LAUNCHER, program))
                 folder_as_layer(secluded, self.client.images.get(tag), str(folder))
                 self.layered = True
             else:
@@ -79,10 +83,8 @@ class Engine:
                 changes=[f"LABEL {LABEL}={self._run.id}"],
             )
 
-    def _load(self, tag: str, userland: Userland, program: bytes) -> None:
-        """An image with a layer that stands for the userland, and one with the launcher above it."""
-        stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
-        layers = (stands, file_layer(LAUNCHER, program))
+    def _load(self, tag: str, *layers: bytes) -> None:
+        """An image with these layers, the lowest one first."""
         self.client.images.load(image_archive(tag, self.labels, self._architecture, layers))
 
     @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.engines import gvisor, networks
+from weighbridge.engines import gvisor, networks, shared_root
 from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import engine_errors, quietly, readiness
 from weighbridge.engines.container import DockerSite, must_be_there, why_lost
@@ -71,6 +71,7 @@ class Docker(Environment):
     options = DockerOptions
     mounts = frozenset({"folder", "volume", "layer"})
     storage = "volume"
+    shares_root = True
 
     def layer_durability(self, options: DockerOptions) -> Durability:
         """gVisor keeps the layer in a file of its own, to which no sync gets (runsc's --overlay2=root:self)."""
@@ -210,7 +211,10 @@ def _container(
 ) -> Any:
     limits = request.limits
     mount = stack.enter_context(_storage(made, request)) if request.storage is not None else None
-    volumes = {mount.source: {"bind": DATA, "mode": "rw"}} if mount is not None and mount.source else None
+    volumes = {mount.source: {"bind": DATA, "mode": "rw"}} if mount is not None and mount.source else {}
+    if request.userland.layered:
+        folder = stack.enter_context(shared_root.layered(request.userland.layered, request.run, request.name, made))
+        volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
     container = made.client.containers.create(
         made.image(request.userland),
         [],
@@ -227,6 +231,7 @@ def _container(
         ports=attachment.ports,
         read_only=mount is None or mount.way != "layer",
         volumes=volumes,
+        mounts=shared_root.binds(request.userland),
         security_opt=["seccomp=unconfined"] if options.seccomp == "unconfined" else None,
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
         cgroup_parent=made.cgroup_parent,
@@ -285,6 +290,8 @@ def _addresses(
 
 def _notes(options: DockerOptions, request: SiteRequest, made: Engine) -> dict[str, str]:
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    if request.userland.tar is None:
+        notes["root"] = "this machine's own root folder, bound into the container"
     if made.layered:
         notes["image"] = "its lower layer is the host's own disk of the userland"
     if options.runtime == "runsc":

@@ -47,6 +47,7 @@ class Native(Environment):
     options = NativeOptions
     mounts = frozenset({"folder"})
     storage = "directory"
+    shares_root = True
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""

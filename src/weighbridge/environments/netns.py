@@ -46,6 +46,7 @@ class Netns(Environment):
     options = NetnsOptions
     mounts = frozenset({"folder"})
     storage = "directory"
+    shares_root = True
     programs: ClassVar = {"ip": "iproute2", "tc": "iproute2"}
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:

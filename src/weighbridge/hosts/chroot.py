@@ -100,6 +100,7 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
     argv += [*(() if host.root else ("--user",)), *(("--net",) if own_network else ())]
     argv += ["--root", str(host.userland(request.userland)), "--name", mounted_by(run.id)]
     argv += ["--data", data] if data else []
+    argv += ["--layer", request.userland.layered] if request.userland.layered else []
     process, stream = host.talk(Command(tuple(argv)))
 
     def why() -> str:

@@ -84,11 +84,12 @@ class Result:
 
 
 def start(number: int, command: Command, env: Mapping[str, str]) -> Frame:
-    """Start a program, in the root folder and as the launcher's own user. ValueError: a word has a zero byte."""
-    words = ["/", *command.argv, *(f"{key}={value}" for key, value in env.items())]
+    """Start a program in its folder, as its user. ValueError: a word has a zero byte."""
+    words = [command.cwd, *command.argv, *(f"{key}={value}" for key, value in env.items())]
     if any("\0" in word for word in words):
         raise ValueError("a word of a command has a zero byte")
-    counts = _START.pack(_NOBODY, _NOBODY, len(command.argv), len(env))
+    user, group = (_NOBODY if number is None else number for number in (command.uid, command.gid))
+    counts = _START.pack(user, group, len(command.argv), len(env))
     strings = b"".join(word.encode(errors="surrogateescape") + b"\0" for word in words)
     return Frame(Kind.START, number, counts + strings + command.stdin)
 

@@ -1,6 +1,7 @@
 """File systems that are mounted on this machine, in this mount namespace."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.linux.process import output
@@ -8,15 +9,33 @@ from weighbridge.linux.process import output
 _UNMOUNT_S = 20.0
 
 
-def mounted_at(mountinfo: str) -> list[str]:
-    """The mount points in a text of /proc/PID/mountinfo (proc_pid_mountinfo(5)), in its order."""
-    points = (line.split(" ")[4] for line in mountinfo.splitlines() if line.count(" ") > 4)
-    return [re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), point) for point in points]
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    """A mounted file system: where, and of which type (``ext4``)."""
+
+    at: str
+    filesystem: str
+
+
+def mounted_at(mountinfo: str) -> list[Mounted]:
+    """What a text of /proc/PID/mountinfo has (proc_pid_mountinfo(5)), in its order."""
+    found = []
+    for line in mountinfo.splitlines():
+        fields, _, rest = line.partition(" - ")
+        if fields.count(" ") > 4:
+            point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields.split(" ")[4])
+            found.append(Mounted(point, rest.split(" ")[0]))
+    return found
+
+
+def mount_table() -> list[Mounted]:
+    """What is mounted in this mount namespace, in the order in which it was."""
+    return mounted_at(Path("/proc/self/mountinfo").read_text(errors="replace"))
 
 
 def mounted_below(folder: Path) -> list[Path]:
     """What is mounted at a folder or below it, what is inside of another first."""
-    found = {Path(point) for point in mounted_at(Path("/proc/self/mountinfo").read_text(errors="replace"))}
+    found = {Path(each.at) for each in mount_table()}
     return sorted((point for point in found if point == folder or folder in point.parents), reverse=True)
 
 

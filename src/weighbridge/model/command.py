@@ -27,10 +27,28 @@ class Command:
     stdin: bytes = b""
     listens: tuple[tuple[Transport, int], ...] = ()
     stop_signal: int = signal.SIGTERM
+    cwd: str = "/"
+    """The working directory, in a site alone; ``uid``, ``gid`` likewise: None is the launcher's own."""
+    uid: int | None = None
+    gid: int | None = None
 
     def wrapped(self, *prefix: str) -> "Command":
         """The same command behind another program (nsenter, nice, ...)."""
         return replace(self, argv=(*prefix, *self.argv))
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessDefaults:
+    """What the programs of a userland are started with, as an image's configuration has it: variables, cwd, user."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = "/"
+    uid: int | None = None
+    gid: int | None = None
+
+    def of(self, command: Command) -> Command:
+        """Return the command as it is started in such a userland: its own variables go over these."""
+        return replace(command, env={**self.env, **command.env}, cwd=self.cwd, uid=self.uid, gid=self.gid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ class Environment(Plugin):
     """Whether several of its sites can have one storage at a time; not where it holds the disk of one guest."""
     storage: ClassVar[str] = ""
     """The kind of storage where a workload needs one and the study names none."""
+    shares_root: ClassVar[bool] = False
+    """Whether its sites can have the root folder of the host that they are on, which is not packed for them."""
 
     def layer_durability(self, options: Any) -> Durability:
         """What a power cut leaves of what was synced to a container's own writable layer."""

@@ -1,10 +1,11 @@
 """A root file system with the programs that are measured, and what it has to hold."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
+from weighbridge.model.command import ProcessDefaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,15 @@ class Userland:
     root: Path
     tar: Path | None
     versions: Mapping[str, str]
+    process: ProcessDefaults = field(default_factory=ProcessDefaults)
+    layered: str = ""
+    """A folder of it to which each site can write, in memory: what it holds stays as it is. "": none."""
 
     def archive(self) -> Path:
         """The archive. Raises Unavailable where there is none."""
         if self.tar is None:
             raise Unavailable(
-                "the userland is this machine's own root file system, which engines and other machines cannot have: "
-                "use another source, or native environments of this machine only"
+                "the userland is this machine's own root file system, which other machines, guests and most engines "
+                "cannot have: use another source of userlands, or environments native, netns and docker here"
             )
         return self.tar

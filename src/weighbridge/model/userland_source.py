@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from weighbridge.model.by_hand import Recipe
+from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
@@ -15,6 +16,8 @@ class UserlandSource(Plugin):
     """Gives the root file system with the programs that are measured. Its archive is built once under its key."""
 
     options: ClassVar[type[SourceOptions]]
+    packed: ClassVar[bool] = True
+    """Whether there is an archive of it, which engines, guests and other machines can have."""
 
     def existing(self, options: Any) -> Userland | None:
         """The userland, where it needs not be built; None where it must be."""
@@ -34,6 +37,10 @@ class UserlandSource(Plugin):
     def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
         """How an image with its programs is built by hand, without Weighbridge, for ``weighbridge kit``."""
         return Recipe("its files are on one machine: archive them there, and `docker import` the archive")
+
+    def process(self, options: Any, root: Path) -> ProcessDefaults:
+        """What its programs are started with; ``root``: its root folder. Asked once, when it has been built."""
+        return ProcessDefaults()
 
     @abstractmethod
     def build(

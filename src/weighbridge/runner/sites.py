@@ -216,7 +216,7 @@ class Sites:
             open_site=partial(self._requests.open_beside, keys[measured]), below=below(sites, self.here),
             storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
             written=self._written() if writes(self.study) else (),
-            hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
+            hold_back=partial(set_disk_speed, keepers, cell.disk_speed), process=self.userland.process,
         )  # fmt: skip
 
     def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:

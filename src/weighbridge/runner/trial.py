@@ -94,15 +94,16 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
         state.threads = workload.generator_threads(options) * len(state.endpoints)
         measured, served = roles[-1], workload.command("server", options, at) if "server" in roles else None
         opens = workload.openings(options)
-        commands = [workload.command(measured, options, its) for its in state.endpoints]
-        warm_ups = [each for its in state.endpoints if (each := workload.warm_up(options, its)) is not None]
+        commands = [stage.process.of(workload.command(measured, options, its)) for its in state.endpoints]
+        warming = (workload.warm_up(options, its) for its in state.endpoints)
+        warm_ups = [stage.process.of(each) for each in warming if each is not None]
     if served is not None:
-        serve(served, stage.sites["server"], state)
+        serve(stage.process.of(served), stage.sites["server"], state)
     command = commands[0]
     site, sites = stage.sites[measured], stage.sites_of(measured)
     if warm_ups:
-        warming = start_in_all(sites, warm_ups) if stage.further else site.start(warm_ups[0])
-        if watch(warming, warm_ups[0], state, WARM_UP).returncode != 0:
+        running = start_in_all(sites, warm_ups) if stage.further else site.start(warm_ups[0])
+        if watch(running, warm_ups[0], state, WARM_UP).returncode != 0:
             raise _warm_up_failure(workload, options, state, measured)
     state.watch = Watch(stage.links, [machine.read for machine in stage.machines.values()])
     state.watch.begin()

@@ -59,10 +59,10 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
         with plugin_faults(workload, ProgramFailed):
             command, restore = workload.prepare(options, its), workload.restore(options, its)
         if command is not None and (once := (site.name, *command.argv)) not in stage.prepared:
-            state.completed[place(PREPARATION, number)] = _run_before(site, command, Step.PREPARE, data=writes)
+            state.completed[place(PREPARATION, number)] = _run_before(site, stage.process.of(command), Step.PREPARE, data=writes)
             stage.prepared.add(once)
         if restore is not None:
-            _run_before(site, restore, Step.RESTORE, data=writes)
+            _run_before(site, stage.process.of(restore), Step.RESTORE, data=writes)
     if cold or writes or stage.written:
         sites = [*stage.sites.values(), *stage.further]
         settle_page_caches(sites, stage.storage_servers, stage.written, empty=cold)
@@ -90,7 +90,7 @@ def check(workload: Workload, options: Any, stage: Stage, state: TrialState) -> 
             command = workload.check(options, its)
         if command is None or measured.returncode != 0:
             continue
-        completed = site.run(replace(command, stdin=measured.stdout))
+        completed = site.run(replace(stage.process.of(command), stdin=measured.stdout))
         state.completed[place(CHECK, number)] = completed
         if completed.returncode != 0:
             why = "it did not end in time" if completed.timed_out else missing(completed) or completed.last_words

@@ -55,6 +55,8 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     if arm.name == file.baseline and len(reached) < len(hosts):
         yield (*place, "clients"), f"{arm.name} is the baseline: it is measured with every client"
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
+    if not registry.userlands()[file.userland.kind].packed:
+        yield from ((place, f"{arm.name}: {problem}") for problem in _unpacked(arm, file))
     told: dict[str, list[str]] = {}
     for host in reached:
         for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs_of(file, cells, host)):
@@ -64,6 +66,17 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         way = f" (or measure it with other clients only: 'clients: [{', '.join(rest)}]')" if rest else ""
         where = f" with a client on {', '.join(concerned)}" if rest else ""
         yield place, f"{arm.name}{where}: {problem}{way}"
+
+
+def _unpacked(arm: Arm, file: StudyFile) -> Iterator[str]:
+    """Why sites of an environment cannot have a root folder that is only on this machine."""
+    source, every = file.userland.kind, registry.environments()
+    if not every[arm.kind].shares_root:
+        fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
+        yield f"its sites cannot have the userland '{source}', which is not packed; these can: {fits}"
+    for name, host in file.hosts.items():
+        if host.traits.own_kernel or not host.traits.here:
+            yield f"host '{name}' cannot have the userland '{source}', which is this machine's own and is not packed"
 
 
 def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from weighbridge import build_once, registry
 from weighbridge.errors import UserlandError
+from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
@@ -30,10 +32,11 @@ def cached(spec: UserlandSpec, cache: Path, source: SourceOptions | None = None)
     folder = cache / "userlands" / plugin.key(source, spec)
     try:
         about = json.loads((folder / _ABOUT).read_text())
-        return Userland(about["digest"], folder / root.NAME, folder / archive.NAME, about["versions"])
+        process = ProcessDefaults(**about.get("process", {}))  # older ones have none
+        return Userland(about["digest"], folder / root.NAME, folder / archive.NAME, about["versions"], process)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error
 
 
@@ -61,6 +64,7 @@ def ensure(
             "versions": {**root.packages_in(folder), **versions},
             "asked": spec.packages,
             "source": plugin.kind,
+            "process": asdict(plugin.process(source, folder)),
         }
         (work / _ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True))
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -68,6 +69,36 @@ static int make_read_only(const struct site *site, const char *place)
 	return mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(place), NULL);
 }
 
+/* Makes a folder and those above it; what cannot be made is found out when something is mounted there. */
+static void make_folders(char *path)
+{
+	for (char *end = path + 1; *end; end++)
+		if (*end == '/') {
+			*end = 0;
+			mkdir(path, 0755);
+			*end = '/';
+		}
+	mkdir(path, 0755);
+}
+
+/* A layer in memory over a folder, so that its site can write to it: `lower` was opened before anything hid it. Both
+ * folders of the layer are on a tmpfs that the whole is then mounted over, and that no program sees. */
+static const char *layer_over(const struct site *site, int lower, char *path)
+{
+	char options[128];
+	make_folders(path);
+	int here = mount(site->source, path, "tmpfs", 0, "mode=0755") == 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (here < 0 || mkdirat(here, "upper", 0755) != 0 || mkdirat(here, "work", 0755) != 0)
+		return path;
+	struct stat as;
+	int upper = openat(here, "upper", O_PATH | O_DIRECTORY | O_CLOEXEC), work = openat(here, "work", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fstat(lower, &as) != 0 || fchownat(here, "upper", as.st_uid, as.st_gid, 0) != 0 || fchmodat(here, "upper", as.st_mode & 07777, 0) != 0)
+		return path;
+	snprintf(options, sizeof options, "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d%s",
+		 lower, upper, work, site->own_user ? ",userxattr" : "");
+	return mount(site->source, path, "overlay", 0, options) == 0 ? NULL : path;
+}
+
 static const char *mount_all(const struct site *site)
 {
 	const char *place = place_of(site);
@@ -75,6 +106,12 @@ static const char *mount_all(const struct site *site)
 	static const char *const from_host[] = {"/proc", "/sys", "/dev"}, *const in_memory[] = {"/tmp", "/run"};
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return "/";
+	int lower = -1;
+	if (site->layered) {
+		snprintf(path, sizeof path, "%s%s", strcmp(site->root, "/") == 0 ? "" : site->root, site->layered);
+		if ((lower = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+			return site->layered;
+	}
 	if (mount(site->root, place, NULL, MS_BIND | MS_REC, NULL) != 0 || make_read_only(site, place) != 0)
 		return place;
 	for (size_t each = 0; each < sizeof from_host / sizeof *from_host; each++) {
@@ -91,7 +128,10 @@ static const char *mount_all(const struct site *site)
 	if (mount(site->source, path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=64m") != 0 && errno != ENOENT)
 		return path;
 	snprintf(path, sizeof path, "%s/srv", place);
-	return site->data && mount(site->data, path, NULL, MS_BIND, NULL) != 0 ? path : NULL;
+	if (site->data && mount(site->data, path, NULL, MS_BIND, NULL) != 0)
+		return path;
+	snprintf(path, sizeof path, "%s%s", place, site->layered ? site->layered : "");
+	return site->layered ? layer_over(site, lower, path) : NULL;
 }
 
 const char *enter(const struct site *site)

@@ -3,9 +3,13 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from weighbridge.errors import Unavailable
+from weighbridge.model.command import ProcessDefaults
+from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
@@ -13,24 +17,40 @@ from weighbridge.userland.products.root import packages_in
 
 
 class HostOptions(SourceOptions):
-    """It has no options."""
+    """``folder`` is where programs start: each site can write to it, in memory, and it stays as it is.
+
+    Everything else of this machine is read-only, and /tmp and /run are empty. ``env`` are variables of the programs,
+    beside the few of every site.
+    """
 
     kind: Literal["host"] = "host"
+    folder: Annotated[
+        str | None,
+        Field(min_length=1, pattern=r"^[^,:\\\n]*$", description="The working directory"),
+        ABSOLUTE,
+        Brings.FILE,
+    ] = None
+    env: Annotated[dict[str, str], Field(description="Environment variables of the programs")] = Field(
+        default_factory=dict
+    )
 
 
 class HostRoot(UserlandSource):
-    """Nothing is built: it is for native sites of this machine, since it is not packed for engines or others."""
+    """Nothing is built, nor packed: sites of this machine have its files, natively and in Docker's containers."""
 
     kind = "host"
-    summary = "the programs that are installed on this machine, for native sites"
+    summary = "the programs that are installed on this machine, for sites of this machine"
     options = HostOptions
+    packed = False
 
     def existing(self, options: Any) -> Userland:
         """The root folder of this machine; its digest is that of the installed packages and their versions."""
         versions = packages_in(Path("/"))
-        return Userland(
-            hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest(), Path("/"), None, versions
-        )
+        digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest()
+        if options.folder is not None and not Path(options.folder).is_dir():
+            raise Unavailable(f"userland: there is no directory {options.folder}")
+        process = ProcessDefaults(options.env, options.folder or "/")
+        return Userland(digest, Path("/"), None, versions, process, options.folder or "")
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """That of what is installed."""

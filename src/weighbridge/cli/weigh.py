@@ -1,0 +1,214 @@
+"""`weighbridge weigh`."""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Study
+    from weighbridge.study.weighed import Weighed
+
+_HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ")
+"""The variables of the user's that a program on this machine gets without being asked for."""
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(
+        epilog=examples(
+            "weighbridge weigh -- python3 fib.py",
+            "weighbridge weigh --in docker,gvisor -- ./my-benchmark",
+            "weighbridge weigh --parameter size=64,1k,64k --prepare sync -- ./pack {size}",
+            "weighbridge weigh --server 'redis-server --bind {listen} --port {port} --protected-mode no' "
+            "-- redis-benchmark -h {address} -p {port} -n 20000 -t set -q",
+            "weighbridge weigh --metric 'rps=json:$.summary.rps,higher,1/s' -- ./load",
+            "weighbridge weigh --save mine.yaml -- ./my-benchmark",
+        )
+    )
+    def weigh(
+        command: list[str] = typer.Argument(help="The program with its arguments, behind --."),
+        inside: list[str] = typer.Option(
+            [],
+            "--in",
+            metavar="NAME,...",
+            help="What it is weighed in: docker, host, none, bridge, published, gvisor, netns, podman, qemu. "
+            "Default: docker; with --server: netns,bridge.",
+        ),
+        server: str | None = typer.Option(
+            None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."
+        ),
+        image: str | None = typer.Option(
+            None,
+            "--image",
+            help="Weigh it in this image, of your engine or saved in a file; natively in a chroot of its files.",
+        ),
+        parameters: list[str] = typer.Option(
+            [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values that {NAME} stands for, each weighed."
+        ),
+        metrics: list[str] = typer.Option(
+            [],
+            "--metric",
+            metavar="NAME=json:PATH,higher|lower,UNIT",
+            help="A figure that it prints, by JSONPath or by regex:PATTERN with a group. The first is the headline.",
+        ),
+        adapter: str | None = typer.Option(
+            None, "--adapter", help="Whose output it prints: hyperfine, oha, wrk, vegeta, k6, go-bench, bmf, ..."
+        ),
+        prepare: str | None = typer.Option(
+            None, "--prepare", "-p", help="Run before each counted run, not measured."
+        ),
+        setup: str | None = typer.Option(
+            None, "--setup", "-s", help="Run once in each environment, before the first."
+        ),
+        check: str | None = typer.Option(
+            None, "--check", help="Run after each; where it fails the run is a failed one."
+        ),
+        warm_up: bool = typer.Option(
+            False, "--warmup", "-w", help="Run it once, uncounted, before each counted run."
+        ),
+        shell: bool = typer.Option(False, "--shell", help="Have sh read the program's words as one line."),
+        env: list[str] = typer.Option(
+            [], "--env", "-e", metavar="NAME[=VALUE]", help="A variable for it; PATH, HOME and the locale it has."
+        ),
+        deadline: str | None = typer.Option(None, "--deadline", help="The longest that it may run. Default: 5min."),
+        cpus: float | None = typer.Option(None, "--cpus", help="CPUs that it may use, everywhere."),
+        memory: str | None = typer.Option(None, "--memory", help="Memory that it may use, everywhere: 512MiB."),
+        target: str = typer.Option("2%", "--target", help="How precise the answer is to be."),
+        within: str = typer.Option("2min", "--within", help="The time that it may take."),
+        blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="So many blocks instead."),
+        directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: runs/weigh-TIME."),
+        save: Path | None = typer.Option(None, "--save", help="Write it as a study file, and run nothing."),
+        export_json: Path | None = typer.Option(None, "--export-json", help="Write what 'report --json' gives, too."),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting; weigh never asks."),
+    ) -> None:
+        """Weigh your own program: what does isolation cost it?
+
+        It runs natively and isolated in turns, from the same files: this machine's own, or an image's. What it writes
+        in the folder where you are, and to /tmp, stays in memory and is gone afterwards.
+        """
+        from weighbridge.study.weighed import Weighed
+
+        beside = {"setup": setup, "prepare": prepare, "check": check}
+        further = {"adapter": adapter, "deadline": deadline, "warm_up": warm_up or None}
+        weighed = Weighed(
+            command=[*_entry_point(image, server), *command],
+            server=server,
+            inside=[name for names in inside for name in names.split(",") if name],
+            userland=_userland(image, env),
+            shell=shell,
+            parameters=dict(_parameter(each) for each in parameters),
+            metrics=dict(_metric(each) for each in metrics),
+            beside={name: text for name, text in beside.items() if text is not None},
+            further={name: value for name, value in further.items() if value is not None},
+            resources={name: value for name, value in (("cpus", cpus), ("memory", memory)) if value is not None},
+            target=target,
+            within=within,
+            blocks=blocks,
+        )
+        _weigh(weighed, directory, save, export_json)
+
+
+def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None) -> None:
+    from weighbridge.errors import WeighbridgeError
+    from weighbridge.study.loader import check
+    from weighbridge.study.source import parse
+    from weighbridge.study.weighed import study_text
+
+    text = study_text(weighed)
+    study = check(parse(text, "weigh"))
+    if save is not None:
+        try:
+            with save.open("x") as file:
+                file.write(text)
+        except FileExistsError:
+            raise WeighbridgeError(f"{save} exists already: name another file") from None
+        out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
+        return
+    _run(study, directory, export)
+
+
+def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
+    """Run it as `weighbridge run` does, and write what is asked for beside the report."""
+    from weighbridge.analysis.analyse import analyse
+    from weighbridge.cli.approval import announce
+    from weighbridge.cli.progress import show
+    from weighbridge.cli.run import continuing, new_directory, report_run
+    from weighbridge.cli.runs import continuable
+    from weighbridge.report.export.json import report_json
+    from weighbridge.runner.run import run_study
+    from weighbridge.runner.signals import interruptible
+    from weighbridge.store.run import RunStore
+
+    directory = directory or new_directory(study)
+    announce(study, directory)
+    with interruptible(), show() as progress, continuable(directory, *continuing("run", directory, yes=True)):
+
+        def after(store: RunStore) -> None:
+            report_run(store, progress)
+            if export is not None and store.finished():
+                import json
+
+                export.write_text(json.dumps(report_json(store, analyse(store)), indent=2, ensure_ascii=False))
+                err().print(f"JSON: {export}", markup=False)
+
+        run_study(study, directory, progress, after)
+
+
+def _entry_point(image: str | None, server: str | None) -> list[str]:
+    """The words before those of the program, as `docker run` has them."""
+    from weighbridge.userland.sources import image as engines
+    from weighbridge.userland.sources import saved_image
+
+    if image is None or server is not None:
+        return []
+    return saved_image.entry_point(image) if Path(image).is_file() else engines.entry_point(image)
+
+
+def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
+    """Where the program is: on this machine, in an image of the engine, or in one that was saved to a file."""
+    if image is None:
+        return {"kind": "host", "folder": str(Path.cwd()), "env": _variables(env)}
+    if env:
+        fail("--env is for programs of this machine: those of an image have its variables", WRONG_COMMAND_LINE)
+    return {"kind": "saved-image", "path": image} if Path(image).is_file() else {"kind": "image", "image": image}
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    """The variables that are handed on: those of every program, and what ``--env`` names."""
+    found = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not re.fullmatch(_NAME, name):
+            fail(f"--env {shlex.quote(each)}: a variable is NAME or NAME=VALUE", WRONG_COMMAND_LINE)
+        if not equals and name not in os.environ:
+            fail(f"--env {name}: there is no variable of this name: say {name}=VALUE", WRONG_COMMAND_LINE)
+        found[name] = value if equals else os.environ[name]
+    return found
+
+
+def _parameter(given: str) -> tuple[str, list[str]]:
+    name, equals, values = given.partition("=")
+    if not (re.fullmatch(_PARAMETER, name) and equals and values):
+        fail(f"--parameter {shlex.quote(given)}: say NAME=A,B,...", WRONG_COMMAND_LINE)
+    return name, values.split(",")
+
+
+def _metric(given: str) -> tuple[str, Mapping[str, Any]]:
+    """``rps=json:$.summary.rps,higher,1/s``: the path or pattern may have commas itself, the last two are ours."""
+    name, _, rest = given.partition("=")
+    how, _, words = rest.partition(":")
+    parts = words.rsplit(",", 2)
+    if how not in ("json", "regex") or len(parts) != 3 or parts[1] not in ("higher", "lower"):
+        told = "say NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
+        fail(f"--metric {shlex.quote(given)}: {told}", WRONG_COMMAND_LINE)
+    return name, {how: parts[0], "better": parts[1], "unit": parts[2]}

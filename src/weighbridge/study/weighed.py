@@ -1,0 +1,123 @@
+"""A command line as a study: what `weighbridge weigh` runs, and writes down with ``--save``."""
+
+import io
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from weighbridge.errors import StudyError
+from weighbridge.study.source import nearest, plain
+
+INSIDE: Mapping[str, Mapping[str, Any]] = {
+    "docker": {"kind": "docker", "network": "bridge"},
+    "host": {"kind": "docker", "network": "host"},
+    "none": {"kind": "docker", "network": "none"},
+    "bridge": {"kind": "docker", "network": "bridge"},
+    "published": {"kind": "docker", "network": "bridge", "publish": True},
+    "gvisor": {"kind": "docker", "network": "bridge", "runtime": "runsc"},
+    "netns": {"kind": "netns"},
+    "podman": {"kind": "podman"},
+    "lxc": {"kind": "lxc"},
+    "nspawn": {"kind": "nspawn"},
+    "qemu": {"kind": "qemu"},
+}
+"""What a program may be weighed in, by the names of ``--in``."""
+_USUAL, _USUAL_OF_SERVERS = ("docker",), ("netns", "bridge")
+_LADDER = ("netns", "bridge", "published")
+"""Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
+_OF_A_SERVER = ("address", "port", "data_port", "listen")
+_QUESTION = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A program to be weighed. ``command`` is an argument list, or one string where a shell is to read it.
+
+    With a ``server`` the command is its client, which is outside of the environments. ``userland``: where they come
+    from, as a study says it. ``within`` is a time as a study says it, ``target`` a share; ``blocks`` stands in the
+    place of both.
+    """
+
+    command: Sequence[str]
+    userland: Mapping[str, Any]
+    server: str | None = None
+    inside: Sequence[str] = ()
+    shell: bool = False
+    parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """Commands that are not measured: ``setup``, ``prepare``, ``check``."""
+    further: Mapping[str, Any] = field(default_factory=dict)
+    """Further options of the workload `command`, as a study says them."""
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    target: str = "2%"
+    within: str = "2min"
+    blocks: int | None = None
+
+
+def study_text(weighed: Weighed) -> str:
+    """Return the study as YAML. Raises StudyError for what nothing can be weighed in."""
+    from ruamel.yaml import YAML
+
+    environments = _environments(weighed)
+    study: dict[str, Any] = {
+        "study": "weigh",
+        "question": plain(f"What does isolation cost '{shlex.join(weighed.command)}'?", _QUESTION),
+        "userland": dict(weighed.userland),
+        "resources": dict(weighed.resources),
+        "baseline": "native",
+        "environments": {"native": {"kind": "native"}, **environments},
+        "workloads": {"command": _workload(weighed)},
+        "repetitions": _repetitions(weighed),
+        "cpu_idle": "auto",
+        "ladder": _ladder(environments),
+    }
+    text = io.StringIO()
+    yaml = YAML()
+    yaml.width = 10_000
+    yaml.dump({key: value for key, value in study.items() if value not in ({}, [])}, text)
+    return text.getvalue()
+
+
+def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
+    names = weighed.inside or (_USUAL_OF_SERVERS if weighed.server else _USUAL)
+    for name in names:
+        if name not in INSIDE:
+            hint = nearest(name, INSIDE) or f"; known: {', '.join(INSIDE)}"
+            raise StudyError(f"--in: there is no '{plain(name, 60)}'{hint}")
+    return {name: dict(INSIDE[name]) for name in names}
+
+
+def _workload(weighed: Weighed) -> dict[str, Any]:
+    placeholders = (*weighed.parameters, *(_OF_A_SERVER if weighed.server is not None else ()))
+
+    def written(text: str) -> str:
+        """Braces that are no placeholder are the program's own: {print $1}."""
+        parts = re.split(rf"({'|'.join(re.escape(f'{{{name}}}') for name in placeholders) or '(?!)'})", text)
+        return "".join(
+            part if at % 2 else part.replace("{", "{{").replace("}", "}}") for at, part in enumerate(parts)
+        )
+
+    words: Any = [written(word) for word in weighed.command]
+    words = " ".join(words) if weighed.shell else words
+    made: dict[str, Any] = {"kind": "command"}
+    made |= {"run": words} if weighed.server is None else {"server": written(weighed.server), "client": words}
+    made |= {"shell": True} if weighed.shell else {}
+    made |= {key: written(text) for key, text in weighed.beside.items()}
+    parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}
+    made |= {"parameters": parameters} if parameters else {}
+    made |= {"metrics": {name: dict(metric) for name, metric in weighed.metrics.items()}} if weighed.metrics else {}
+    return made | dict(weighed.further)
+
+
+def _repetitions(weighed: Weighed) -> dict[str, Any]:
+    if weighed.blocks is not None:
+        return {"blocks": weighed.blocks}
+    return {"target": weighed.target, "within": weighed.within}
+
+
+def _ladder(environments: Mapping[str, Any]) -> list[str]:
+    rungs = [name for name in _LADDER if name in environments]
+    return ["native", *rungs] if len(rungs) > 1 else []

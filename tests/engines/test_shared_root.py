@@ -1,0 +1,60 @@
+"""This machine's own root folder in a container: what is bound, what an image has of it, what is left of layers."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from weighbridge.engines import shared_root
+from weighbridge.errors import Unavailable
+from weighbridge.linux.mounts import Mounted
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("usr", "etc", "proc", "tmp", "home"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "home/nfs").mkdir()
+    (tmp_path / "bin").symlink_to("usr/bin")
+    (tmp_path / "usr").chmod(0o711)
+    (tmp_path / "vmlinuz").write_text("no program")
+    return tmp_path
+
+
+def test_an_image_of_it_has_the_launcher_folders_to_mount_onto_and_links(tree: Path):
+    with tarfile.open(fileobj=io.BytesIO(shared_root.bare_layer(tree, "/launcher", b"ELF"))) as layer:
+        found = {member.name: member for member in layer.getmembers()}
+        assert layer.extractfile("launcher").read() == b"ELF"  # type: ignore[union-attr]
+    assert {*found} == {"launcher", "usr", "etc", "proc", "tmp", "home", "bin"}
+    assert (found["bin"].issym(), found["bin"].linkname) == (True, "usr/bin")
+    assert (found["usr"].isdir(), found["usr"].mode) == (True, 0o711)
+
+
+def test_what_is_mounted_below_it_is_bound_by_itself_but_no_engines_and_no_kernels(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+):
+    table = [
+        Mounted("/", "ext4"), Mounted(f"{tree}/home/nfs", "nfs4"), Mounted(f"{tree}/proc", "proc"),
+        Mounted(f"{tree}/usr", "overlay"), Mounted(f"{tree}/home/gone", "ext4"),
+    ]  # fmt: skip
+    monkeypatch.setattr(shared_root, "mount_table", lambda: table)
+    found = shared_root.bound(tree)
+    assert found == (tree / "etc", tree / "home", tree / "usr", tree / "home/nfs")
+
+
+def test_a_file_that_docker_replaces_has_to_be_there(tree: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shared_root, "_ENGINES_FILES", (str(tree / "etc/hostname"),))
+    with pytest.raises(Unavailable, match=f"touch {tree}/etc/hostname"):
+        shared_root.bound(tree)
+
+
+def test_only_this_users_folders_are_taken_for_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shared_root, "_MEMORY", tmp_path)
+    (tmp_path / "weighbridge-0123456789ab-native").mkdir()
+    (tmp_path / "weighbridge-ffffffffffff-x").symlink_to("/etc")
+    (tmp_path / "somebody-elses").mkdir()
+    assert [*shared_root.left()] == [("0123456789ab", tmp_path / "weighbridge-0123456789ab-native")]
+    shared_root.discard("ffffffffffff")
+    shared_root.discard("0123456789ab")
+    assert {path.name for path in tmp_path.iterdir()} == {"weighbridge-ffffffffffff-x", "somebody-elses"}

@@ -1,0 +1,81 @@
+"""This machine's own programs natively and in a container: the same files, and nothing that is written stays."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.userland.sources.host import PLUGIN, HostOptions
+
+from .conftest import open_run
+
+KINDS = {"native": ("native", {}), "netns": ("netns", {}), "bridge": ("docker", {"network": "bridge"})}
+RUN = "5a4ed4007123"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder below /tmp, which every site has empty but for this."""
+    made = tmp_path_factory.mktemp("work of mine")
+    (made / "data").write_text("as it was")
+    return made
+
+
+@pytest.fixture(scope="module")
+def sites(folder: Path) -> Iterator[dict[str, Site]]:
+    userland = PLUGIN.existing(HostOptions(folder=str(folder), env={"WORD": "handed on"}))
+    with open_run(RUN) as run:
+        opened = {}
+        for name, (kind, options) in KINDS.items():
+            environment = registry.environments()[kind]
+            request = SiteRequest(run, LocalHost(run.id), name, "server", userland, Limits(memory=2**28))
+            opened[name] = run.stack.enter_context(environment.open(environment.options(**options), request))
+        yield opened
+    assert not [*Path("/dev/shm").glob(f"weighbridge-{RUN}-*")]
+
+
+@pytest.fixture(params=KINDS)
+def shell(request: pytest.FixtureRequest, sites: dict[str, Site], folder: Path):
+    site, process = (
+        sites[request.param],
+        PLUGIN.existing(HostOptions(folder=str(folder), env={"WORD": "handed on"})).process,
+    )
+
+    def run(script: str) -> Completed:
+        return site.run(process.of(Command(("sh", "-c", script))))
+
+    return run
+
+
+def test_a_program_starts_in_the_folder_with_its_variables(shell, folder: Path):
+    done = shell('pwd; echo "$WORD"; cat data')
+    assert done.text.splitlines() == [str(folder), "handed on", "as it was"]
+
+
+def test_the_files_are_this_machines_own(shell):
+    about = Path("/usr/bin/env").stat()
+    assert shell("stat -c %i /usr/bin/env").text == f"{about.st_ino}\n"
+
+
+def test_what_it_writes_in_the_folder_is_in_memory_and_gone(shell, folder: Path):
+    done = shell("echo changed > data && mkdir new && echo more > new/file && cat data new/file && rm data && ls")
+    assert done.text.splitlines() == ["changed", "more", "new"]
+    assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("data", "as it was")]
+    shell("rm -r new; echo 'as it was' | tr -d '\\n' > data")
+
+
+def test_everything_else_is_read_only(shell):
+    for place in ("/usr", "/etc", "/root", "/var"):
+        done = shell(f"touch {place}/weighbridge-was-here")
+        assert done.returncode != 0 and "Read-only file system" in done.last_words
+        assert not Path(place, "weighbridge-was-here").exists()
+
+
+def test_other_folders_of_tmp_are_not_there(shell, folder: Path):
+    beside = folder.parent / "beside"
+    beside.mkdir(exist_ok=True)
+    assert shell(f"ls {beside}").returncode != 0

@@ -1,0 +1,133 @@
+"""`weighbridge weigh` as a user calls it: own programs, own images, and nothing left behind."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weighbridge.engines.layers import file_layer, image_archive
+
+from .machine import Machine
+
+STATIC = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    char where[256];
+    printf("{\\"user\\": %d, \\"group\\": %d, \\"words\\": %d}\\n", getuid(), getgid(), count);
+    return !getenv("SHOP") || !getcwd(where, sizeof where);
+}
+"""
+
+
+def weigh(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "weighbridge", "weigh", "--out", str(folder / "run"), *words]
+    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def values(folder: Path, metric: str) -> dict[str, list[float]]:
+    """Every value of a metric, by environment."""
+    found: dict[str, list[float]] = {}
+    with sqlite3.connect(folder / "run/run.sqlite") as store:
+        rows = store.execute(
+            "select t.environment, m.value from trial t join measurement m on m.trial = t.id where m.metric = ?"
+            " and t.block > 0", (metric,),
+        )  # fmt: skip
+        for environment, value in rows:
+            found.setdefault(environment, []).append(value)
+    return found
+
+
+def test_a_program_of_this_machine(tmp_path: Path, machine: Machine):
+    (tmp_path / "program.py").write_text(
+        "open('out', 'w').write('x' * 1000)\nsum(range(10**6))\nprint('{\"n\": 5}')\n"
+    )
+    export = tmp_path / "out.json"
+    done = weigh(
+        tmp_path, "--blocks", "3", "--in", "docker,netns", "--metric", "n=json:$.n,higher,1/s", "--check",
+        "test -s out", "--export-json", str(export), "--", sys.executable, "program.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "out").exists()
+    printed = values(tmp_path, "n")
+    assert {*printed} == {"native", "native-again", "docker", "netns"}
+    assert {value for each in printed.values() for value in each} == {5.0}
+    cpu, time = values(tmp_path, "program_cpu_user"), values(tmp_path, "time")
+    assert all(len(each) == 3 and min(each) > 0 for each in time.values()), time
+    assert {*cpu} <= {*time}
+    assert json.loads(export.read_text())["study"] == "weigh"
+
+
+def test_an_image_without_shell_and_libc(tmp_path: Path, machine: Machine):
+    source, program = tmp_path / "shop.c", tmp_path / "shop"
+    source.write_text(STATIC)
+    subprocess.run(["cc", "-static", "-o", str(program), str(source)], check=True, timeout=60)
+    image = image_archive("shop:1", {}, "amd64", [file_layer("/shop", program.read_bytes())])
+    (tmp_path / "shop.tar").write_bytes(_configured(image))
+    words = ("--metric", "user=json:$.user,lower,count", "--metric", "words=json:$.words,lower,count")
+    done = weigh(tmp_path, "--blocks", "2", "--image", "shop.tar", *words, "--", "one")
+    assert done.returncode == 0, done.stderr
+    assert {value for each in values(tmp_path, "user").values() for value in each} == {1234.0}
+    assert {value for each in values(tmp_path, "words").values() for value in each} == {3.0}
+    assert {*values(tmp_path, "user")} == {"native", "native-again", "docker"}
+
+
+def _configured(image: bytes) -> bytes:
+    """The image with an entry point, a user, a folder and a variable."""
+    import io
+    import tarfile
+
+    made = io.BytesIO()
+    with tarfile.open(fileobj=io.BytesIO(image)) as old, tarfile.open(fileobj=made, mode="w") as new:
+        for member in old.getmembers():
+            content = old.extractfile(member).read()  # type: ignore[union-attr]
+            if member.name == "config.json":
+                told = json.loads(content)
+                told["config"] |= {
+                    "Entrypoint": ["/shop", "-v"],
+                    "User": "1234:77",
+                    "WorkingDir": "/tmp",
+                    "Env": ["SHOP=1"],
+                }
+                content = json.dumps(told).encode()
+                member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--", "false"], "exit code 1"),
+        (["--", "no-such-program-here"], "no-such-program-here"),
+        (["--", "touch", "/usr/weighbridge-was-here"], "read-only"),
+        (["--check", "false", "--", "true"], "check"),
+        (["--metric", "n=json:$.n,higher,1/s", "--", "true"], "n"),
+    ],
+)
+def test_what_does_not_work_is_told_in_a_sentence(tmp_path: Path, words: list[str], says: str):
+    done = weigh(tmp_path, "--in", "netns", "--blocks", "1", *words)
+    assert done.returncode == 9, done.stderr
+    assert "Traceback" not in done.stderr and says in done.stderr.lower()
+    assert not Path("/usr/weighbridge-was-here").exists()
+
+
+@pytest.mark.skipif(os.path.ismount("/tmp"), reason="another file system is at /tmp")
+def test_a_killed_one_leaves_nothing_that_clean_does_not_find(tmp_path: Path, machine: Machine):
+    argv = [sys.executable, "-m", "weighbridge", "weigh", "--out", str(tmp_path / "run"), "--", "sleep", "0.2"]
+    running = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    for line in running.stderr:
+        if "trials done" in line:
+            break
+    running.kill()
+    running.wait()
+    layers = [*Path("/dev/shm").glob("weighbridge-*-docker-*")]
+    assert layers
+    subprocess.run([sys.executable, "-m", "weighbridge", "clean"], check=True, timeout=120, capture_output=True)
+    assert not any(layer.exists() for layer in layers)

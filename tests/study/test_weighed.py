@@ -1,0 +1,79 @@
+"""A command line as a study: what it says, and that it is one."""
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.errors import StudyError
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+from weighbridge.study.weighed import INSIDE, Weighed, study_text
+
+HOST = {"kind": "host", "folder": "/home/me", "env": {"PATH": "/usr/bin", "NOTE": "a: b # no comment"}}
+
+
+def made(*command: str, **more):
+    return check(parse(study_text(Weighed(command, more.pop("userland", HOST), **more)), "weigh"))
+
+
+def test_a_program_alone_is_weighed_in_docker_within_two_minutes():
+    study = made("python3", "fib.py", "--n", "20")
+    assert [(arm.name, arm.kind) for arm in study.arms] == [
+        ("native", "native"), ("docker", "docker"), ("native-again", "native"),
+    ]  # fmt: skip
+    [cell] = study.cells
+    command = registry.workloads()["command"].command("solo", cell.options, None)  # type: ignore[arg-type]
+    assert command.argv == ("python3", "fib.py", "--n", "20")
+    assert (study.file.repetitions.target, study.file.repetitions.within) == (0.02, 120)
+    assert study.file.userland.model_dump() == HOST
+
+
+def test_words_stay_words_whatever_is_in_them():
+    words = ("printf", "%s\n", "two words", "", "ü: [x] {{y}}", "it's", "#no", "- a", "{print $1}", "{port}", "{n}")
+    [cell] = made(*words).cells
+    command = registry.workloads()["command"].command("solo", cell.options, None)  # type: ignore[arg-type]
+    assert command.argv == words
+
+
+def test_leaving_the_loopback_interface_is_a_step_of_its_own_where_there_is_a_server():
+    study = made("client", "{address}", "{port}", "{own}", server="server {listen}:{port}")
+    assert [arm.name for arm in study.arms] == ["native", "netns", "bridge", "native-again"]
+    assert [(rung.name, rung.base) for rung in study.file.ladder] == [
+        ("native", None), ("netns", "native"), ("bridge", "netns"),
+    ]  # fmt: skip
+    assert study.file.inside == ["server"]
+
+
+def test_parameters_are_swept_and_limits_hold_everywhere():
+    study = made(
+        "pack",
+        "{size}",
+        "{level}",
+        parameters={"size": ["64", "1k"], "level": ["9"]},
+        resources={"cpus": 1.0},
+        blocks=5,
+    )
+    assert [cell.level for cell in study.cells] == [(("size", "64"),), (("size", "1k"),)]
+    assert study.file.resources.cpus == 1.0 and study.file.repetitions.blocks == 5
+
+
+def test_a_shell_reads_the_words_as_one_line():
+    [cell] = made("sort x", "|", "uniq > y", shell=True).cells
+    command = registry.workloads()["command"].command("solo", cell.options, None)  # type: ignore[arg-type]
+    assert command.argv == ("/bin/sh", "-c", "sort x | uniq > y")
+
+
+def test_what_nothing_can_be_weighed_in_is_told_with_the_nearest_name():
+    with pytest.raises(StudyError, match="gvisor"):
+        study_text(Weighed(["true"], HOST, inside=["gvsor"]))
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_each_name_of_in_is_an_environment_of_a_packed_userland(name: str):
+    study = made("true", inside=[name], userland={"kind": "saved-image", "path": "/tmp/i.tar"})
+    assert study.arms[1].name == name
+
+
+@pytest.mark.parametrize("name", ["lxc", "nspawn", "podman", "qemu"])
+def test_environments_that_cannot_have_this_machines_files_say_so(name: str):
+    with pytest.raises(StudyError, match="not packed"):
+        made("true", inside=[name])
