@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from report.made_up_runs import JITTER, RETRANSMITS, TCP, THROUGHPUT, Workload
+from report.made_up_runs import JITTER, LOSS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.between_runs import NoChange, compare_runs
 from weighbridge.analysis.changed_facts import FactChange, FactKind
 from weighbridge.analysis.changed_settings import OnlyIn, OtherQuestionError, Part, SettingChange
@@ -135,11 +135,10 @@ def test_another_unit_is_no_change(run):
 
 
 def test_counts_are_compared_by_difference(run):
-    rare = [Workload("tcp", [(THROUGHPUT, 8e9, 0.01), (RETRANSMITS, 4.0, 0.5)])]
-    row = pair_of(run, {"workloads": rare, "slowed": {(3, "native"): 0.0}}, {"workloads": rare}).row(
-        "tcp", "{}", "retransmits", "bridge"
-    )
-    assert row.change.scale == "difference"
+    lossy = {"workloads": [Workload("udp", [(LOSS, 4.0, 0.05)])]}
+    row = pair_of(run, lossy, {**lossy, "costs": {"bridge": 1.7}}).row("udp", "{}", "loss", "bridge")
+    assert row.change.scale == "difference" and row.change.worsening.estimate == pytest.approx(2, abs=0.3)
+    assert row.verdict == "different"
 
 
 def test_failing_in_one_run_proves_no_equivalence(run):

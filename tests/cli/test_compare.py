@@ -6,10 +6,11 @@ import sqlite3
 
 import pytest
 
-from cli.test_commands import one_sentence, weighbridge
 from report.conftest import run
 from weighbridge.cli.compare import percent
 from weighbridge.store.run import DATABASE
+
+from .test_commands import one_sentence, weighbridge
 
 __all__ = ["run", "weighbridge"]
 

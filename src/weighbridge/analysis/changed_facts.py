@@ -8,6 +8,7 @@ from typing import Any
 
 from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.confounders import PACKET_SIZES, bare
+from weighbridge.analysis.isolation import Isolation
 from weighbridge.analysis.paths import PathFigures
 from weighbridge.model.idle import IDLE_CPUS, idle_code
 from weighbridge.model.isolation import OUTSIDE
@@ -74,6 +75,7 @@ def changed_facts(first: ComparedRun, second: ComparedRun) -> tuple[FactChange, 
     found = [
         *_of_hosts(first, second),
         *_of_sites(first, second),
+        *_of_layers(first, second),
         *_of_paths(first, second),
         *_of_packages(first, second),
         *_of_weighbridge(first, second),
@@ -136,6 +138,19 @@ def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
 def _kind_of_site_fact(key: str) -> FactKind:
     engine = key in _SITE_ENGINE or key.startswith("version")
     return FactKind.ENGINE if engine else FactKind.SITE
+
+
+def _of_layers(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
+    """The hypervisors that an environment is in: KVM then, an emulator now."""
+    for name in (each for each in first.environments if each in second.environments):
+        before, after = (_layers(run.analysis.isolation.get(name)) for run in (first, second))
+        if before != after:
+            yield FactChange(FactKind.ENGINE, "hypervisor", before, after, environments=(name,))
+
+
+def _layers(isolation: Isolation | None) -> str:
+    sites = isolation.sites if isolation is not None else ()
+    return ", ".join(dict.fromkeys(f"{site.names}{' (emulated)' if site.emulated else ''}" for site in sites)) or "none"
 
 
 def _of_paths(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:

@@ -21,6 +21,7 @@ from weighbridge.report.text.changed_conditions import (
     setting_words,
     why_no_own_values,
 )
+from weighbridge.report.text.displayed_runs import displayed_runs
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import cost_text
 
@@ -30,6 +31,7 @@ _SPECIAL = str.maketrans({each: f"\\{each}" for each in "\\`*_{}[]<>#|~$!@&"})
 
 def compare_markdown(found: RunsCompared, *, whole: bool = False) -> str:
     """Return the comparison; `whole`: every metric, not the headlines and what changed alone."""
+    found = displayed_runs(found)
     lines = ["## Runs compared", ""]
     lines += [f"- {escaped(run_words(run_letter(number), run))}" for number, run in enumerate(found.runs)]
     for number, pair in enumerate(found.pairs, 1):

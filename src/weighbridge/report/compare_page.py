@@ -28,6 +28,7 @@ from weighbridge.report.text.changed_conditions import (
     trust_words,
     why_no_own_values,
 )
+from weighbridge.report.text.displayed_runs import displayed_runs
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.sessions import date_words
 from weighbridge.report.text.trust import trust_sentence
@@ -37,6 +38,7 @@ from weighbridge.report.text.verdicts import cost_text
 def write_comparison(found: RunsCompared, path: Path) -> None:
     """Write the page as one offline file. Raises OSError where it cannot be written."""
     specs: dict[str, str] = {}
+    found = displayed_runs(found)
     runs = [
         {
             "letter": run_letter(number), "name": run.name, "study": run.analysis.study, "id": run.analysis.run_id,
@@ -62,8 +64,8 @@ def write_comparison(found: RunsCompared, path: Path) -> None:
 
 def _reports(found: RunsCompared) -> list[MetricReport]:
     """The first run's metrics that some other run has too, headlines first."""
-    shared = {id(metric.before) for pair in found.pairs for metric in pair.metrics if metric.rows}
-    reports = [report for report in found.first.analysis.metrics if id(report) in shared]
+    shared = {_key(metric.before): metric.before for pair in found.pairs for metric in pair.metrics if metric.rows}
+    reports = [shared[key] for each in found.first.analysis.metrics if (key := _key(each)) in shared]
     return sorted(reports, key=lambda each: (not each.headline, each.resource_use))
 
 
@@ -102,7 +104,11 @@ def _metric(specs: dict[str, str], found: RunsCompared, report: MetricReport, nu
 
 
 def _of(pair: RunPair, report: MetricReport) -> list[MetricChanges]:
-    return [each for each in pair.metrics if each.before is report]
+    return [each for each in pair.metrics if _key(each.before) == _key(report)]
+
+
+def _key(report: MetricReport) -> tuple[str, str, str]:
+    return report.workload, report.level, report.metric
 
 
 def _rows(metric: MetricChanges, first: str, second: str) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ from weighbridge.analysis.history import History
 from weighbridge.report.charts.history import changes, environment_colours, over_runs, series_of
 from weighbridge.report.page import FULL_PX, place, render
 from weighbridge.report.text.changed_conditions import fact_lines, trust_words
+from weighbridge.report.text.displayed_runs import displayed_history
 from weighbridge.report.text.history import cost_words
 from weighbridge.report.text.sessions import date_words
 
@@ -13,6 +14,7 @@ from weighbridge.report.text.sessions import date_words
 def write_history(found: History, path: Path) -> None:
     """Write the page as one offline file. Raises OSError where it cannot be written."""
     specs: dict[str, str] = {}
+    found = displayed_history(found)
     charts = []
     for number, series in enumerate(series_of(found), 1):
         numbers = sorted({each for each, *_ in series.points})

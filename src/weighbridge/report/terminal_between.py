@@ -27,6 +27,7 @@ from weighbridge.report.text.changed_conditions import (
     setting_words,
     why_no_own_values,
 )
+from weighbridge.report.text.displayed_runs import displayed_runs
 from weighbridge.report.text.metric_names import metric_name, metric_title
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import cost_text
@@ -41,6 +42,7 @@ VERDICT = len("(exploratory)")
 def print_compared(found: RunsCompared, console: "Console", *, whole: bool = False) -> None:
     """Print runs that were compared to `console`; `whole`: a table of every metric, not of the headlines alone."""
     keep_no_break_spaces()
+    found = displayed_runs(found)
     for number, run in enumerate(found.runs):
         console.print(_text(run_words(run_letter(number), run)))
         if run.analysis.trust.trusted is False:

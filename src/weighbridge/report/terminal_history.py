@@ -7,6 +7,7 @@ from weighbridge.model.text import printable
 from weighbridge.report.terminal_columns import SplitTable
 from weighbridge.report.terminal_wrap import keep_no_break_spaces
 from weighbridge.report.text.changed_conditions import changes_in_short, trust_words
+from weighbridge.report.text.displayed_runs import displayed_history
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.sessions import date_words
 from weighbridge.report.text.verdicts import cost_text
@@ -22,6 +23,7 @@ def print_history(found: History, console: "Console") -> None:
     from rich.text import Text
 
     keep_no_break_spaces()
+    found = displayed_history(found)
     if not found.runs:
         console.print(Text(printable(f"{found.folder}: no run that can be read")))
         return

@@ -106,7 +106,7 @@ class Change:
             return False
         if self.scale == "difference":
             return abs(self.typical) <= self.floor
-        return max(self.typical, 1 / self.typical) - 1 <= self.floor
+        return 0 < self.typical < math.inf and max(self.typical, 1 / self.typical) - 1 <= self.floor
 
 
 def change(

@@ -138,7 +138,8 @@ def pair_answer(pair: RunPair, first: str, second: str) -> str:
     amount, word = change_effect(*largest)
     named = f"{largest[1].environment} {metric_phrase(largest[0].before)} is {amount} {word}"
     count = f"{len(different)} of {len(decided)} costs changed from {first} to {second}"
-    return f"{count}: {'' if len(different) == 1 else 'most, '}{named}{f'; {rest}' if rest else ''}."
+    end = f"; {rest}" if rest else ""
+    return f"{count}{': ' if len(different) == 1 else ', the largest: '}{named}{end}."
 
 
 def own_values_words(metric: MetricChanges, own: OwnValues) -> tuple[str, str, str]:
