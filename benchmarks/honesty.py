@@ -260,7 +260,7 @@ def change_between(
     sessions: Sequence[Floats], allowance: float = between.SESSION_ALLOWANCE, looks: int = 1
 ) -> tuple[between.Change, Verdict]:
     """Compare two sessions by the product's rule, as a family of one."""
-    effects = [between.effects(*values[:2].tolist(), "ratio") for values in sessions]
+    effects = [between.effects(base.tolist(), other.tolist(), "ratio") for base, other, _ in sessions]
     aa = [compare(*values[[0, 2]].tolist(), better="higher", looks=looks) for values in sessions]
     found = between.change(
         effects[0], effects[1], better="higher", scale="ratio", equivalence=MARGIN, allowance=allowance, looks=looks,

@@ -58,11 +58,13 @@ def test_a_change_within_both_noise_floors_is_inconclusive(run):
 def test_facts_that_changed_come_in_the_order_in_which_they_are_looked_for(run):
     one = {"host": {**HOST["host"], "microcode": "0x1", "version of dockerd": "Docker 20.10", "load": "1"},
            "bridge/server@here": {"docker": "20.10", "runtime": "runc", "address": "172.17.0.2"},
-           "before": {"interface eth0": "mtu 1500", "load": "0.1"}, "userland packages": {"iperf3": "3.12"}}  # fmt: skip
+           "before": {"interface eth0": "mtu 1500", "load": "0.1"},
+           "userland packages": {"iperf3": "3.12"}}  # fmt: skip
     other = {"host": {**one["host"], "kernel": "Linux 6.2", "microcode": "0x2", "version of dockerd": "Docker 29.1",
                       "idle CPUs": "poll (programs of SCHED_IDLE)", "load": "2"},
              "bridge/server@here": {"docker": "29.1", "runtime": "runc", "address": "172.17.0.9"},
-             "before": {"interface eth0": "mtu 9000", "load": "7"}, "userland packages": {"iperf3": "3.13"}}  # fmt: skip
+             "before": {"interface eth0": "mtu 9000", "load": "7"},
+             "userland packages": {"iperf3": "3.13"}}  # fmt: skip
     pair = pair_of(run, {"facts": one}, {"facts": other})
     assert pair.facts == (
         FactChange(FactKind.KERNEL, "kernel", "Linux 6.1", "Linux 6.2"),
@@ -173,7 +175,7 @@ def test_another_baseline_is_refused(run):
     from dataclasses import replace
 
     other = replace(first, name="b", analysis=replace(first.analysis, baseline="bridge"))
-    with pytest.raises(OtherQuestionError, match="'a' and 'b' ask different questions.*'native'.*'bridge'"):
+    with pytest.raises(OtherQuestionError, match=r"'a' and 'b' ask different questions.*'native'.*'bridge'"):
         compare_runs(first, other)
 
 

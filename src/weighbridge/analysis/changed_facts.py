@@ -100,12 +100,10 @@ def _different(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[
 def _of_hosts(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
     """Facts of this machine and of other hosts; of volatile ones the interfaces that stood before the run."""
     one, other = _by_scope(first), _by_scope(second)
-    for scope in dict.fromkeys((*one, *other)):
-        place = "" if scope == "host" else scope.removeprefix("host ")
-        if scope == "host" or scope.startswith("host "):
-            if scope in one and scope in other:  # a host that only one of them has is a difference of the study
-                for key, before, after in _different(one[scope], other[scope]):
-                    yield FactChange(_kind_of_host_fact(key), key, before, after, place)
+    for scope in (each for each in one if each in other):  # a host that only one has is a difference of the study
+        if scope.partition(" ")[0] == "host":
+            for key, before, after in _different(one[scope], other[scope]):
+                yield FactChange(_kind_of_host_fact(key), key, before, after, scope.partition(" ")[2])
     before_runs = [
         {key: value for key, value in each.get("before", {}).items() if key.startswith("interface ")}
         for each in (one, other)
@@ -150,7 +148,9 @@ def _of_layers(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
 
 def _layers(isolation: Isolation | None) -> str:
     sites = isolation.sites if isolation is not None else ()
-    return ", ".join(dict.fromkeys(f"{site.names}{' (emulated)' if site.emulated else ''}" for site in sites)) or "none"
+    return (
+        ", ".join(dict.fromkeys(f"{site.names}{' (emulated)' if site.emulated else ''}" for site in sites)) or "none"
+    )
 
 
 def _of_paths(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:

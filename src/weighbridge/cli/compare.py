@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "weighbridge compare runs/before runs/after",
             "weighbridge compare runs/before runs/after --html changes.html",
-            "weighbridge compare runs/before runs/after --markdown >> \"$GITHUB_STEP_SUMMARY\"",
+            'weighbridge compare runs/before runs/after --markdown >> "$GITHUB_STEP_SUMMARY"',
             "weighbridge compare runs/docker-20 runs/docker-27 runs/docker-29 --json",
         )
     )

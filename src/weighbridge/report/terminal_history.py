@@ -55,6 +55,4 @@ def _costs(found: History) -> tuple[list[str], list[list[str]]]:
 
 
 def _by_name(past: PastRun) -> dict[str, str]:
-    return {
-        f"{row.environment} {metric_title(report)}": cost_text(row, report.unit) for report, row in past.costs
-    }
+    return {f"{row.environment} {metric_title(report)}": cost_text(row, report.unit) for report, row in past.costs}

@@ -39,7 +39,7 @@ def cost_limits(rows: Sequence[tuple[float, float, float]], least: float) -> tup
 
 
 def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, float, float] | None:
-    """Return a comparison's cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale."""
+    """Return a cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale."""
     if row.cost is None or row.few or row.cost.scale != scale:
         return None
     interval = row.cost.percent or row.cost.interval
@@ -87,6 +87,7 @@ TOLD = [nominal("environment"), nominal("metric"), nominal("typical"), quantitat
 
 
 def cost_axis(limits: tuple[float, float], title: str) -> Field:
+    """Return the horizontal axis of costs between two limits."""
     return quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
 
 

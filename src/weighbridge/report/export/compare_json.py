@@ -60,7 +60,13 @@ def _pair(pair: RunPair, first: str, second: str) -> PairRow:
         "second": second,
         "facts": facts_json(pair.facts),
         "settings": [
-            {"part": each.part, "name": each.name, "setting": each.setting, "before": each.before, "after": each.after}
+            {
+                "part": each.part,
+                "name": each.name,
+                "setting": each.setting,
+                "before": each.before,
+                "after": each.after,
+            }
             for each in pair.settings
         ],
         "only": [

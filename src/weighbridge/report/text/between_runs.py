@@ -74,7 +74,9 @@ def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: s
     verdict = change_verdict(row)
     if row.verdict == "equivalent" and row.change.margin is not None:
         amount = _amount(row.change.worsening, row.change, metric.before.unit)
-        return f"{what} is the same in {second} as in {first} within {margin(row.change.margin)} ({amount}) - {verdict}"
+        return (
+            f"{what} is the same in {second} as in {first} within {margin(row.change.margin)} ({amount}) - {verdict}"
+        )
     amount, word = change_effect(metric, row)
     why = f"; {reason}" if (reason := why_inconclusive(row, metric.before.unit)) else ""
     return f"{what} is {amount} {word} in {second} than in {first} - {verdict}{why}"
@@ -129,9 +131,7 @@ def pair_answer(pair: RunPair, first: str, second: str) -> str:
     different = [each for each in decided if each[1].verdict == "different"]
     same = sum(row.verdict == "equivalent" for _, row in decided)
     open_ = len(decided) - len(different) - same
-    rest = ", ".join(
-        filter(None, [f"{same} equivalent" if same else "", f"{open_} not decided" if open_ else ""])
-    )
+    rest = ", ".join(filter(None, [f"{same} equivalent" if same else "", f"{open_} not decided" if open_ else ""]))
     if not different:
         return f"No cost of the headline metrics is shown to have changed from {first} to {second}: {rest}."
     largest = max(different, key=lambda each: abs(_size(each[1])))

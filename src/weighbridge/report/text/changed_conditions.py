@@ -140,7 +140,7 @@ def _parts_apart(before: str, after: str) -> str:
 
 
 def _value(value: object) -> str:
-    if value is None or value == "" or value == ():
+    if value is None or value in ("", ()):
         return "none"
     if isinstance(value, tuple):
         return ", ".join(_value(each) for each in value)
