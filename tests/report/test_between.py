@@ -65,7 +65,7 @@ def test_what_changed_comes_before_the_costs(compared):
     facts = text.index("kernel: Linux 6.1 → Linux 6.2")
     table = text.index("cost in A")
     assert answer < facts < table
-    assert "Absolute rates are not compared: the machine is another one (kernel)." in text
+    assert "Absolute rates are not compared: facts of the machine are not the same (kernel)." in text
     assert re.search(r"bridge .*\d+\.\d % \[.*different", text)
 
 
