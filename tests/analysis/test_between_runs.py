@@ -50,9 +50,10 @@ def test_the_aa_arm_has_no_part_in_holm(run):
 
 def test_a_change_within_both_noise_floors_is_inconclusive(run):
     noisy = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.001)])]
-    loud = {"workloads": noisy, "aa_factor": 1.08}
+    loud = {"workloads": noisy, "slowed": {(block, "native-again"): 1.2 for block in range(1, 5)}}
     row = pair_of(run, loud, {**loud, "costs": {"bridge": 1.25}}).row(*KEY)
     assert row.change.within_noise and row.change.excludes_no_change and row.verdict == "inconclusive"
+    assert not row.untrusted
 
 
 def test_facts_that_changed_come_in_the_order_in_which_they_are_looked_for(run):
@@ -98,6 +99,12 @@ def test_own_values_are_not_compared_where_a_run_is_not_trusted(run):
     ]  # fmt: skip
     assert pair.untrusted == (pair.second,)
     assert pair.row(*KEY).change.floor is None, "one run has no A/A arm"
+
+
+def test_a_run_that_is_not_trusted_proves_nothing(run):
+    row = pair_of(run, {}, {"costs": {"bridge": 1.9}, "aa_factor": 1.3}).row(*KEY)
+    assert row.change.excludes_no_change and row.adjusted_p < 0.001
+    assert (row.untrusted, row.verdict) == (True, "inconclusive")
 
 
 def test_settings_that_differ_are_listed_and_compared_all_the_same(run):

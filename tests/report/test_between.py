@@ -105,16 +105,16 @@ def test_an_untrusted_run_is_said_on_top(compared):
 
 def test_what_took_a_verdict_stands_beside_it(compared):
     precise = Workload("tcp", [(TCP.metrics[0][0], 8e9, 0.001)])
-    (pair,) = compared(
-        {"workloads": [precise], "aa_factor": 1.08}, {"workloads": [precise], "aa_factor": 1.08, "costs": {
-            "bridge": 1.25, "host": 1.005}}
-    ).pairs  # fmt: skip
+    loud = {"workloads": [precise], "slowed": {(block, "native-again"): 1.2 for block in range(1, 5)}}
+    (pair,) = compared(loud, {**loud, "costs": {"bridge": 1.25, "host": 1.005}}).pairs
     rows = {row.environment: row for row in pair.metrics[0].rows}
     assert why_inconclusive(rows["bridge"], "bit/s").startswith("within the noise floors of both runs together (±")
     sentence = change_sentence(pair.metrics[0], rows["bridge"], "A", "B", "native")
     assert sentence.startswith("bridge: tcp throughput against native is ")
     assert " slower in B than in A - inconclusive; within the noise floors" in sentence
     assert why_inconclusive(rows["native-again"], "bit/s") == ""
+    (pair,) = compared({"aa_factor": 1.3}, {"costs": {"bridge": 1.9, "host": 1.0}}).pairs
+    assert why_inconclusive(pair.metrics[0].rows[0], "bit/s") == "one of the runs is not trusted"
 
 
 def test_sentences_of_every_verdict(compared):

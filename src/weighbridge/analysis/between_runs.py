@@ -60,6 +60,8 @@ class ChangeRow:
     """Why there is no change."""
     adjusted_p: float | None
     verdict: Verdict
+    untrusted: bool = False
+    """Whether a run's A/A arm shows a cost where there is none: then there is no verdict but "hidden"."""
 
     @property
     def few(self) -> bool:
@@ -260,8 +262,10 @@ def _judged(
         for context, report, name in zip(contexts, reports, environments, strict=True)
     )
     nothing = row.change is not None and negligible(metric.before.metric, row.change.typical)
+    untrusted = any(run.analysis.trust.trusted is False for run in runs)
     verdict = between.verdict(
-        row.change, adjusted_p, never_equivalent=never or no_path, never_different=nothing or no_path,
+        row.change, adjusted_p, never_equivalent=never or no_path or untrusted,
+        never_different=nothing or no_path or untrusted,
         hidden="hidden" in (row.before.verdict, row.after.verdict),
     )  # fmt: skip
-    return replace(row, adjusted_p=adjusted_p, verdict=verdict)
+    return replace(row, adjusted_p=adjusted_p, verdict=verdict, untrusted=untrusted)

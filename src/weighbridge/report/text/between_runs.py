@@ -101,16 +101,17 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
     change = row.change
     if change is None or row.aa or row.verdict != "inconclusive":
         return ""
+    if row.untrusted:
+        return "one of the runs is not trusted"
     nothing = 1.0 if change.scale == "ratio" else 0.0
     if change.low <= nothing <= change.high:
         return ""
-    if not change.excludes_no_change:
-        return f"two sessions of the same may differ by {margin(change.allowance)}"
-    if change.within_noise and change.floor is not None:
-        return f"within the noise floors of both runs together ({floor_words(change, unit)})"
-    if row.adjusted_p is not None and row.adjusted_p > ALPHA:
-        return "not after the correction for many comparisons"
-    return ""
+    reasons = (
+        (not change.excludes_no_change, f"two sessions of the same may differ by {margin(change.allowance)}"),
+        (change.within_noise, f"within the noise floors of both runs together ({floor_words(change, unit)})"),
+        (row.adjusted_p is not None and row.adjusted_p > ALPHA, "not after the correction for many comparisons"),
+    )
+    return next((words for holds, words in reasons if holds), "")
 
 
 def floor_words(change: Change, unit: str) -> str:
