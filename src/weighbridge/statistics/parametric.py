@@ -84,11 +84,39 @@ def welch_interval(first: Sample, second: Sample, confidence: float) -> Interval
 
     None without any spread or with a single run.
     """
+    found = _welch(first, second)
+    if found is None:
+        return None
+    error, degrees = found
+    half = t_quantile(degrees, confidence) * error
+    difference = second.mean - first.mean
+    return Interval(difference, difference - half, difference + half)
+
+
+def welch_p_value(first: Sample, second: Sample, allowed: float = 0.0) -> float:
+    """Return the two-sided p-value of Welch's t that the means are no more than `allowed` apart.
+
+    Raises ValueError without any spread or with a single run.
+    """
+    from scipy.special import stdtr
+
+    found = _welch(first, second)
+    if found is None:
+        raise ValueError("Welch's t needs two runs of each and some spread.")
+    error, degrees = found
+    beyond = max(0.0, abs(second.mean - first.mean) - allowed)
+    return float(2 * stdtr(degrees, -beyond / error))
+
+
+def _welch(first: Sample, second: Sample) -> tuple[float, float] | None:
+    """Return the standard error of second - first and its degrees of freedom; None where there are none."""
     parts = [sample.deviation**2 / sample.runs for sample in (first, second)]
     if sum(parts) == 0 or min(first.runs, second.runs) < 2:
         return None
-    runs = (first.runs, second.runs)
-    degrees = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, runs, strict=True))
-    half = t_quantile(degrees, confidence) * math.sqrt(sum(parts))
-    difference = second.mean - first.mean
-    return Interval(difference, difference - half, difference + half)
+    return math.sqrt(sum(parts)), welch_degrees(parts, (first.runs, second.runs))
+
+
+def welch_degrees(parts: Sequence[float], runs: Sequence[int]) -> float:
+    """Return Satterthwaite's degrees of freedom; ``parts`` are the samples' variances by their runs, not all 0."""
+    whole = sum(parts)
+    return 1 / sum((part / whole) ** 2 / (number - 1) for part, number in zip(parts, runs, strict=True))

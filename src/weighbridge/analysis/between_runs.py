@@ -1,0 +1,271 @@
+"""Runs of one question compared: what changed between them, and by what each cost did.
+
+Each run gives its own within-block log ratios; `weighbridge.statistics.between` says what of their difference may be
+claimed. Verdicts are corrected (Holm) in the families that a report has, in each pair of runs apart.
+
+    first, second = read_run(RunStore(one)), read_run(RunStore(other))
+    (pair,) = compare_runs(first, second).pairs
+    row = pair.row("tcp", "{}", "throughput", "bridge")
+    row.change.worsening_with_allowance, row.verdict
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from weighbridge.analysis.changed_facts import FactChange, changed_facts
+from weighbridge.analysis.changed_settings import (
+    OnlyIn,
+    SettingChange,
+    changed_settings,
+    only_in,
+    require_one_question,
+)
+from weighbridge.analysis.compared_run import ComparedRun
+from weighbridge.analysis.comparisons import paired, scale
+from weighbridge.analysis.context import Context
+from weighbridge.analysis.families import Family, family_of
+from weighbridge.analysis.own_values import OwnValues, WhyNoOwnValues, own_values, why_no_own_values
+from weighbridge.analysis.resources import negligible
+from weighbridge.analysis.results import FEW_BLOCKS, Comparison, MetricReport
+from weighbridge.statistics import Verdict, between, verdicts
+
+Failing = Collection[tuple[str, str, str]]
+
+
+class NoChange(StrEnum):
+    """Why there is no change of a cost although both runs have the comparison."""
+
+    NO_COST = "no-cost"
+    """A run has no complete block."""
+    BROKE = "broke"
+    """In a run the environment or the baseline broke under the load in every block."""
+    FEW = "few-blocks"
+    """A run has a single block."""
+    UNIT = "other-unit"
+    """The two runs measured it in different units."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """One environment's cost on one metric in both runs, and by what it changed."""
+
+    environment: str
+    aa: bool
+    """Whether this is the A/A arm: what it shows is noise, and has no verdict."""
+    before: Comparison
+    after: Comparison
+    change: between.Change | None
+    unknown: NoChange | None
+    """Why there is no change."""
+    adjusted_p: float | None
+    verdict: Verdict
+    untrusted: bool = False
+    """Whether a run's A/A arm shows a cost where there is none: then there is no verdict but "hidden"."""
+
+    @property
+    def few(self) -> bool:
+        """Whether a run has so few blocks that its report shows values instead of costs."""
+        return self.change is not None and min(self.change.blocks) < FEW_BLOCKS
+
+
+@dataclass(frozen=True, slots=True)
+class MetricChanges:
+    """One metric of one workload at one level, in both runs."""
+
+    before: MetricReport
+    after: MetricReport
+    rows: tuple[ChangeRow, ...]
+    """Of the environments that both have, in the first run's order; the A/A arm is last."""
+    own: tuple[OwnValues, ...] = ()
+    """The environments' own values, the baseline's first; empty where they cannot be compared."""
+
+    @property
+    def headline(self) -> bool:
+        """Whether it is the metric that its workload is about."""
+        return self.before.headline
+
+    @property
+    def floor(self) -> float | None:
+        """Both runs' noise floors together: a fraction, or in the metric's unit where compared by difference."""
+        return next((row.change.floor for row in self.rows if row.change is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPair:
+    """One run against the first one."""
+
+    first: ComparedRun
+    second: ComparedRun
+    facts: tuple[FactChange, ...]
+    settings: tuple[SettingChange, ...]
+    only: tuple[OnlyIn, ...]
+    metrics: tuple[MetricChanges, ...]
+    no_own_values: tuple[WhyNoOwnValues, ...]
+    """Why the environments' own values are not compared; empty where they are."""
+
+    @property
+    def headlines(self) -> tuple[MetricChanges, ...]:
+        """The first metric of each workload and level."""
+        return tuple(each for each in self.metrics if each.headline)
+
+    @property
+    def untrusted(self) -> tuple[ComparedRun, ...]:
+        """The runs whose A/A arm shows a cost where there is none."""
+        return tuple(run for run in (self.first, self.second) if run.analysis.trust.trusted is False)
+
+    def row(self, workload: str, level: str, metric: str, environment: str) -> ChangeRow | None:
+        """Give one comparison (``level`` is JSON, as in the reports); None where not both runs have it."""
+        for each in self.metrics:
+            if (each.before.workload, each.before.level, each.before.metric) == (workload, level, metric):
+                return next((row for row in each.rows if row.environment == environment), None)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RunsCompared:
+    """Runs of one question: each against the first."""
+
+    first: ComparedRun
+    pairs: tuple[RunPair, ...]
+
+    @property
+    def runs(self) -> tuple[ComparedRun, ...]:
+        """All of them, in the order given."""
+        return (self.first, *(pair.second for pair in self.pairs))
+
+
+def compare_runs(
+    first: ComparedRun,
+    *others: ComparedRun,
+    allowance: float = between.SESSION_ALLOWANCE,
+    margin: float | None = None,
+) -> RunsCompared:
+    """Compare each of the other runs with the first.
+
+    `allowance` is by how much a cost ratio may differ between two sessions of the same, `margin` that of equivalence:
+    without one the smaller of the two studies'. Both are fractions.
+    Raises `OtherQuestionError` where two runs have another baseline or nothing in common.
+    """
+    for other in others:
+        require_one_question(first, other)
+    return RunsCompared(first, tuple(_pair(first, other, allowance, margin) for other in others))
+
+
+def _pair(first: ComparedRun, second: ComparedRun, allowance: float, margin: float | None) -> RunPair:
+    facts = changed_facts(first, second)
+    margins = [each for each in (first.margin, second.margin) if each is not None]
+    asked = margin if margin is not None else min(margins, default=None)
+    why = why_no_own_values(first, second, facts)
+    after = {_key(report): report for report in second.analysis.metrics}
+    failing = [_context(run).failing() for run in (first, second)]
+    found = [
+        _metric(report, after[_key(report)], (first, second), failing, allowance, asked)
+        for report in first.analysis.metrics
+        if _key(report) in after
+    ]
+    judged = _after_holm(found, failing, (first, second))
+    if not why:
+        judged = [replace(each, own=own_values(first, second, each.before, each.after)) for each in judged]
+    return RunPair(first, second, facts, changed_settings(first, second), only_in(first, second), tuple(judged), why)
+
+
+def _key(report: MetricReport) -> tuple[str, str, str]:
+    return report.workload, report.level, report.metric
+
+
+def _context(run: ComparedRun) -> Context:
+    if run.analysis.context is None:
+        raise ValueError(f"The analysis of {run.name} is for people's eyes: make it anew.")
+    return run.analysis.context
+
+
+def _metric(
+    before: MetricReport, after: MetricReport, runs: tuple[ComparedRun, ComparedRun], failing: Sequence[Failing],
+    allowance: float, margin: float | None,
+) -> MetricChanges:  # fmt: skip
+    """Give both runs' comparisons on a metric, still without verdicts."""
+    theirs = {row.environment: row for row in after.comparisons if not row.aa}
+    sides = [(row, theirs[row.environment]) for row in before.comparisons if row.environment in theirs and not row.aa]
+    if before.aa is not None and after.aa is not None:
+        sides.append((before.aa, after.aa))
+    rows = [_row(before, after, each, runs, allowance, margin) for each in sides]
+    return MetricChanges(before, after, tuple(rows))
+
+
+def _row(
+    before: MetricReport, after: MetricReport, sides: tuple[Comparison, Comparison],
+    runs: tuple[ComparedRun, ComparedRun], allowance: float, margin: float | None,
+) -> ChangeRow:  # fmt: skip
+    one, other = sides
+    unknown = _unknown(before, after, sides)
+    change = None
+    if unknown is None and one.cost is not None and other.cost is not None:
+        asked = scale(before.metric, before.unit)
+        on = asked or ("ratio" if {one.cost.scale, other.cost.scale} == {"ratio"} else "difference")
+        floor = None
+        if not one.aa and before.aa is not None and after.aa is not None:
+            floor = between.joint_floor(before.aa.cost, after.aa.cost, on)
+        values = [
+            between.effects(*paired(run.values[_key(before)], run.analysis.baseline, row.environment), on)
+            for run, row in zip(runs, sides, strict=True)
+        ]
+        change = between.change(
+            *values, better=before.better, scale=on, equivalence=margin, allowance=allowance,
+            looks=max(_context(run).plan.looks for run in runs), floor=floor,
+        )  # fmt: skip
+    return ChangeRow(one.environment, one.aa, one, other, change, unknown, None, "inconclusive")
+
+
+def _unknown(before: MetricReport, after: MetricReport, sides: tuple[Comparison, Comparison]) -> NoChange | None:
+    if (before.unit, before.better) != (after.unit, after.better):
+        return NoChange.UNIT
+    if any(each.broke_instead for each in sides):
+        return NoChange.BROKE
+    if any(each.cost is None for each in sides):
+        return NoChange.NO_COST
+    return NoChange.FEW if min(each.blocks for each in sides) < between.FEWEST else None
+
+
+def _after_holm(
+    found: Sequence[MetricChanges], failing: Sequence[Failing], runs: tuple[ComparedRun, ComparedRun]
+) -> list[MetricChanges]:
+    """Give the same with verdicts."""
+    rows = [(family_of(each.before), row) for each in found for row in each.rows]
+    p_values = [row.change.p_value if row.change is not None and not row.aa else None for _, row in rows]
+    adjusted: list[float | None] = [None] * len(rows)
+    for family in Family:
+        places = [place for place, (each, _) in enumerate(rows) if each is family]
+        for place, p_value in zip(places, verdicts.adjusted([p_values[each] for each in places]), strict=True):
+            adjusted[place] = p_value
+    given = iter(adjusted)
+    return [
+        replace(each, rows=tuple(_judged(each, row, next(given), failing, runs) for row in each.rows))
+        for each in found
+    ]
+
+
+def _judged(
+    metric: MetricChanges, row: ChangeRow, adjusted_p: float | None, failing: Sequence[Failing],
+    runs: tuple[ComparedRun, ComparedRun],
+) -> ChangeRow:  # fmt: skip
+    """Give a row with its verdict: what takes one from a comparison of either run takes it from the change too."""
+    reports = metric.before, metric.after
+    contexts = [_context(run) for run in runs]
+    environments = row.before.environment, row.after.environment
+    never = any(
+        context.never_equivalent(report, name, selected)
+        for context, report, name, selected in zip(contexts, reports, environments, failing, strict=True)
+    )
+    no_path = any(
+        context.paths.missing(report.workload, report.level, context.baseline, name)
+        for context, report, name in zip(contexts, reports, environments, strict=True)
+    )
+    nothing = row.change is not None and negligible(metric.before.metric, row.change.typical)
+    untrusted = any(run.analysis.trust.trusted is False for run in runs)
+    verdict = between.verdict(
+        row.change, adjusted_p, never_equivalent=never or no_path or untrusted,
+        never_different=nothing or no_path or untrusted,
+        hidden="hidden" in (row.before.verdict, row.after.verdict),
+    )  # fmt: skip
+    return replace(row, adjusted_p=adjusted_p, verdict=verdict, untrusted=untrusted)

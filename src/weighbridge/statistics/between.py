@@ -1,0 +1,292 @@
+"""The change of a cost between two runs: what of a difference between two sessions may be claimed.
+
+The blocks of two runs are independent: each gives its own within-block log ratios (environment / baseline), and the
+change is the shift between the two samples. Its estimate is Hodges & Lehmann's with the exact Mann-Whitney interval
+(`weighbridge.statistics.mann_whitney`, where unlike spreads widen it), below ten blocks in either run Welch's t
+interval, marked exploratory. Holm is fed Welch's t, for the reason for which it is fed Student's within a run
+(`weighbridge.statistics.verdicts`). On the difference scale the same is done with plain differences in the unit.
+
+**What blocks cannot hold.** Drift, neighbours and the clock are the same for both sides of a block, and cancel. What
+differs from one session to the next and touches one side alone (how code and memory are laid out, which CPU a queue
+is on, what the engine's cache holds) is in every block of a run alike, so that no number of blocks shows it. Hence
+the *session allowance*: by so much a ratio may differ between two sessions of the same. It widens the interval that
+verdicts go by, and "different" is tested against a shift of that size, not against none.
+
+**Both noise floors.** Within a run a cost within the A/A arm's noise floor is never "different". A change is of two
+costs, each uncertain by its own run's floor: one within the root of the sum of the two floors' squares is never
+"different".
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from weighbridge.statistics.comparison import EXPLORATORY_BELOW, LOOKS_SHARE
+from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict, cost_difference, cost_percent
+from weighbridge.statistics.mann_whitney import shift_interval
+from weighbridge.statistics.parametric import Sample, welch_interval, welch_p_value
+from weighbridge.statistics.signed_rank import Floats
+from weighbridge.statistics.verdicts import ALPHA, SAME, noise_floor
+
+SESSION_ALLOWANCE = 0.01
+"""By how much a cost ratio may differ between two sessions of the same, as a fraction."""
+
+FEWEST = 2
+"""Blocks of either run below which there is no interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """By what the cost of one environment changed from one run to another.
+
+    On the ``ratio`` scale `typical`, `low` and `high` are the second run's cost ratio by the first's (1.0 is no
+    change); on the ``difference`` scale the second's difference less the first's, in the metric's unit.
+    """
+
+    typical: float
+    """Hodges-Lehmann estimate of the shift."""
+    low: float
+    """Lower limit for `typical`, of the blocks alone; 0 (ratio) or -inf (difference) where these are too few."""
+    high: float
+    """Upper limit for `typical`, of the blocks alone; inf where these are too few."""
+    blocks: tuple[int, int]
+    """Number of blocks of the first and of the second run."""
+    exploratory: bool
+    """True with fewer than 10 blocks in either run: the interval leans on normality."""
+    p_value: float
+    """Two-sided p-value, for Holm, of a shift no larger than the session allowance (Welch's t)."""
+    equivalent: bool | None
+    """Whether the change is proven within the margin, session allowance included; None where it is not decided."""
+    floor: float | None
+    """Both runs' noise floors together: a fraction, or in the metric's unit; None where it is not known of both."""
+    allowance: float
+    """The session allowance, as a fraction; 0 on the difference scale."""
+    better: Better
+    scale: Scale
+    confidence: float
+    margin: float | None
+    """The equivalence margin asked for, as a fraction."""
+
+    @property
+    def interval(self) -> Interval:
+        """The typical change with its limits, of the blocks alone."""
+        return Interval(self.typical, self.low, self.high)
+
+    @property
+    def with_allowance(self) -> Interval:
+        """The same, its limits widened by the session allowance: what verdicts and gates go by."""
+        by = 1 + self.allowance
+        if self.scale == "difference":
+            return self.interval
+        return Interval(self.typical, self.low / by, self.high * by)
+
+    @property
+    def worsening(self) -> Interval:
+        """The typical change, positive is worse: in percent, or in the metric's unit by difference."""
+        return _worsening(self.interval, self.scale, self.better)
+
+    @property
+    def worsening_with_allowance(self) -> Interval:
+        """`with_allowance`, positive is worse: in percent, or in the metric's unit by difference."""
+        return _worsening(self.with_allowance, self.scale, self.better)
+
+    @property
+    def excludes_no_change(self) -> bool:
+        """Whether the interval with the session allowance lies on one side of "no change"."""
+        nothing = 1.0 if self.scale == "ratio" else 0.0
+        return self.with_allowance.low > nothing or self.with_allowance.high < nothing
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether the typical change is no larger than both runs' noise floors together."""
+        if self.floor is None:
+            return False
+        if self.scale == "difference":
+            return abs(self.typical) <= self.floor
+        return 0 < self.typical < math.inf and max(self.typical, 1 / self.typical) - 1 <= self.floor
+
+
+def change(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    better: Better,
+    scale: Scale,
+    confidence: float = 0.95,
+    equivalence: float | None = None,
+    looks: int = 1,
+    allowance: float = SESSION_ALLOWANCE,
+    floor: float | None = None,
+) -> Change:
+    """Give the change from the first run to the second. The values are of blocks, as `effects` gives them.
+
+    `equivalence` is the margin as a fraction: equivalent when two one-sided tests at level 1 - confidence show the
+    change, widened by the allowance, between 1 / (1 + margin) and 1 + margin. On the difference scale it is decided
+    only where all values are 0. `looks`: the larger number of looks of the two runs; with several only 0.7 of the
+    error is spent, as within a run. `floor` is what `joint_floor` gives.
+
+    Raises ValueError for fewer than two blocks, values that are not finite, or settings out of range.
+    """
+    _check_settings(better, confidence, equivalence, looks, allowance)
+    one, other = _sample(first), _sample(second)
+    share = LOOKS_SHARE if looks > 1 else 1.0
+    allowed = math.log1p(allowance) if scale == "ratio" else 0.0
+    shift = _shift(one, other, 1 - (1 - confidence) * share)
+    p_value = min(1.0, shift_p_value(first, second, allowed) / share)
+    equivalent = _equivalent(one, other, 1 - 2 * (1 - confidence) * share, equivalence, scale, allowed)
+    shown = _exp(shift) if scale == "ratio" else shift
+    return Change(
+        typical=shown.estimate,
+        low=shown.low,
+        high=shown.high,
+        blocks=(one.size, other.size),
+        exploratory=min(one.size, other.size) < EXPLORATORY_BELOW,
+        p_value=p_value,
+        equivalent=equivalent,
+        floor=floor,
+        allowance=allowance if scale == "ratio" else 0.0,
+        better=better,
+        scale=scale,
+        confidence=confidence,
+        margin=equivalence,
+    )
+
+
+def effects(baseline: Sequence[float], other: Sequence[float], scale: Scale) -> list[float]:
+    """Give the log ratios (or differences) of other to baseline, block by block.
+
+    Raises ValueError where one has more values, and for a ratio of values that are not positive.
+    """
+    sides = list(zip(baseline, other, strict=True))
+    if scale == "difference":
+        return [value - reference for reference, value in sides]
+    return [math.log(value) - math.log(reference) for reference, value in sides]
+
+
+def joint_floor(first: Cost | None, second: Cost | None, scale: Scale) -> float | None:
+    """Give both runs' noise floors together, from the costs of their A/A arms; None where one of them is not known.
+
+    The root of the sum of the squares, of logarithms where there is a ratio: a fraction, or in the metric's unit.
+    """
+    if first is None or second is None or {first.scale, second.scale} != {scale}:
+        return None
+    if scale == "difference":
+        size = math.hypot(*(max(abs(each.low), abs(each.high)) for each in (first, second)))
+        return size if math.isfinite(size) else None
+    floors = noise_floor(first), noise_floor(second)
+    if floors[0] is None or floors[1] is None:
+        return None
+    return math.expm1(math.hypot(math.log1p(floors[0]), math.log1p(floors[1])))
+
+
+def verdict(
+    found: Change | None,
+    adjusted_p: float | None,
+    *,
+    never_equivalent: bool = False,
+    never_different: bool = False,
+    hidden: bool = False,
+) -> Verdict:
+    """Give the verdict on a change, as `weighbridge.statistics.verdicts.verdict` gives it of a cost.
+
+    Different takes all of: the interval with the session allowance excludes no change, Holm agrees (`adjusted_p`),
+    and the change is beyond both noise floors together. Where either run's own comparison is `hidden`, so is this.
+    """
+    if found is None:
+        return "inconclusive"
+    if hidden:
+        return "hidden"
+    if found.equivalent and not proves_nothing(found):
+        return "inconclusive" if never_equivalent else "equivalent"
+    significant = not never_different and (adjusted_p is None or adjusted_p <= ALPHA)
+    if significant and found.excludes_no_change and not found.within_noise:
+        return "different"
+    return "inconclusive"
+
+
+def proves_nothing(found: Change) -> bool:
+    """Whether the blocks of each run are all the same, but so few that even this may be chance."""
+    same = found.high - found.low <= SAME * max(abs(found.low), abs(found.high))
+    return same and _separated_by_chance(*found.blocks) > ALPHA
+
+
+def shift_p_value(first: Sequence[float], second: Sequence[float], allowed: float = 0.0) -> float:
+    """Give the two-sided p-value of Welch's t that the means differ by no more than `allowed`.
+
+    Where no run's values vary: the share of all ways to deal the values to the two runs that part them as far. It is
+    never 0.
+    """
+    one, other = _sample(first), _sample(second)
+    apart = float(other.mean() - one.mean())
+    beyond = abs(apart) - allowed
+    largest = max(float(np.abs(one).max()), float(np.abs(other).max()))
+    if beyond <= SAME * largest:
+        return 1.0
+    if max(float(np.ptp(one)), float(np.ptp(other))) <= SAME * largest:
+        return _separated_by_chance(one.size, other.size)
+    return welch_p_value(_described(one), _described(other), allowed)
+
+
+def _separated_by_chance(first: int, second: int) -> float:
+    return min(1.0, 2 / math.comb(first + second, first))
+
+
+def _shift(first: Floats, second: Floats, level: float) -> Interval:
+    shift = shift_interval(first, second, level)
+    if min(first.size, second.size) >= EXPLORATORY_BELOW:
+        return shift
+    welch = welch_interval(_described(first), _described(second), level)
+    if welch is None:  # no spread in either
+        return Interval(shift.estimate, shift.estimate, shift.estimate)
+    return Interval(shift.estimate, min(welch.low, shift.estimate), max(welch.high, shift.estimate))
+
+
+def _equivalent(
+    first: Floats, second: Floats, level: float, margin: float | None, scale: Scale, allowed: float
+) -> bool | None:
+    if margin is None:
+        return None
+    if scale == "difference":
+        return True if not first.any() and not second.any() else None
+    interval, limit = _shift(first, second, level), math.log1p(margin)
+    return -limit < interval.low - allowed and interval.high + allowed < limit
+
+
+def _sample(values: Sequence[float]) -> Floats:
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != 1 or found.size < FEWEST:
+        raise ValueError(f"A change needs at least {FEWEST} blocks of both runs, but one has {found.size}.")
+    if not np.isfinite(found).all():
+        raise ValueError("Every value must be finite: a missing or failed measurement cannot be compared.")
+    return found
+
+
+def _check_settings(
+    better: Better, confidence: float, equivalence: float | None, looks: int, allowance: float
+) -> None:
+    if better not in get_args(Better):
+        raise ValueError(f"better must be 'higher' or 'lower', not {better!r}.")
+    if not 0.5 <= confidence < 1:
+        raise ValueError(f"The confidence must be at least 0.5 and below 1, not {confidence}.")
+    if equivalence is not None and not 0 < equivalence < math.inf:
+        raise ValueError(f"The equivalence margin must be a positive fraction such as 0.03, not {equivalence}.")
+    if looks < 1:
+        raise ValueError(f"There must be at least one look, not {looks}.")
+    if not 0 <= allowance < math.inf:
+        raise ValueError(f"The session allowance must be a fraction such as 0.01, not {allowance}.")
+
+
+def _described(values: Floats) -> Sample:
+    return Sample(float(values.mean()), float(values.std(ddof=1)), values.size)
+
+
+def _worsening(interval: Interval, scale: Scale, better: Better) -> Interval:
+    return cost_percent(interval, better) if scale == "ratio" else cost_difference(interval, better)
+
+
+def _exp(interval: Interval) -> Interval:
+    with np.errstate(over="ignore"):
+        return Interval(*(float(np.exp(value)) for value in (interval.estimate, interval.low, interval.high)))
