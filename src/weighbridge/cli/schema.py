@@ -15,6 +15,7 @@ class Document(StrEnum):
     REPORT = "report"
     REPLICATE = "replicate"
     PLAN = "plan"
+    GATE = "gate"
 
 
 def register(app: typer.Typer) -> None:
@@ -42,10 +43,12 @@ def schema_of(document: Document) -> dict[str, Any]:
     from weighbridge.cli.plan_document import PlanDocument
     from weighbridge.replication.document import ReplicationDocument
     from weighbridge.report.export.document import Report
+    from weighbridge.report.export.gate_document import GateDocument
 
     types: dict[Document, Any] = {
         Document.REPORT: Report,
         Document.REPLICATE: ReplicationDocument,
         Document.PLAN: PlanDocument,
+        Document.GATE: GateDocument,
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(types[document]).json_schema()}
