@@ -60,6 +60,8 @@ Noise = Callable[[np.random.Generator, int, int], Floats]
 
 SEED, TARGET, MARGIN, FULL = 20170611, 0.02, 0.03, 1000
 SLOWER = math.log(0.7)
+BETWEEN = 15
+"""Blocks of each of two runs that are compared."""
 MANY = planned_looks(LOOKS[0], 1000)
 """The looks of a run whose trials a pilot made short, which may have many blocks."""
 
@@ -250,6 +252,66 @@ def verdicts_of(values: Floats, costs: Sequence[Cost]) -> list[Verdict]:
     return [verdicts.verdict(*each, None) for each in zip(costs, verdicts.adjusted(p_values), strict=True)]
 
 
+def two_runs(
+    rng: np.random.Generator, kinds: tuple[str, str], blocks: tuple[int, int] = (BETWEEN, BETWEEN),
+    change: float = 1.0,
+) -> list[Floats]:  # fmt: skip
+    """Two sessions of the baseline, an environment that costs 10 %, and the A/A arm; the cost changes by a factor."""
+    found = []
+    for kind, number, ratio in zip(kinds, blocks, (0.9, 0.9 * change), strict=True):
+        values = session(rng, KINDS[kind], 1.0, arms=3, blocks=number)
+        values[1] *= ratio
+        found.append(values)
+    return found
+
+
+def change_between(
+    sessions: Sequence[Floats], allowance: float = between.SESSION_ALLOWANCE, looks: int = 1
+) -> tuple[between.Change, Verdict]:
+    """Compare two sessions by the product's rule, as a family of one."""
+    effects = [between.effects(base.tolist(), other.tolist(), "ratio") for base, other, _ in sessions]
+    aa = [compare(*values[[0, 2]].tolist(), better="higher", looks=looks) for values in sessions]
+    found = between.change(
+        effects[0], effects[1], better="higher", scale="ratio", equivalence=MARGIN, allowance=allowance, looks=looks,
+        floor=between.joint_floor(aa[0], aa[1], "ratio"),
+    )  # fmt: skip
+    return found, between.verdict(found, found.p_value)
+
+
+def one_between(kind: str, rng: np.random.Generator) -> Outcome:
+    """Two runs of 15 blocks without a change: covered; called different? With a change of 10 %: called different?"""
+    found, verdict = change_between(two_runs(rng, (kind, kind)))
+    _, of_ten = change_between(two_runs(rng, (kind, kind), change=0.9))
+    return found.low <= 1 <= found.high, verdict == "different", of_ten == "different"
+
+
+def one_between_unlike(rng: np.random.Generator) -> Outcome:
+    """Two runs without a change, 10 blocks of CV 8 % and 60 of CV 2 %: covered; called different?"""
+    found, verdict = change_between(two_runs(rng, ("lognormal CV 8 %", "lognormal CV 2 %"), (10, 60)))
+    return found.low <= 1 <= found.high, verdict == "different"
+
+
+def one_between_adaptive(kind: str, rng: np.random.Generator) -> Outcome:
+    """Two runs without a change that each stop on their own precision: covered; called different?"""
+    sessions = two_runs(rng, (kind, kind), (LOOKS[-1], LOOKS[-1]))
+    stopped = [values[:, : adaptive(values[:2])[0].blocks] for values in sessions]
+    found, verdict = change_between(stopped, looks=len(LOOKS))
+    return found.low <= 1 <= found.high, verdict == "different"
+
+
+def one_between_margin(kind: str, rng: np.random.Generator) -> Outcome:
+    """Called equivalent with a change exactly at the margin, on either side; with none at all, of 60 blocks."""
+    at_margin = two_runs(rng, (kind, kind), (60, 60), (1 + MARGIN) ** rng.choice([-1, 1]))
+    at_zero = two_runs(rng, (kind, kind), (60, 60))
+    return change_between(at_margin)[1] == "equivalent", change_between(at_zero)[1] == "equivalent"
+
+
+def one_between_sessions(rng: np.random.Generator) -> Outcome:
+    """Two sessions that differ by 1 % on one side alone, in every block: called different? Excluded by the blocks?"""
+    sessions = two_runs(rng, ("lognormal CV 2 %",) * 2, (60, 60), 1.01 ** rng.choice([-1, 1]))
+    return change_between(sessions)[1] == "different", change_between(sessions, 0.0)[0].excludes_no_change
+
+
 GATE_BLOCKS, GATE_MOST = 15, 60
 """Blocks of a run that is gated, and those for which `--extend` has time."""
 MARGINS = (0.0, 0.5, 1.0, 2.0)
@@ -412,6 +474,12 @@ def plan(repetitions: int) -> dict[Key, tuple[Simulate, int]]:
         cells[kind, "both"] = partial(one_both, kind), repetitions
     cells["p99", "merged"] = one_p99, max(2, repetitions // 20)
     for kind in KINDS:
+        cells[kind, "between"] = partial(one_between, kind), repetitions
+        cells[kind, "between adaptive"] = partial(one_between_adaptive, kind), repetitions
+        cells[kind, "between margin"] = partial(one_between_margin, kind), repetitions
+    cells["unlike", "between"] = one_between_unlike, repetitions
+    cells["sessions", "between"] = one_between_sessions, repetitions
+    for kind in KINDS:
         for margins in MARGINS:
             cells[kind, f"gate {margins:g}"] = partial(one_gate, kind, margins, False), repetitions
             cells[kind, f"gate {margins:g} extended"] = partial(one_gate, kind, margins, True), repetitions
@@ -468,6 +536,7 @@ def checks(means: Means, repetitions: int) -> list[Check]:
         exact, _, judged = means[kind, "family"]
         listed.append(at_most(f"Holm family-wise errors of 12, %, {kind}", 100 * exact, 6))
         listed.append(at_most(f"false 'different' in a family of 12, %, {kind}", 100 * judged, 5.5))
+    listed += between_checks(means, at_least, at_most)
     clean, whole = (100 * share for share in means["control", "outliers"])
     alarms, significance = 100 * means["control", "unblocked"][0], 100 * means["control", "significance"][0]
     return [
@@ -478,6 +547,25 @@ def checks(means: Means, repetitions: int) -> list[Check]:
         at_least("control: mean of two baselines, bimodal, width by that of one", means["bimodal", "both"][0], 1.1),
         at_most("control: outliers dropped, coverage % of the mean cost", clean, min(93.5, whole - 10)),
     ]
+
+
+def between_checks(means: Means, at_least: Callable[..., Check], at_most: Callable[..., Check]) -> list[Check]:
+    """Hold the change between two runs against its bounds."""
+    listed = []
+    for kind in KINDS:
+        for what, cell in (("15 blocks each", "between"), ("adaptive", "between adaptive")):
+            covered, different, *_ = means[kind, cell]
+            listed.append(at_least(f"coverage %, two runs, {what}, {kind}", 100 * covered, 93.5))
+            listed.append(at_most(f"false 'different' %, two runs, {what}, {kind}", 100 * different, 5.5))
+        at_margin, _ = means[kind, "between margin"]
+        listed.append(at_most(f"false 'equivalent' at ±3 %, %, two runs, {kind}", 100 * at_margin, 6))
+    covered, different = means["unlike", "between"]
+    listed.append(at_least("coverage %, two runs, 10 blocks of CV 8 % and 60 of 2 %", 100 * covered, 93.5))
+    listed.append(at_most("false 'different' %, two runs, 10 blocks of CV 8 %", 100 * different, 5.5))
+    different, excluded = means["sessions", "between"]
+    listed.append(at_most("sessions that differ by 1 %, called different, %", 100 * different, 5.5))
+    listed.append(at_least("control: sessions that differ by 1 %, excluded by the blocks, %", 100 * excluded, 40))
+    return listed
 
 
 def gate_checks(means: Means, repetitions: int) -> list[Check]:
@@ -541,6 +629,10 @@ def report(means: Means) -> None:
         print(f"against the mean of two baselines, {kind}: {width:.2f} of the width, coverage {100 * covered:.1f}%")
     for kind in FAMILIES:
         print(f"12 comparisons without Holm, {kind}: {100 * means[kind, 'family'][1]:.1f}% of families in error")
+    for kind in KINDS:
+        found, same = 100 * means[kind, "between"][2], 100 * means[kind, "between margin"][1]
+        told = f"{found:.1f}% called different of a change of 10 % (15 blocks), {same:.1f}% equivalent of none (60)"
+        print(f"two runs, {kind}: {told}")
     print(f"stop on significance, looked at after every block: {100 * means['control', 'significance'][1]:.1f}%")
     print(f"coverage of the mean cost, outliers kept: {100 * means['control', 'outliers'][1]:.1f}%")
     print(f"p99 averaged over runs instead of merged: up to {means['p99', 'merged'][1]:.1f}% off\n")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from report.made_up_runs import JITTER, RETRANSMITS, TCP, THROUGHPUT, Workload
+from report.made_up_runs import JITTER, LOSS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.between_runs import NoChange, compare_runs
 from weighbridge.analysis.changed_facts import FactChange, FactKind
 from weighbridge.analysis.changed_settings import OnlyIn, OtherQuestionError, Part, SettingChange
@@ -58,11 +58,13 @@ def test_a_change_within_both_noise_floors_is_inconclusive(run):
 def test_facts_that_changed_come_in_the_order_in_which_they_are_looked_for(run):
     one = {"host": {**HOST["host"], "microcode": "0x1", "version of dockerd": "Docker 20.10", "load": "1"},
            "bridge/server@here": {"docker": "20.10", "runtime": "runc", "address": "172.17.0.2"},
-           "before": {"interface eth0": "mtu 1500", "load": "0.1"}, "userland packages": {"iperf3": "3.12"}}  # fmt: skip
+           "before": {"interface eth0": "mtu 1500", "load": "0.1"},
+           "userland packages": {"iperf3": "3.12"}}  # fmt: skip
     other = {"host": {**one["host"], "kernel": "Linux 6.2", "microcode": "0x2", "version of dockerd": "Docker 29.1",
                       "idle CPUs": "poll (programs of SCHED_IDLE)", "load": "2"},
              "bridge/server@here": {"docker": "29.1", "runtime": "runc", "address": "172.17.0.9"},
-             "before": {"interface eth0": "mtu 9000", "load": "7"}, "userland packages": {"iperf3": "3.13"}}  # fmt: skip
+             "before": {"interface eth0": "mtu 9000", "load": "7"},
+             "userland packages": {"iperf3": "3.13"}}  # fmt: skip
     pair = pair_of(run, {"facts": one}, {"facts": other})
     assert pair.facts == (
         FactChange(FactKind.KERNEL, "kernel", "Linux 6.1", "Linux 6.2"),
@@ -135,11 +137,10 @@ def test_another_unit_is_no_change(run):
 
 
 def test_counts_are_compared_by_difference(run):
-    rare = [Workload("tcp", [(THROUGHPUT, 8e9, 0.01), (RETRANSMITS, 4.0, 0.5)])]
-    row = pair_of(run, {"workloads": rare, "slowed": {(3, "native"): 0.0}}, {"workloads": rare}).row(
-        "tcp", "{}", "retransmits", "bridge"
-    )
-    assert row.change.scale == "difference"
+    lossy = {"workloads": [Workload("udp", [(LOSS, 4.0, 0.05)])]}
+    row = pair_of(run, lossy, {**lossy, "costs": {"bridge": 1.7}}).row("udp", "{}", "loss", "bridge")
+    assert row.change.scale == "difference" and row.change.worsening.estimate == pytest.approx(2, abs=0.3)
+    assert row.verdict == "different"
 
 
 def test_failing_in_one_run_proves_no_equivalence(run):
@@ -174,7 +175,7 @@ def test_another_baseline_is_refused(run):
     from dataclasses import replace
 
     other = replace(first, name="b", analysis=replace(first.analysis, baseline="bridge"))
-    with pytest.raises(OtherQuestionError, match="'a' and 'b' ask different questions.*'native'.*'bridge'"):
+    with pytest.raises(OtherQuestionError, match=r"'a' and 'b' ask different questions.*'native'.*'bridge'"):
         compare_runs(first, other)
 
 

@@ -167,7 +167,7 @@ def test_several_looks_spend_less_of_the_error():
 def test_effects_are_of_blocks():
     assert effects([100, 200], [50, 100], "ratio") == pytest.approx([math.log(0.5)] * 2)
     assert effects([100, 200], [50, 100], "difference") == [-50, -100]
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         effects([100], [50, 100], "ratio")
 
 

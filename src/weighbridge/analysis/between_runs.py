@@ -12,7 +12,6 @@ claimed. Verdicts are corrected (Holm) in the families that a report has, in eac
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import cast
 
 from weighbridge.analysis.changed_facts import FactChange, changed_facts
 from weighbridge.analysis.changed_settings import (
@@ -29,7 +28,7 @@ from weighbridge.analysis.families import Family, family_of
 from weighbridge.analysis.own_values import OwnValues, WhyNoOwnValues, own_values, why_no_own_values
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Comparison, MetricReport
-from weighbridge.statistics import Better, Verdict, between, verdicts
+from weighbridge.statistics import Verdict, between, verdicts
 
 Failing = Collection[tuple[str, str, str]]
 
@@ -135,7 +134,10 @@ class RunsCompared:
 
 
 def compare_runs(
-    first: ComparedRun, *others: ComparedRun, allowance: float = between.SESSION_ALLOWANCE, margin: float | None = None
+    first: ComparedRun,
+    *others: ComparedRun,
+    allowance: float = between.SESSION_ALLOWANCE,
+    margin: float | None = None,
 ) -> RunsCompared:
     """Compare each of the other runs with the first.
 
@@ -163,9 +165,7 @@ def _pair(first: ComparedRun, second: ComparedRun, allowance: float, margin: flo
     judged = _after_holm(found, failing, (first, second))
     if not why:
         judged = [replace(each, own=own_values(first, second, each.before, each.after)) for each in judged]
-    return RunPair(
-        first, second, facts, changed_settings(first, second), only_in(first, second), tuple(judged), why
-    )
+    return RunPair(first, second, facts, changed_settings(first, second), only_in(first, second), tuple(judged), why)
 
 
 def _key(report: MetricReport) -> tuple[str, str, str]:
@@ -209,7 +209,7 @@ def _row(
             for run, row in zip(runs, sides, strict=True)
         ]
         change = between.change(
-            *values, better=cast(Better, before.better), scale=on, equivalence=margin, allowance=allowance,
+            *values, better=before.better, scale=on, equivalence=margin, allowance=allowance,
             looks=max(_context(run).plan.looks for run in runs), floor=floor,
         )  # fmt: skip
     return ChangeRow(one.environment, one.aa, one, other, change, unknown, None, "inconclusive")

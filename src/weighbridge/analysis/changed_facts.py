@@ -8,6 +8,7 @@ from typing import Any
 
 from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.confounders import PACKET_SIZES, bare
+from weighbridge.analysis.isolation import Isolation
 from weighbridge.analysis.paths import PathFigures
 from weighbridge.model.idle import IDLE_CPUS, idle_code
 from weighbridge.model.isolation import OUTSIDE
@@ -74,6 +75,7 @@ def changed_facts(first: ComparedRun, second: ComparedRun) -> tuple[FactChange, 
     found = [
         *_of_hosts(first, second),
         *_of_sites(first, second),
+        *_of_layers(first, second),
         *_of_paths(first, second),
         *_of_packages(first, second),
         *_of_weighbridge(first, second),
@@ -98,12 +100,10 @@ def _different(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[
 def _of_hosts(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
     """Facts of this machine and of other hosts; of volatile ones the interfaces that stood before the run."""
     one, other = _by_scope(first), _by_scope(second)
-    for scope in dict.fromkeys((*one, *other)):
-        place = "" if scope == "host" else scope.removeprefix("host ")
-        if scope == "host" or scope.startswith("host "):
-            if scope in one and scope in other:  # a host that only one of them has is a difference of the study
-                for key, before, after in _different(one[scope], other[scope]):
-                    yield FactChange(_kind_of_host_fact(key), key, before, after, place)
+    for scope in (each for each in one if each in other):  # a host that only one has is a difference of the study
+        if scope.partition(" ")[0] == "host":
+            for key, before, after in _different(one[scope], other[scope]):
+                yield FactChange(_kind_of_host_fact(key), key, before, after, scope.partition(" ")[2])
     before_runs = [
         {key: value for key, value in each.get("before", {}).items() if key.startswith("interface ")}
         for each in (one, other)
@@ -136,6 +136,21 @@ def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
 def _kind_of_site_fact(key: str) -> FactKind:
     engine = key in _SITE_ENGINE or key.startswith("version")
     return FactKind.ENGINE if engine else FactKind.SITE
+
+
+def _of_layers(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
+    """The hypervisors that an environment is in: KVM then, an emulator now."""
+    for name in (each for each in first.environments if each in second.environments):
+        before, after = (_layers(run.analysis.isolation.get(name)) for run in (first, second))
+        if before != after:
+            yield FactChange(FactKind.ENGINE, "hypervisor", before, after, environments=(name,))
+
+
+def _layers(isolation: Isolation | None) -> str:
+    sites = isolation.sites if isolation is not None else ()
+    return (
+        ", ".join(dict.fromkeys(f"{site.names}{' (emulated)' if site.emulated else ''}" for site in sites)) or "none"
+    )
 
 
 def _of_paths(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:

@@ -78,15 +78,22 @@ def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingCh
     labels = _labels(first)
     for cell in (each for each in first.cells if each in second.cells):
         found += _described(Part.WORKLOAD, labels[cell], first.cells[cell], second.cells[cell])
-    for where in dict.fromkeys((*first.own_options, *second.own_options)):
-        name, *cell = where
-        known = {*first.cells} & {*second.cells}, {*first.environments} & {*second.environments}
-        in_both = (cell[0], cell[1]) in known[0] and name in known[1]
-        if in_both and first.settings is not None and second.settings is not None:
-            place = cell[0], cell[1]
-            one, other = (run.own_options.get(where, run.cells[place].options) for run in (first, second))
-            found += _changes(Part.WORKLOAD, f"{labels[place]} in {name}", one, other)
+    if first.settings is not None and second.settings is not None:
+        found += _own_options(first, second, labels)
     return tuple(dict.fromkeys(found))
+
+
+def _own_options(
+    first: ComparedRun, second: ComparedRun, labels: Mapping[tuple[str, str], str]
+) -> Iterable[SettingChange]:
+    """What differs of the options that a workload has in one environment alone; without any it has its own."""
+    for name, workload, level in dict.fromkeys((*first.own_options, *second.own_options)):
+        cell = workload, level
+        if all(cell in run.cells and name in run.environments for run in (first, second)):
+            one, other = (
+                run.own_options.get((name, workload, level), run.cells[cell].options) for run in (first, second)
+            )
+            yield from _changes(Part.WORKLOAD, f"{labels[cell]} in {name}", one, other)
 
 
 def only_in(first: ComparedRun, second: ComparedRun) -> tuple[OnlyIn, ...]:

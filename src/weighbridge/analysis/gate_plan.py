@@ -10,7 +10,7 @@ from weighbridge.store.run import RunStore
 
 @dataclass(frozen=True, slots=True)
 class GatePlan:
-    """Numbers of blocks at which it is looked, the present one first, and which share of the error each look spends."""
+    """Numbers of blocks at which it is looked, the present one first, and the share of the error that each spends."""
 
     looks: tuple[int, ...]
     shares: tuple[float, ...]
@@ -38,7 +38,7 @@ class GatePlan:
 
 
 def plan_gate(store: RunStore, limit_s: float, left: float) -> GatePlan:
-    """Plan for so many seconds, by what a block of the run took so far; ``left`` is what may be spent of the error."""
+    """Plan for so many seconds, by what a block of the run took so far; ``left``: what may be spent of the error."""
     done, spent_s = blocks_of(store), store.spent_s()
     further = int(limit_s * done / spent_s) if spent_s > 0 else 0
     looks = decision_looks(done, max(done, min(MOST_BLOCKS, done + further))) if done else (done,)

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
-from typing import cast
 
 from weighbridge.analysis.changed_facts import FactChange
 from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.comparisons import per_block, scale
 from weighbridge.analysis.results import MetricReport
-from weighbridge.statistics import Better, Interval, between
+from weighbridge.statistics import Interval, between
 
 
 class WhyNot(StrEnum):
@@ -90,7 +89,7 @@ def _of(
     worsening = None
     if min(map(len, sides)) >= between.FEWEST:
         values = [between.effects([1.0] * len(side), side, "ratio") if on == "ratio" else side for side in sides]
-        shift = between.change(*values, better=cast(Better, before.better), scale=on, allowance=0.0)
+        shift = between.change(*values, better=before.better, scale=on, allowance=0.0)
         worsening = shift.worsening
     blocks = len(sides[0]), len(sides[1])
     return OwnValues(environment, median(sides[0]), median(sides[1]), worsening, on, blocks)

@@ -15,6 +15,8 @@ class Document(StrEnum):
     REPORT = "report"
     REPLICATE = "replicate"
     PLAN = "plan"
+    COMPARE = "compare"
+    HISTORY = "history"
     GATE = "gate"
 
 
@@ -42,6 +44,7 @@ def schema_of(document: Document) -> dict[str, Any]:
 
     from weighbridge.cli.plan_document import PlanDocument
     from weighbridge.replication.document import ReplicationDocument
+    from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
     from weighbridge.report.export.document import Report
     from weighbridge.report.export.gate_document import GateDocument
 
@@ -49,6 +52,8 @@ def schema_of(document: Document) -> dict[str, Any]:
         Document.REPORT: Report,
         Document.REPLICATE: ReplicationDocument,
         Document.PLAN: PlanDocument,
+        Document.COMPARE: CompareDocument,
+        Document.HISTORY: HistoryDocument,
         Document.GATE: GateDocument,
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(types[document]).json_schema()}

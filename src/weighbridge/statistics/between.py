@@ -8,8 +8,8 @@ plain differences in the metric's unit.
 
 **What blocks cannot hold.** Drift, neighbours and the clock are the same for both sides of a block, and cancel. What
 differs from one session to the next and touches one side alone (how code and memory are laid out, which CPU a queue
-is on, what the engine's cache holds) is in every block of a run alike, so that no number of blocks shows it. Hence the
-*session allowance*: by so much a ratio may differ between two sessions of the same. It widens the interval that
+is on, what the engine's cache holds) is in every block of a run alike, so that no number of blocks shows it. Hence
+the *session allowance*: by so much a ratio may differ between two sessions of the same. It widens the interval that
 verdicts go by, and "different" is tested against a shift of that size, not against none.
 
 **Both noise floors.** Within a run a cost within the A/A arm's noise floor is never "different". A change is of two
@@ -61,7 +61,7 @@ class Change:
     equivalent: bool | None
     """Whether the change is proven within the margin, session allowance included; None where it is not decided."""
     floor: float | None
-    """Both runs' noise floors together: a fraction, or in the metric's unit by difference; None: not both are known."""
+    """Both runs' noise floors together: a fraction, or in the metric's unit; None where it is not known of both."""
     allowance: float
     """The session allowance, as a fraction; 0 on the difference scale."""
     better: Better
@@ -106,7 +106,7 @@ class Change:
             return False
         if self.scale == "difference":
             return abs(self.typical) <= self.floor
-        return max(self.typical, 1 / self.typical) - 1 <= self.floor
+        return 0 < self.typical < math.inf and max(self.typical, 1 / self.typical) - 1 <= self.floor
 
 
 def change(
@@ -193,7 +193,7 @@ def verdict(
     """Give the verdict on a change, as `weighbridge.statistics.verdicts.verdict` gives it of a cost.
 
     Different takes all of: the interval with the session allowance excludes no change, Holm agrees (`adjusted_p`),
-    and the change is beyond both noise floors together. Where either run's own comparison is `hidden`, so is this one.
+    and the change is beyond both noise floors together. Where either run's own comparison is `hidden`, so is this.
     """
     if found is None:
         return "inconclusive"

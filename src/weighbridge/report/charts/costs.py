@@ -28,8 +28,8 @@ FAR = 1000.0
 """Percent: a cost beyond it does not stretch the axis of the others, if there are any."""
 
 
-def _limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:
-    """The range of a cost axis: every estimate is inside, very wide intervals run out of it."""
+def cost_limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[float, float]:
+    """Return the range of a cost axis: every estimate is inside, very wide intervals run out of it."""
     core = max([abs(estimate) for estimate, _, _ in rows] + [least])
     lows = [max(low, -3 * core) for _, low, _ in rows]
     highs = [min(high, 3 * core) for _, _, high in rows]
@@ -38,8 +38,8 @@ def _limits(rows: Sequence[tuple[float, float, float]], least: float) -> tuple[f
     return low - room, high + room
 
 
-def _numbers(row: Comparison, scale: str, factor: float) -> tuple[float, float, float] | None:
-    """A comparison's cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale."""
+def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, float, float] | None:
+    """Return a cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale."""
     if row.cost is None or row.few or row.cost.scale != scale:
         return None
     interval = row.cost.percent or row.cost.interval
@@ -52,7 +52,7 @@ def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison,
     ratios = any(row.cost is not None and row.cost.scale == "ratio" for row in report.comparisons)
     scale = "ratio" if ratios else "difference"
     unit, factor = difference_unit_of(report.comparisons, report.unit)
-    numbers = [(row, _numbers(row, scale, factor)) for row in report.comparisons]
+    numbers = [(row, axis_numbers(row, scale, factor)) for row in report.comparisons]
     title = "cost, % (right of 0 is worse)" if ratios else f"difference, {difference_unit(unit)}"
     return scale, title, [(row, each) for row, each in numbers if each is not None]
 
@@ -67,9 +67,9 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
     if not rows:
         return None
     equivalence = 100 * (analysis.equivalence or 0.0) if scale == "ratio" else 0.0
-    limits = _limits([numbers for _, numbers in rows], max(equivalence, 1.0) if scale == "ratio" else 1e-9)
+    limits = cost_limits([numbers for _, numbers in rows], max(equivalence, 1.0) if scale == "ratio" else 1e-9)
     points = [_point(report, row, numbers, limits) for row, numbers in rows]
-    x = _cost_axis(limits, title)
+    x = cost_axis(limits, title)
     names = [row.environment for row, _ in rows]
     y = nominal("environment", sort=names, title=None, **name_axis(names))
     bands = [
@@ -77,7 +77,7 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
         for low, high, colour in _bands(report, scale, equivalence, limits)
     ]
     table, shared = canvas.rows(points), {"y": y, "color": environment_colour(analysis)}
-    lines = layer(table, "rule", {"strokeWidth": 3}, **shared, **_interval(x))
+    lines = layer(table, "rule", {"strokeWidth": 3}, **shared, **interval_axis(x))
     dots = layer(table, "point", {"filled": True, "size": 90, "opacity": 1}, **shared, x=x, tooltip=TOLD)
     zero = rule_at(canvas.rows([{"cost": 0}]), x)
     return canvas.layered([*bands, zero, lines, dots], row_px(ROW_PX, names) * len(rows))
@@ -86,12 +86,13 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
 TOLD = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
 
 
-def _cost_axis(limits: tuple[float, float], title: str) -> Field:
+def cost_axis(limits: tuple[float, float], title: str) -> Field:
+    """Return the horizontal axis of costs between two limits."""
     return quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
 
 
-def _interval(x: Field) -> dict[str, Field]:
-    """The axis of costs for both limits of an interval."""
+def interval_axis(x: Field) -> dict[str, Field]:
+    """Return the axis of costs for both limits of an interval."""
     return {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
 
 
@@ -149,18 +150,18 @@ def overview(analysis: Analysis) -> Chart | None:
         (report, row, numbers)
         for report in analysis.headlines
         for row in report.comparisons
-        if not row.aa and (numbers := _numbers(row, "ratio", 1.0)) is not None
+        if not row.aa and (numbers := axis_numbers(row, "ratio", 1.0)) is not None
     ]
     if not drawn:
         return None
     near = [numbers for _, _, numbers in drawn if abs(numbers[0]) <= FAR]
     least = max(100 * (analysis.equivalence or 0.0), 1.0)
-    limits = _limits(near or [numbers for _, _, numbers in drawn], least)
+    limits = cost_limits(near or [numbers for _, _, numbers in drawn], least)
     beyond = "; at the edge: beyond it" if 0 < len(near) < len(drawn) else ""
     points = [_point(report, row, numbers, limits) for report, row, numbers in drawn]
     titles = list(dict.fromkeys(_lines(report) for report, _, _ in drawn))
     names = [name for name in analysis.environments if name in {row.environment for _, row, _ in drawn}]
-    x = _cost_axis(limits, f"cost, % (right of 0 is worse{beyond})")
+    x = cost_axis(limits, f"cost, % (right of 0 is worse{beyond})")
     axis = {"grid": True, "tickBand": "extent", "labelExpr": TWO_LINES}
     y = nominal("lines", sort=titles, title=None, axis=axis)
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
@@ -170,7 +171,7 @@ def overview(analysis: Analysis) -> Chart | None:
         for low, high, _ in _bands(report, "ratio", 0.0, limits)
     ])  # fmt: skip
     table, shared = canvas.rows(points), {"y": y, "yOffset": offset, "color": environment_colour(analysis, names)}
-    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **_interval(x))
+    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **interval_axis(x))
     dots = layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, **shared, x=x, tooltip=TOLD)
     zero = rule_at(canvas.rows([{"cost": 0}]), x)
     quiet = layer(noise, "rect", _shade(BASELINE), x=x, x2={"field": "end"}, y=y)

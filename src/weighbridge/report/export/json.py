@@ -105,7 +105,7 @@ def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Per
     for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
         ratio = cost if cost is not None and cost.scale == "ratio" else None
         typical = finite(ratio.typical) if ratio else None
-        found[f"{percent:g}"] = {"value": value, **_worsening(cost, "s"), "typical": typical, **limits_of(ratio)}
+        found[f"{percent:g}"] = {"value": value, **worsening_json(cost, "s"), "typical": typical, **limits_of(ratio)}
     return {
         "environment": row.environment,
         **within_json(analysis, row.environment),
@@ -140,8 +140,8 @@ def limits_of(cost: Cost | None) -> Interval:
     return {"low": finite(known.low), "high": finite(known.high)} if known else {"low": None, "high": None}
 
 
-def _worsening(cost: Cost | None, unit: str) -> Worsening:
-    """The cost as sentences say it: positive is worse, in percent or in the metric's `unit`."""
+def worsening_json(cost: Cost | None, unit: str) -> Worsening:
+    """Return the cost as sentences say it: positive is worse, in percent or in the metric's `unit`."""
     if cost is None:
         return {"cost": None, "cost_low": None, "cost_high": None, "cost_unit": None}
     worse, known = cost.worsening, cost.blocks > 1
@@ -177,7 +177,7 @@ def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAn
             "limit": finding.limit.text, "environment": target.environment,
             **within_json(analysis, target.environment), "workload": target.workload, "metric": target.metric,
             "outcome": finding.outcome, "reason": finding.reason,
-            **_worsening(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
+            **worsening_json(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
         })  # fmt: skip
     return found
 
@@ -200,7 +200,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
         "unit": report.unit,
         "better": report.better,
         "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,
-        **_worsening(cost, report.unit),
+        **worsening_json(cost, report.unit),
         **_noise(report.noise if same_scale else None),
         "typical": finite(ratio.typical) if ratio else None,
         **limits_of(ratio),

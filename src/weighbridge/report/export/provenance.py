@@ -26,7 +26,7 @@ def provenance(store: RunStore) -> Provenance:
         by_scope.setdefault(scope, {})[key] = value
     host = by_scope.get("host", {})
     return {
-        "date": _date(info.get("created")),
+        "date": date_of(info.get("created")),
         "kernel": host.get("kernel"),
         "engine": _engines(store, by_scope.items()),
         "versions": {
@@ -42,8 +42,8 @@ def provenance(store: RunStore) -> Provenance:
     }  # fmt: skip
 
 
-def _date(created: str | None) -> str | None:
-    """An instant in seconds since the epoch as ISO 8601 in UTC, to the second."""
+def date_of(created: str | float | None) -> str | None:
+    """Return an instant in seconds since the epoch as ISO 8601 in UTC, to the second; None where it is none."""
     try:
         return utc(float(created or ""))
     except (ValueError, OverflowError, OSError):

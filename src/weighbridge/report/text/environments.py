@@ -46,7 +46,7 @@ def displayed(analysis: Analysis) -> Analysis:
     if not names:
         return analysis
     known = {(names.get(name, name), client): path for (name, client), path in analysis.paths.known.items()}
-    found: Analysis = _renamed(replace(analysis, context=None), names)
+    found: Analysis = renamed(replace(analysis, context=None), names)
     return replace(
         found,
         broken=_by_cell(analysis.broken, names),
@@ -65,20 +65,20 @@ def _all(arms: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
 
 def _by_cell(cells: Mapping[Cell, Data], names: Mapping[str, str]) -> dict[Cell, Data]:
     return {
-        (workload, level, names.get(name, name)): _renamed(value, names)
+        (workload, level, names.get(name, name)): renamed(value, names)
         for (workload, level, name), value in cells.items()
     }
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """Data with the names of environments replaced in those fields that hold them, however deep."""
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Return data with the names of environments replaced in those fields that hold them, however deep."""
     if is_dataclass(value) and not isinstance(value, type):
         before = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
         now = {name: _field(name, each, names) for name, each in before.items()}
         changed = {name: each for name, each in now.items() if each is not before[name]}
         return replace(value, **changed) if changed else value
     if type(value) is tuple:
-        items = tuple(_renamed(each, names) for each in value)
+        items = tuple(renamed(each, names) for each in value)
         return items if any(map(is_not, items, value)) else value
     return value
 
@@ -89,5 +89,5 @@ def _field(field: str, value: Any, names: Mapping[str, str]) -> Any:
     if field in NAMES and isinstance(value, tuple):
         return _all(value, names)
     if field in BY_NAME and isinstance(value, Mapping):
-        return {names.get(name, name): _renamed(each, names) for name, each in value.items()}
-    return _renamed(value, names)
+        return {names.get(name, name): renamed(each, names) for name, each in value.items()}
+    return renamed(value, names)

@@ -28,7 +28,15 @@ def session_lines(analysis: Analysis) -> list[str]:
 
 def started(session: Session) -> str:
     """Return when a session began: ``2026-11-22 20:01 UTC``."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(session.started_at))
+    return date_words(session.started_at)
+
+
+def date_words(at: float) -> str:
+    """Return an instant in seconds since the epoch: ``2026-11-22 20:01 UTC``; ``at an unknown time`` beyond all."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+    except (ValueError, OverflowError, OSError):
+        return "at an unknown time"
 
 
 def _difference(each: SessionDifference) -> str:

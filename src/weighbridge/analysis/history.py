@@ -1,0 +1,101 @@
+"""The runs of a folder in order of time: their headline costs, and the facts that changed from one to the next."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.analysis.changed_facts import FactChange, changed_facts
+from weighbridge.analysis.compared_run import ComparedRun, read_run
+from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.errors import WeighbridgeError
+from weighbridge.store.run import DATABASE, RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A folder that holds no run that can be read, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """One run of the folder. ``changed``: what is not as in the run of the same study before it."""
+
+    run: ComparedRun
+    changed: tuple[FactChange, ...]
+
+    @property
+    def blocks(self) -> int:
+        """The largest number of blocks of a headline metric."""
+        return max((row.blocks for report in self.run.analysis.headlines for row in report.comparisons), default=0)
+
+    @property
+    def costs(self) -> tuple[tuple[MetricReport, Comparison], ...]:
+        """The headline comparisons, without the A/A arm."""
+        return tuple(
+            (report, row) for report in self.run.analysis.headlines for row in report.comparisons if not row.aa
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The runs, oldest first, and what was skipped."""
+
+    folder: Path
+    runs: tuple[PastRun, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> History:
+    """Read the runs of a folder, also those of folders in it. ``progress`` is told each run's name.
+
+    Raises OSError where the folder cannot be listed.
+    """
+    read: list[ComparedRun] = []
+    skipped: list[Skipped] = []
+    places, foreign = _places(folder)
+    skipped += [Skipped(str(each.relative_to(folder)), "there is no run in it") for each in foreign]
+    for place in places:
+        name = str(place.relative_to(folder)) if place != folder else folder.name
+        progress(name)
+        try:
+            with RunStore(place) as store:
+                read.append(read_run(store, name))
+        except (WeighbridgeError, OSError) as why:
+            skipped.append(Skipped(name, str(why)))
+    before: dict[tuple[str, str], ComparedRun] = {}
+    runs = []
+    for run in sorted(read, key=lambda each: (each.created, each.name)):
+        question = run.analysis.study, run.analysis.baseline
+        previous = before.get(question)
+        runs.append(PastRun(run, changed_facts(previous, run) if previous is not None else ()))
+        before[question] = run
+    return History(folder, tuple(runs), tuple(skipped))
+
+
+def _places(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The run directories in a folder and in folders of it, and itself where it is one; folders without any.
+
+    Each is there once, whatever links there are.
+    """
+    found, foreign = [folder] if (folder / DATABASE).exists() else [], []
+    for each in sorted(folder.iterdir()) if not found else ():
+        if not each.is_dir():
+            continue
+        inside = [each] if (each / DATABASE).exists() else [x for x in _folders(each) if (x / DATABASE).exists()]
+        found += inside
+        if not inside:
+            foreign.append(each)
+    once: dict[Path, Path] = {}
+    for each in found:
+        once.setdefault(each.resolve(), each)
+    return list(once.values()), foreign
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(each for each in folder.iterdir() if each.is_dir())
+    except OSError:
+        return []

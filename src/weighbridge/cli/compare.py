@@ -1,0 +1,108 @@
+"""`weighbridge compare`."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
+
+if TYPE_CHECKING:
+    from weighbridge.analysis.between_runs import RunsCompared
+    from weighbridge.analysis.compared_run import ComparedRun
+
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(
+        epilog=examples(
+            "weighbridge compare runs/before runs/after",
+            "weighbridge compare runs/before runs/after --html changes.html",
+            'weighbridge compare runs/before runs/after --markdown >> "$GITHUB_STEP_SUMMARY"',
+            "weighbridge compare runs/docker-20 runs/docker-27 runs/docker-29 --json",
+        )
+    )
+    def compare(
+        runs: list[Path] = typer.Argument(
+            help="Two or more run directories of one question; each is compared with the first."
+        ),
+        as_json: bool = JsonFlag,
+        as_markdown: bool = typer.Option(
+            False, "--markdown", help="Print Markdown on standard output, and nothing else there."
+        ),
+        page: Path | None = typer.Option(None, "--html", help="Write a page with all runs in every chart."),
+        whole: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
+        margin: str | None = typer.Option(
+            None, "--margin", help="Within which a change counts as none, such as 3%; without it, the studies'."
+        ),
+        allowance: str = typer.Option(
+            "1%", "--allowance", help="By how much a cost may differ between two sessions of the same."
+        ),
+    ) -> None:
+        """Put runs of one question side by side: what changed between them, and by what each cost did."""
+        from weighbridge.report.compare_markdown import compare_markdown
+        from weighbridge.report.export.compare_json import compare_json
+        from weighbridge.report.terminal_between import print_compared
+
+        if as_json and as_markdown:
+            fail("--json and --markdown both want standard output: choose one of them", WRONG_COMMAND_LINE)
+        within = None if margin is None else percent("--margin", margin)
+        if within == 0:
+            fail("--margin 0% would never be met: name how large a change may be, such as 3%", WRONG_COMMAND_LINE)
+        found = compared(runs, percent("--allowance", allowance), within)
+        if page is not None:
+            from weighbridge.report.compare_page import write_comparison
+
+            write_comparison(found, page)
+        if as_json:
+            print_json(compare_json(found))
+        elif as_markdown:
+            print(compare_markdown(found, whole=whole), end="", flush=True)
+        else:
+            print_compared(found, out(), whole=whole)
+        if page is not None:
+            err().print(f"page: {page}", markup=False)
+
+
+def compared(runs: "list[Path]", allowance: float, margin: float | None) -> "RunsCompared":
+    """Read and compare runs. Ends the program with one sentence where they cannot be compared."""
+    from weighbridge.analysis.between_runs import compare_runs
+    from weighbridge.analysis.changed_settings import OtherQuestionError
+    from weighbridge.cli.runs import run_directory
+    from weighbridge.errors import RunDirectoryError
+
+    if len(runs) < 2:
+        fail(f"name two runs or more to compare: there is only {runs[0]}", WRONG_COMMAND_LINE)
+    places = [run_directory(each) for each in runs]
+    for number, each in enumerate(places):
+        if each.resolve() in [other.resolve() for other in places[:number]]:
+            fail(f"{each} is named twice: a run does not differ from itself", WRONG_COMMAND_LINE)
+    read = [_read(each, str(name)) for each, name in zip(places, runs, strict=True)]
+    try:
+        return compare_runs(*read, allowance=allowance, margin=margin)
+    except OtherQuestionError as error:
+        raise RunDirectoryError(str(error)) from None
+
+
+def percent(option: str, text: str) -> float:
+    """Return a percentage as a fraction. Ends the program with one sentence where it is none below 100 %."""
+    found = _PERCENT.fullmatch(text.strip())
+    if found is None or float(found[1]) >= 100:
+        fail(f"{option} '{text}' is no percentage: write it like {option} 3%", WRONG_COMMAND_LINE)
+    return float(found[1]) / 100
+
+
+def _read(directory: Path, name: str) -> "ComparedRun":
+    from weighbridge.analysis.compared_run import read_run
+    from weighbridge.errors import RunDirectoryError
+    from weighbridge.store.run import RunStore
+
+    with RunStore(directory) as store:
+        run = read_run(store, name)
+    if not run.analysis.metrics:
+        raise RunDirectoryError(f"{directory} has no measurement: no trial of it has finished, or all have failed")
+    return run

@@ -1,0 +1,132 @@
+"""A headline cost over the runs of a folder, a line for each environment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.history import History, PastRun
+from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.report.charts.base import BASELINE, PALETTE, Canvas, Chart, colour_of, layer, nominal, quantitative
+from weighbridge.report.charts.costs import axis_numbers, cost_limits
+from weighbridge.report.charts.labels import listed
+from weighbridge.report.text.changed_conditions import changes_in_short
+from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.sessions import date_words
+from weighbridge.report.text.units import difference_unit_of
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
+
+HEIGHT_PX = 260
+LABELS = 6
+"""Runs whose dates are written on the axis, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of one study over the runs: which run (by its number, from 1), its report, the comparison."""
+
+    study: str
+    title: str
+    unit: str
+    points: tuple[tuple[int, MetricReport, Comparison], ...]
+
+
+def series_of(found: History) -> list[Series]:
+    """Give each headline metric of each study, in the order in which they first appeared."""
+    by: dict[tuple[str, str, str, str, str], list[tuple[int, MetricReport, Comparison]]] = {}
+    for number, past in enumerate(found.runs, 1):
+        for report, row in past.costs:
+            key = past.run.analysis.study, report.workload, report.level, report.metric, report.unit
+            by.setdefault(key, []).append((number, report, row))
+    return [Series(key[0], metric_title(points[0][1]), key[-1], tuple(points)) for key, points in by.items()]
+
+
+def environment_colours(found: History) -> dict[str, str]:
+    """Give each environment of the folder its colour."""
+    names = dict.fromkeys(row.environment for past in found.runs for _, row in past.costs)
+    return {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
+
+
+def over_runs(found: History, series: Series) -> Chart | None:
+    """Give a metric's costs over the runs with their intervals; None where none has a cost.
+
+    The runs are evenly spaced, whatever the time between them; a dashed line is a run before which facts changed.
+    """
+    rows = [row for *_, row in series.points]
+    ratio = any(row.cost is not None and row.cost.scale == "ratio" for row in rows)
+    unit, factor = difference_unit_of(rows, series.unit)
+    drawn = [
+        (number, row, report, numbers)
+        for number, report, row in series.points
+        if (numbers := axis_numbers(row, "ratio" if ratio else "difference", factor)) is not None
+    ]
+    if not drawn:
+        return None
+    limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if ratio else 1e-9)
+    scheme = environment_colours(found)
+    names = [name for name in scheme if name in {row.environment for _, row, _, _ in drawn}]
+    points = [
+        {
+            "run": number + _aside(names.index(row.environment), len(names)), "environment": row.environment,
+            "cost": _inside(numbers[0], limits), "low": _inside(numbers[1], limits),
+            "high": _inside(numbers[2], limits), "typical": cost_text(row, report.unit),
+            "verdict": comparison_verdict(row), "when": date_words(found.runs[number - 1].run.created),
+            "name": found.runs[number - 1].run.name,
+        }
+        for number, row, report, numbers in drawn
+    ]  # fmt: skip
+    mine = sorted({number for number, *_ in series.points})
+    canvas, x = Canvas(), _runs_axis(found, mine)
+    title = "cost, % (up is worse)" if ratio else f"difference, {difference_unit(unit)}"
+    y = quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
+    colour = colour_of("environment", {name: scheme[name] for name in names})
+    table, across = canvas.rows(points), canvas.rows([{"cost": 0, "run": mine[0] - 0.5, "end": mine[-1] + 0.5}])
+    zero = layer(across, "rule", _dashed(), x=x, x2={"field": "end"}, y=y)
+    told = [nominal(each) for each in ("environment", "typical", "verdict", "when", "name")]
+    marked = canvas.rows([{"run": number, "changed": words} for number, words in changes(found, mine)])
+    layers = [
+        layer(marked, "rule", {"color": BASELINE, "strokeDash": [2, 3]}, x=x, tooltip=[nominal("changed")]),
+        zero,
+        layer(table, "line", {"strokeWidth": 1.2, "opacity": 0.6}, x=x, y=y, color=colour),
+        layer(table, "rule", {"strokeWidth": 2}, x=x, y={**y, "field": "low"}, y2={"field": "high"}, color=colour),
+        layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, x=x, y=y, color=colour, tooltip=told),
+    ]
+    return canvas.layered(layers, HEIGHT_PX)
+
+
+def changes(found: History, numbers: Sequence[int]) -> list[tuple[int, str]]:
+    """Give the runs before which facts changed, with what changed in short."""
+    runs: Mapping[int, PastRun] = {number: found.runs[number - 1] for number in numbers}
+    return [(number, changes_in_short(past.changed)) for number, past in runs.items() if past.changed]
+
+
+def _runs_axis(found: History, mine: Sequence[int]) -> dict[str, Any]:
+    """The axis of runs: with at most `LABELS` dates, and a mark at a run before which facts changed."""
+    marked = {number for number, _ in changes(found, mine)}
+    every = max(1, -(-len(mine) // LABELS))
+    places = [number for place, number in enumerate(mine) if place % every == 0 or number in marked]
+    if len(places) > 2 * LABELS:  # then the marks alone
+        places = [number for place, number in enumerate(mine) if place % every == 0]
+    texts = [f"{_day(found.runs[n - 1])}{' ▲' if n in marked else ''}" for n in places]
+    axis = {"values": [float(n) for n in places], "labelExpr": listed([float(n) for n in places], texts),
+            "grid": False, "labelOverlap": True}  # fmt: skip
+    domain = [mine[0] - 0.5, mine[-1] + 0.5]
+    return quantitative("run", scale={"domain": domain, "nice": False, "zero": False}, title=None, axis=axis)
+
+
+def _day(past: PastRun) -> str:
+    """``11-25 02:10``"""
+    return date_words(past.run.created)[5:16]
+
+
+def _aside(number: int, of: int) -> float:
+    """How far an environment's mark is beside its run, so that intervals do not cover one another."""
+    return 0.0 if of < 2 else 0.4 * (number / (of - 1) - 0.5)
+
+
+def _dashed() -> dict[str, Any]:
+    return {"color": BASELINE, "strokeDash": [4, 3]}
+
+
+def _inside(value: float, limits: tuple[float, float]) -> float:
+    return min(max(value, limits[0]), limits[1])

@@ -1,0 +1,90 @@
+"""Runs compared as Markdown, for an issue or the summary of a CI job."""
+
+from collections.abc import Iterator, Sequence
+
+from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
+from weighbridge.model.text import printable
+from weighbridge.report.text.between_runs import (
+    HOW_TO_READ,
+    change_amount,
+    change_verdict,
+    own_values_words,
+    pair_answer,
+    shown_as,
+    why_inconclusive,
+)
+from weighbridge.report.text.changed_conditions import (
+    fact_lines,
+    only_lines,
+    run_letter,
+    run_words,
+    setting_words,
+    why_no_own_values,
+)
+from weighbridge.report.text.displayed_runs import displayed_runs
+from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.verdicts import cost_text
+
+_SPECIAL = str.maketrans({each: f"\\{each}" for each in "\\`*_{}[]<>#|~$!@&"})
+"""What Markdown, or HTML inside of it, would take as an order: also mentions and links."""
+
+
+def compare_markdown(found: RunsCompared, *, whole: bool = False) -> str:
+    """Return the comparison; `whole`: every metric, not the headlines and what changed alone."""
+    found = displayed_runs(found)
+    lines = ["## Runs compared", ""]
+    lines += [f"- {escaped(run_words(run_letter(number), run))}" for number, run in enumerate(found.runs)]
+    for number, pair in enumerate(found.pairs, 1):
+        lines += _pair(pair, run_letter(0), run_letter(number), whole=whole)
+    return "\n".join([*lines, "", f"_{escaped(HOW_TO_READ)}_", ""])
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown shows as it is, in one line."""
+    return " ".join(printable(text).split()).translate(_SPECIAL)
+
+
+def _pair(pair: RunPair, first: str, second: str, *, whole: bool) -> Iterator[str]:
+    yield from ("", f"**{escaped(pair_answer(pair, first, second))}**", "")
+    yield from (f"### What changed from {first} to {second}", "")
+    yield from (f"- {escaped(line)}" for line in fact_lines(pair.facts))
+    yield from (f"- study: {escaped(setting_words(each))}" for each in pair.settings)
+    yield from (f"- {escaped(line)}" for line in only_lines(pair.only, first, second))
+    shown = [each for each in pair.metrics if whole or each.headline or _changed(each)]
+    if shown:
+        yield from ("", "### Costs", "")
+        heads = ("metric", "environment", f"cost in {first}", f"cost in {second}", "change [95 %]", "verdict")
+        yield from _table(heads, [cells for metric in shown for cells in _rows(metric)])
+    yield ""
+    if why := why_no_own_values(pair.no_own_values):
+        yield escaped(why)
+        return
+    rows = [
+        (metric_title(metric.before), own.environment, *own_values_words(metric, own))
+        for metric in shown
+        for own in metric.own
+    ]
+    if rows:
+        yield from ("### Absolute rates (nothing interleaves them: no verdicts)", "")
+        yield from _table(("metric", "environment", f"median {first}", f"median {second}", "change"), rows)
+
+
+def _changed(metric: MetricChanges) -> bool:
+    return any(shown_as(row) == "different" for row in metric.rows)
+
+
+def _rows(metric: MetricChanges) -> Iterator[tuple[str, ...]]:
+    unit = metric.before.unit
+    for row in metric.rows:
+        reason = why_inconclusive(row, unit)
+        yield (
+            metric_title(metric.before), row.environment, cost_text(row.before, unit),
+            cost_text(row.after, metric.after.unit), change_amount(row, unit),
+            change_verdict(row) + (f"; {reason}" if reason else ""),
+        )  # fmt: skip
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(escaped(each) for each in heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    yield from (f"| {' | '.join(escaped(each) for each in row)} |" for row in rows)

@@ -1,0 +1,36 @@
+"""The runs of a folder for machines: the document of ``history --json``."""
+
+import json
+
+from weighbridge.analysis.history import History, PastRun
+from weighbridge.report.export.compare_document import HISTORY_VERSION, HistoryDocument, PastRunRow
+from weighbridge.report.export.compare_json import facts_json
+from weighbridge.report.export.json import worsening_json
+from weighbridge.report.export.provenance import date_of
+
+
+def history_json(found: History) -> HistoryDocument:
+    """Give the document of ``history --json``."""
+    return {
+        "version": HISTORY_VERSION,
+        "folder": str(found.folder),
+        "runs": [_run(past) for past in found.runs],
+        "skipped": [{"name": each.name, "why": each.why} for each in found.skipped],
+    }
+
+
+def _run(past: PastRun) -> PastRunRow:
+    analysis = past.run.analysis
+    return {
+        "name": past.run.name, "run": analysis.run_id, "study": analysis.study, "date": date_of(past.run.created),
+        "blocks": past.blocks, "trusted": analysis.trust.trusted,
+        "costs": [
+            {
+                **worsening_json(row.cost, report.unit), "environment": row.environment, "workload": report.workload,
+                "level": json.loads(report.level), "metric": report.metric, "unit": report.unit,
+                "verdict": "inconclusive" if row.few and row.hidden is None else row.verdict, "blocks": row.blocks,
+            }
+            for report, row in past.costs
+        ],
+        "changed": facts_json(past.changed),
+    }  # fmt: skip

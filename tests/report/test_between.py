@@ -1,0 +1,273 @@
+"""Runs compared as people and machines read them: terminal, page, Markdown, JSON, charts."""
+
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from documents import fits
+from weighbridge.analysis.between_runs import compare_runs
+from weighbridge.analysis.changed_facts import FactChange, FactKind
+from weighbridge.analysis.compared_run import read_run
+from weighbridge.analysis.history import history
+from weighbridge.cli.schema import Document
+from weighbridge.report.charts.between import changes_of_pair, costs_of_runs
+from weighbridge.report.charts.history import changes, over_runs, series_of
+from weighbridge.report.compare_markdown import compare_markdown, escaped
+from weighbridge.report.compare_page import write_comparison
+from weighbridge.report.export.compare_json import compare_json
+from weighbridge.report.export.history_json import history_json
+from weighbridge.report.history_page import write_history
+from weighbridge.report.terminal_between import print_compared
+from weighbridge.report.terminal_history import print_history
+from weighbridge.report.text.between_runs import change_sentence, pair_answer, why_inconclusive
+from weighbridge.report.text.changed_conditions import changes_in_short, fact_lines, fact_words, run_letter
+
+from .made_up_runs import LOSS, RETRANSMITS, TCP, Workload
+from .test_html import HOSTILE, Page
+from .test_static_charts import drawing, elements
+from .vega_lite import definition_of
+
+FACTS = {"host": {"kernel": "Linux 6.1", "CPU": "Imaginary"}}
+LATER = {"host": {"kernel": "Linux 6.2", "CPU": "Imaginary"}}
+
+
+@pytest.fixture
+def compared(run):
+    """Make runs of recipes and compare them."""
+
+    def make(*recipes, **more):
+        base = {"costs": {"bridge": 1.2, "host": 1.0}, "blocks": 15, "facts": FACTS}
+        stores = [run(**{**base, "seed": number, **recipe}) for number, recipe in enumerate(recipes, 7)]
+        return compare_runs(*(read_run(each, f"run{n}") for n, each in enumerate(stores)), **more)
+
+    return make
+
+
+def shown(found, width=80, *, whole=False) -> str:
+    file = io.StringIO()
+    print_compared(found, Console(file=file, width=width, highlight=False), whole=whole)
+    return file.getvalue().replace("\u00a0", " ")
+
+
+def page_of(found, tmp_path) -> Page:
+    path = tmp_path / "compared.html"
+    write_comparison(found, path)
+    return Page(path.read_text())
+
+
+def test_what_changed_comes_before_the_costs(compared):
+    text = shown(compared({}, {"facts": LATER, "costs": {"bridge": 1.35, "host": 1.0}}), 120)
+    answer = text.index("1 of 2 costs changed from A to B: bridge tcp throughput is ")
+    assert "slower; 1 equivalent." in text or "slower; 1 not decided." in text
+    facts = text.index("kernel: Linux 6.1 → Linux 6.2")
+    table = text.index("cost in A")
+    assert answer < facts < table
+    assert "Absolute rates are not compared: the machine is another one (kernel)." in text
+    assert re.search(r"bridge .*\d+\.\d % \[.*different", text)
+
+
+def test_no_change_is_never_called_none(compared):
+    text = shown(compared({}, {}))
+    assert "No cost of the headline metrics is shown to have changed from A to B" in text
+    assert "no fact of the machine, the engine, the paths or the programs has changed" in text
+    assert "absolute rates, which no block protects" in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+@pytest.mark.parametrize("whole", [False, True])
+def test_no_line_is_wider_than_the_terminal(compared, width, whole):
+    lossy = Workload("udp", [(LOSS, 0.05, 2.0), (RETRANSMITS, 4.0, 0.5)])
+    costs = {"bridge": 1.25, "a-name-as-long-as-a-name-is-allowed-to-b": 1.0}
+    recipe = {"costs": costs, "workloads": [TCP, lossy]}
+    text = shown(compared(recipe, {**recipe, "facts": LATER}), width, whole=whole)
+    assert "\x1b" not in text
+    assert max(len(line) for line in text.splitlines()) <= width
+
+
+def test_three_runs_are_two_comparisons(compared):
+    found = compared({}, {}, {"costs": {"bridge": 1.5, "host": 1.0}})
+    text = shown(found)
+    assert "what changed from A to B" in text and "what changed from A to C" in text
+    assert [run_letter(number) for number in (0, 25, 26)] == ["A", "Z", "R27"]
+
+
+def test_an_untrusted_run_is_said_on_top(compared):
+    text = shown(compared({}, {"aa_factor": 1.3}), 120)
+    assert "B: run1 (2" in text.replace("\n", " ") and "UNTRUSTED" in text.split("what changed")[0]
+    assert "Absolute rates are not compared: run1 is not trusted." in text
+
+
+def test_what_took_a_verdict_stands_beside_it(compared):
+    precise = Workload("tcp", [(TCP.metrics[0][0], 8e9, 0.001)])
+    (pair,) = compared(
+        {"workloads": [precise], "aa_factor": 1.08}, {"workloads": [precise], "aa_factor": 1.08, "costs": {
+            "bridge": 1.25, "host": 1.005}}
+    ).pairs  # fmt: skip
+    rows = {row.environment: row for row in pair.metrics[0].rows}
+    assert why_inconclusive(rows["bridge"], "bit/s").startswith("within the noise floors of both runs together (±")
+    sentence = change_sentence(pair.metrics[0], rows["bridge"], "A", "B", "native")
+    assert sentence.startswith("bridge: tcp throughput against native is ")
+    assert " slower in B than in A - inconclusive; within the noise floors" in sentence
+    assert why_inconclusive(rows["native-again"], "bit/s") == ""
+
+
+def test_sentences_of_every_verdict(compared):
+    quiet = Workload("tcp", [(TCP.metrics[0][0], 8e9, 0.002)])
+    (pair,) = compared({"workloads": [quiet]}, {"workloads": [quiet], "costs": {"bridge": 1.0, "host": 1.0}}).pairs
+    told = {
+        row.environment: change_sentence(pair.metrics[0], row, "A", "B", "native") for row in pair.metrics[0].rows
+    }
+    assert re.search(r"is (19|20)\.\d.% \[.*\] faster in B than in A - different$", told["bridge"]), told
+    assert "is the same in B as in A within ±3" in told["host"] and told["host"].endswith("- equivalent")
+    assert "costs changed from A to B: bridge tcp throughput is" in pair_answer(pair, "A", "B")
+
+
+def test_few_blocks_have_no_verdict(compared):
+    found = compared({"blocks": 3}, {"blocks": 3})
+    assert "too few to say" in shown(found)
+    assert {each["verdict"] for each in compare_json(found)["pairs"][0]["costs"]} == {"inconclusive"}
+    assert pair_answer(found.pairs[0], "A", "B").startswith("No cost could be compared")
+
+
+def test_facts_in_words():
+    mitigations = FactChange(FactKind.MITIGATIONS, "mitigations", "a: on; b: off; c: x", "a: on; b: on; c: x")
+    assert fact_words(mitigations) == "mitigations: b: off → b: on"
+    assert fact_words(FactChange(FactKind.ENGINE, "docker", "20", "29", environments=("a", "b"))) == (
+        "docker in a, b: 20 → 29"
+    )
+    assert fact_words(FactChange(FactKind.CPU, "microcode", "0x1", "", "b")) == "microcode on host b: 0x1 → not known"
+    assert "another" in fact_words(FactChange(FactKind.LAUNCHER, "launcher", "ab" * 20, "cd" * 20))
+    packages = [FactChange(FactKind.PACKAGES, name, "1", "2") for name in ("x", "y")]
+    assert fact_lines(packages) == ["2 packages: x 1 → 2, y 1 → 2"]
+    assert changes_in_short([*packages, mitigations]) == "mitigations, 2 packages"
+
+
+def test_the_document_is_as_its_schema_says(compared):
+    retries = Workload("udp", [(RETRANSMITS, 4.0, 0.5)])
+    found = compared({"workloads": [TCP, retries]}, {"workloads": [TCP, retries]},
+                     {"facts": LATER, "blocks": 1, "aa": False, "options": {"bridge": {"mtu": [1, 2]}}})  # fmt: skip
+    document = compare_json(found)
+    fits(Document.COMPARE, document)
+    (bridge,) = [
+        each for each in document["pairs"][0]["costs"]
+        if (each["environment"], each["metric"]) == ("bridge", "throughput")
+    ]  # fmt: skip
+    change = bridge["change"]
+    assert change["allowed_low"] < change["change_low"] < change["change"] < change["change_high"]
+    assert (change["change_unit"], change["allowance"], bridge["before"]["blocks"]) == ("%", 0.01, 15)
+    assert document["pairs"][1]["values_not_compared"][0]["reason"] == "machine"
+    assert document["pairs"][1]["facts"][0]["before"] == "Linux 6.1"
+    assert {each["unknown"] for each in document["pairs"][1]["costs"]} == {"few-blocks"}
+
+
+def test_the_page_has_every_run_in_every_chart(compared, tmp_path):
+    found = compared({}, {"facts": LATER, "costs": {"bridge": 1.4, "host": 1.0}}, {})
+    page = page_of(found, tmp_path)
+    charts = [json.loads(text) for attrs, text in page.scripts if attrs.get("type") == "application/json"]
+    of_metrics = [each for each in charts if "run" in json.dumps(each["layer"][-1]["encoding"].get("shape", {}))]
+    assert len(charts) == 4 and len(of_metrics) == 2, "two pairs, two metrics"
+    for each in of_metrics:
+        assert {row["run"] for rows in each["datasets"].values() for row in rows if "run" in row} == {"A", "B", "C"}
+    assert "kernel: Linux 6.1 → Linux 6.2" in page.text
+    assert page.text.index("kernel: Linux 6.1") < page.text.index("cost [95 %]")
+
+
+def test_hostile_texts_are_only_text(compared, tmp_path):
+    recipe = {
+        "costs": {HOSTILE: 1.25}, "study": HOSTILE, "question": HOSTILE, "facts": {"host": {HOSTILE: HOSTILE}},
+        "workloads": [Workload(HOSTILE, TCP.metrics, (("factor", HOSTILE),))],
+        "options": {HOSTILE: {HOSTILE: HOSTILE}},
+    }  # fmt: skip
+    other = {**recipe, "facts": {"host": {HOSTILE: f"{HOSTILE}2"}}, "options": {HOSTILE: {HOSTILE: "\x1b[2J"}}}
+    found = compared(recipe, other)
+    page = page_of(found, tmp_path)
+    assert not page.all("img") and len(page.scripts) == 4
+    assert all(not name.startswith("on") for _, attrs in page.elements for name in attrs)
+    assert HOSTILE in page.text
+    assert "\x1b" not in shown(found) and "\x1b" not in compare_markdown(found)
+    assert "<script>" not in compare_markdown(found).replace("\\<", "")
+
+
+def test_markdown_is_tables_that_nothing_breaks(compared):
+    text = compare_markdown(compared({}, {"facts": LATER, "costs": {"bridge": 1.4, "host": 1.0}}))
+    assert "- kernel: Linux 6.1 → Linux 6.2" in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {re.sub(r"\\.", "", line).count("|") for line in rows} == {7}
+    assert any("bridge" in line and "different" in line for line in rows)
+    assert escaped("a|b\n<i>`@x`") == "a\\|b \\<i\\>\\`\\@x\\`"
+
+
+def test_charts_are_valid_and_drawn_without_a_script(compared):
+    found = compared({}, {"costs": {"bridge": 1.4, "host": 1.0}})
+    (pair,) = found.pairs
+    metric = pair.metrics[0]
+    both = costs_of_runs({"A": metric.before, "B": metric.after})
+    root, words = drawing(both)
+    assert len(elements(root, "circle")) == 3 and len(elements(root, "polygon")) == 3
+    assert {"bridge", "host", "native-again"} <= {each.text for each in words}
+    changed, _ = drawing(changes_of_pair(pair), 1080)
+    assert len(elements(changed, "circle")) == 2 and len(elements(changed, "rect")) >= 2
+    few = compared({"blocks": 1}, {"blocks": 1}).pairs[0]
+    assert changes_of_pair(few) is None and costs_of_runs({"A": few.metrics[0].before}) is None
+
+
+@pytest.fixture
+def folder(run, tmp_path):
+    """A folder of three runs, the last in a folder of its own, with something else beside them."""
+    place = tmp_path / "runs"
+    place.mkdir()
+    facts = (FACTS, LATER, LATER)
+    for number in range(3):
+        store = run(costs={"bridge": 1.2, "host": 1.0}, seed=number, facts=facts[number])
+        at = place / ("deep/third" if number == 2 else f"run{number}")
+        at.parent.mkdir(exist_ok=True)
+        store.close()
+        store.directory.rename(at)
+    (place / "notes").mkdir()
+    (place / "broken").mkdir()
+    (place / "broken" / "run.sqlite").write_text("no database")
+    return place
+
+
+def test_history_is_in_order_and_names_what_it_skips(folder):
+    found = history(folder)
+    assert [each.run.name for each in found.runs] == ["run0", "run1", "deep/third"]
+    assert [len(each.changed) for each in found.runs] == [0, 1, 0]
+    assert {each.name for each in found.skipped} == {"notes", "broken"}
+    assert found.runs[0].blocks == 10
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_history_in_the_terminal(folder, width):
+    file = io.StringIO()
+    print_history(history(folder), Console(file=file, width=width, highlight=False))
+    text = file.getvalue()
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert "before run 2 changed: kernel" in " ".join(text.split())
+    if width == 160:
+        assert re.search(r"1 .*run0 .*first-look .*10 .*trusted", text) and "bridge tcp · throughput" in text
+
+
+def test_history_as_document_and_page(folder, tmp_path):
+    found = history(folder)
+    document = history_json(found)
+    fits(Document.HISTORY, document)
+    assert [each["changed"][0]["fact"] for each in document["runs"] if each["changed"]] == ["kernel"]
+    write_history(found, tmp_path / "history.html")
+    page = Page((tmp_path / "history.html").read_text())
+    assert "before which facts" in page.text and ": kernel" in page.text
+    assert len([1 for attrs, _ in page.scripts if attrs.get("type") == "application/json"]) == 1
+
+
+def test_the_chart_over_time_marks_what_changed(folder):
+    found = history(folder)
+    (series,) = series_of(found)
+    chart = over_runs(found, series)
+    assert r"\u25b2" in definition_of(chart)["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]
+    root, words = drawing(chart, 1080)
+    assert len(elements(root, "circle")) == 6 and len(elements(root, "path")) == 2
+    assert any("▲" in (each.text or "") for each in words)
+    assert changes(found, [1, 2, 3]) == [(2, "kernel")]
