@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -12,7 +13,9 @@ from weighbridge.analysis.between_runs import compare_runs
 from weighbridge.analysis.changed_facts import FactChange, FactKind
 from weighbridge.analysis.compared_run import read_run
 from weighbridge.analysis.history import history
+from weighbridge.analysis.isolation import Isolation
 from weighbridge.cli.schema import Document
+from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs
 from weighbridge.report.charts.history import changes, over_runs, series_of
 from weighbridge.report.compare_markdown import compare_markdown, escaped
@@ -65,7 +68,7 @@ def test_what_changed_comes_before_the_costs(compared):
     facts = text.index("kernel: Linux 6.1 → Linux 6.2")
     table = text.index("cost in A")
     assert answer < facts < table
-    assert "Absolute rates are not compared: the machine is another one (kernel)." in text
+    assert "Absolute rates are not compared: facts of the machine are not the same (kernel)." in text
     assert re.search(r"bridge .*\d+\.\d % \[.*different", text)
 
 
@@ -271,3 +274,19 @@ def test_the_chart_over_time_marks_what_changed(folder):
     assert len(elements(root, "circle")) == 6 and len(elements(root, "path")) == 2
     assert any("▲" in (each.text or "") for each in words)
     assert changes(found, [1, 2, 3]) == [(2, "kernel")]
+
+
+def test_an_environment_in_a_hypervisor_is_called_so_and_another_one_is_a_fact(compared, tmp_path):
+    found = compared({}, {})
+    emulated = Isolation((SiteLayers("here", (), (Layer("QEMU, TCG", emulated=True),)),))
+    first = replace(found.first, analysis=replace(found.first.analysis, isolation={"bridge": emulated}))
+    (pair,) = compare_runs(first, found.pairs[0].second).pairs
+    assert pair.facts == (
+        FactChange(FactKind.ENGINE, "hypervisor", "QEMU, TCG (emulated)", "none", environments=("bridge",)),
+    )
+    both = compare_runs(first, found.pairs[0].second)
+    assert "bridge (QEMU, TCG: emulated)" in shown(both, 160)
+    assert "bridge (QEMU, TCG: emulated)" in page_of(both, tmp_path).text
+    assert {each["environment"] for each in compare_json(both)["pairs"][0]["costs"]} == {
+        "bridge", "host", "native-again",
+    }  # fmt: skip

@@ -65,7 +65,17 @@ def test_the_shift_is_the_median_of_all_differences():
     differences = sorted(b - a for a in first for b in second)
     assert found.estimate == pytest.approx(np.median(differences))
     k = critical_pair(11, 13, 0.95)
-    assert found == Interval(found.estimate, differences[k - 1], differences[-k])
+    exact = Interval(found.estimate, differences[k - 1], differences[-k])
+    assert found.low <= exact.low and exact.high <= found.high
+    assert found.high - found.low < 1.25 * (exact.high - exact.low), "alike spreads cost next to nothing"
+    assert {found.low, found.high} <= {*differences}
+
+
+def test_unlike_spreads_widen_the_interval():
+    noisy, quiet = np.array(logs(10, sd=0.08)), np.array(logs(60, seed=2, sd=0.02))
+    found, plain = shift_interval(noisy, quiet, 0.95), critical_pair(10, 60, 0.95)
+    differences = sorted(b - a for a in noisy for b in quiet)
+    assert found.high - found.low > 1.3 * (differences[-plain] - differences[plain - 1])
 
 
 def test_a_plain_change():

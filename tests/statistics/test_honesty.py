@@ -84,6 +84,16 @@ def test_a_missed_bound_is_missed(honesty):
     assert str(honesty.Check("blocks", 16.1, 16)).startswith("MISSED")
 
 
+def test_the_change_between_two_runs_covers_the_truth(honesty):
+    covered, different, of_ten = share(honesty, partial(honesty.one_between, "lognormal CV 2 %"), 150)
+    assert covered >= 0.935 - LACKING * 0.25 and different <= 0.055 + LACKING * 0.23 and of_ten > 0.95
+    covered, different = share(honesty, honesty.one_between_unlike, 150)
+    assert covered >= 0.935 - LACKING * 0.25 and different <= 0.055 + LACKING * 0.23
+    allowed, without = share(honesty, honesty.one_between_sessions, 150)
+    assert allowed <= 0.055 + LACKING * 0.23
+    assert without > 0.3, "what no block holds is not seen by the blocks"
+
+
 def test_a_gate_errs_no_more_often_for_looking_again(honesty):
     for extend in (False, True):
         passed, failed, blocks, covered = share(honesty, partial(honesty.one_gate, "lognormal CV 2 %", 1.0, extend))

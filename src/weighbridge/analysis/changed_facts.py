@@ -63,7 +63,7 @@ _HOST_KINDS = {
 _ENGINE_VERSION = re.compile(r"version of (.+)")
 _VOLATILE = ("load", "steal", "address", "clock", "packages", "userland")
 """Facts that are never the same twice, or digests of what is told by names."""
-_TIMED = "CPU time of a start"
+_TIMED = "CPU time of"
 """How facts begin that are measured, and differ each time."""
 _SITE_ENGINE = frozenset({
     "docker", "podman", "storage driver", "cgroup driver", "runtime", "seccomp", "network", "rootless", "lxc",
@@ -104,13 +104,10 @@ def _of_hosts(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
         if scope.partition(" ")[0] == "host":
             for key, before, after in _different(one[scope], other[scope]):
                 yield FactChange(_kind_of_host_fact(key), key, before, after, scope.partition(" ")[2])
-    before_runs = [
-        {key: value for key, value in each.get("before", {}).items() if key.startswith("interface ")}
-        for each in (one, other)
-    ]
-    if all(before_runs):
-        for key, before, after in _different(*before_runs):
-            yield FactChange(FactKind.PATH, key, before, after)
+    stood = [each.get("before", {}) for each in (one, other)]
+    for key in stood[0]:  # one that only one run has met may be what another run made
+        if key.startswith("interface ") and stood[1].get(key, stood[0][key]) != stood[0][key]:
+            yield FactChange(FactKind.PATH, key, stood[0][key], stood[1][key])
 
 
 def _kind_of_host_fact(key: str) -> FactKind:

@@ -7,13 +7,13 @@ from pathlib import Path
 from weighbridge.analysis.changed_facts import FactChange, changed_facts
 from weighbridge.analysis.compared_run import ComparedRun, read_run
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.errors import WeighbridgeError
+from weighbridge.errors import RunDirectoryError
 from weighbridge.store.run import DATABASE, RunStore
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A folder that holds no run that can be read, and why."""
+    """A folder that holds no run that can be read, and why; "" where it holds none at all."""
 
     name: str
     why: str
@@ -56,14 +56,14 @@ def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> H
     read: list[ComparedRun] = []
     skipped: list[Skipped] = []
     places, foreign = _places(folder)
-    skipped += [Skipped(str(each.relative_to(folder)), "there is no run in it") for each in foreign]
+    skipped += [Skipped(str(each.relative_to(folder)), "") for each in foreign]
     for place in places:
         name = str(place.relative_to(folder)) if place != folder else folder.name
         progress(name)
         try:
             with RunStore(place) as store:
                 read.append(read_run(store, name))
-        except (WeighbridgeError, OSError) as why:
+        except (RunDirectoryError, OSError) as why:
             skipped.append(Skipped(name, str(why)))
     before: dict[tuple[str, str], ComparedRun] = {}
     runs = []

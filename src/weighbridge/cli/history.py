@@ -30,13 +30,14 @@ def register(app: typer.Typer) -> None:
         from weighbridge.errors import RunDirectoryError
         from weighbridge.report.export.history_json import history_json
         from weighbridge.report.terminal_history import print_history
+        from weighbridge.report.text.history import why_skipped
 
         if not directory.is_dir():
             what = "is no folder" if directory.exists() else "does not exist"
             raise RunDirectoryError(f"{directory} {what}: name a folder that has run directories in it")
         found = read_history(directory)
         for each in found.skipped:
-            err().print(f"skipped {each.name}: {each.why}", markup=False)
+            err().print(f"skipped {each.name}: {why_skipped(each)}", markup=False)
         if not found.runs:
             raise RunDirectoryError(f"{directory} has no run that can be read, neither itself nor in its folders")
         if page is not None:

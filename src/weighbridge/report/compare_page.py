@@ -95,6 +95,7 @@ def _metric(specs: dict[str, str], found: RunsCompared, report: MetricReport, nu
         "headline": report.headline,
         "chart": place(specs, costs_of_runs(reports), static_px=HALF_PX),
         "rows": [row for second, each in changes for row in _rows(each, run_letter(0), run_letter(second))],
+        "floors": [words for second, each in changes for words in _floor(each, run_letter(second))],
         "own": [
             (run_letter(second), own.environment, *own_values_words(each, own))
             for second, each in changes
@@ -105,6 +106,12 @@ def _metric(specs: dict[str, str], found: RunsCompared, report: MetricReport, nu
 
 def _of(pair: RunPair, report: MetricReport) -> list[MetricChanges]:
     return [each for each in pair.metrics if _key(each.before) == _key(report)]
+
+
+def _floor(metric: MetricChanges, second: str) -> list[str]:
+    """Both runs' noise floors together, where they are known."""
+    changes = [row.change for row in metric.rows if row.change is not None and row.change.floor is not None]
+    return [f"{run_letter(0)} and {second} {floor_words(each, metric.before.unit)}" for each in changes[:1]]
 
 
 def _key(report: MetricReport) -> tuple[str, str, str]:
@@ -118,7 +125,6 @@ def _rows(metric: MetricChanges, first: str, second: str) -> list[dict[str, str]
             "environment": row.environment, "first": first, "second": second, "before": cost_text(row.before, unit),
             "after": cost_text(row.after, metric.after.unit), "change": change_amount(row, unit),
             "verdict": change_verdict(row), "style": shown_as(row), "why": why_inconclusive(row, unit),
-            "floor": floor_words(row.change, unit) if row.change is not None and not row.aa else "",
         }
         for row in metric.rows
     ]  # fmt: skip

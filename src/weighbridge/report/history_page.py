@@ -7,7 +7,7 @@ from weighbridge.report.charts.history import changes, environment_colours, over
 from weighbridge.report.page import FULL_PX, place, render
 from weighbridge.report.text.changed_conditions import fact_lines, trust_words
 from weighbridge.report.text.displayed_runs import displayed_history
-from weighbridge.report.text.history import cost_words
+from weighbridge.report.text.history import cost_words, why_skipped
 from weighbridge.report.text.sessions import date_words
 
 
@@ -39,7 +39,7 @@ def write_history(found: History, path: Path) -> None:
         for past in reversed(found.runs)
     ]  # fmt: skip
     page = render(
-        "history.html.j2", specs, folder=found.folder.name, charts=charts, runs=runs,
-        colours=environment_colours(found), skipped=found.skipped,
+        "history.html.j2", specs, folder=found.folder.resolve().name, charts=charts, runs=runs,
+        colours=environment_colours(found), skipped=[(each.name, why_skipped(each)) for each in found.skipped],
     )  # fmt: skip
     path.write_text(page, encoding="utf-8", errors="replace")

@@ -1,10 +1,10 @@
 """The change of a cost between two runs: what of a difference between two sessions may be claimed.
 
 The blocks of two runs are independent: each gives its own within-block log ratios (environment / baseline), and the
-change is the shift between the two samples. Its estimate is Hodges & Lehmann's with the exact Mann-Whitney interval,
-below ten blocks in either run Welch's t interval, marked exploratory. Holm is fed Welch's t, for the reason for which
-it is fed Student's within a run (`weighbridge.statistics.verdicts`). On the difference scale the same is done with
-plain differences in the metric's unit.
+change is the shift between the two samples. Its estimate is Hodges & Lehmann's with the exact Mann-Whitney interval
+(`weighbridge.statistics.mann_whitney`, where unlike spreads widen it), below ten blocks in either run Welch's t
+interval, marked exploratory. Holm is fed Welch's t, for the reason for which it is fed Student's within a run
+(`weighbridge.statistics.verdicts`). On the difference scale the same is done with plain differences in the unit.
 
 **What blocks cannot hold.** Drift, neighbours and the clock are the same for both sides of a block, and cancel. What
 differs from one session to the next and touches one side alone (how code and memory are laid out, which CPU a queue

@@ -113,6 +113,10 @@ def _welch(first: Sample, second: Sample) -> tuple[float, float] | None:
     parts = [sample.deviation**2 / sample.runs for sample in (first, second)]
     if sum(parts) == 0 or min(first.runs, second.runs) < 2:
         return None
-    runs = (first.runs, second.runs)
-    degrees = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, runs, strict=True))
-    return math.sqrt(sum(parts)), degrees
+    return math.sqrt(sum(parts)), welch_degrees(parts, (first.runs, second.runs))
+
+
+def welch_degrees(parts: Sequence[float], runs: Sequence[int]) -> float:
+    """Return Satterthwaite's degrees of freedom; ``parts`` are the samples' variances by their runs, not all 0."""
+    whole = sum(parts)
+    return 1 / sum((part / whole) ** 2 / (number - 1) for part, number in zip(parts, runs, strict=True))

@@ -7,6 +7,7 @@ from weighbridge.report.export.compare_document import HISTORY_VERSION, HistoryD
 from weighbridge.report.export.compare_json import facts_json
 from weighbridge.report.export.json import worsening_json
 from weighbridge.report.export.provenance import date_of
+from weighbridge.report.text.history import why_skipped
 
 
 def history_json(found: History) -> HistoryDocument:
@@ -15,7 +16,7 @@ def history_json(found: History) -> HistoryDocument:
         "version": HISTORY_VERSION,
         "folder": str(found.folder),
         "runs": [_run(past) for past in found.runs],
-        "skipped": [{"name": each.name, "why": each.why} for each in found.skipped],
+        "skipped": [{"name": each.name, "why": why_skipped(each)} for each in found.skipped],
     }
 
 

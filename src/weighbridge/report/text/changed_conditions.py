@@ -1,6 +1,5 @@
 """What is not the same in two runs, in words: facts, settings, and what only one of them has."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from weighbridge.analysis.changed_facts import FactChange, FactKind
@@ -19,6 +18,8 @@ KINDS = {
 """What a fact is about."""
 LONGEST = 160
 """Letters of a value that are shown."""
+NAMED = 4
+"""Facts that are named in short."""
 NOT_KNOWN = "not known"
 NOTHING_CHANGED = "no fact of the machine, the engine, the paths or the programs has changed"
 
@@ -106,7 +107,7 @@ def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
         names = ", ".join(each.about)
         many = len(each.about) > 1
         told.append({
-            WhyNot.MACHINE: f"the machine is another one ({names})",
+            WhyNot.MACHINE: f"facts of the machine are not the same ({names})",
             WhyNot.UNTRUSTED: f"{names} {'are' if many else 'is'} not trusted",
             WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no A/A arm that says whether to trust it",
         }[each.reason])  # fmt: skip
@@ -114,14 +115,18 @@ def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
 
 
 def changes_in_short(facts: Sequence[FactChange]) -> str:
-    """Return which facts changed, without their values: ``kernel, engine (2), 14 packages``."""
-    found = Counter(each.kind for each in facts)
-    many = {FactKind.PACKAGES: lambda n: f"{n} package{'' if n == 1 else 's'}"}
-    return ", ".join(
-        many[kind](found[kind]) if kind in many else KINDS[kind] + (f" ({found[kind]})" if found[kind] > 1 else "")
-        for kind in FactKind
-        if kind in found
-    )
+    """Return which facts changed, without their values: ``kernel, docker, 14 packages and 3 more``."""
+    names = dict.fromkeys(_short_name(each) for each in facts if each.kind is not FactKind.PACKAGES)
+    packages = sum(each.kind is FactKind.PACKAGES for each in facts)
+    told = list(names)[:NAMED]
+    if packages:
+        told.append(f"{packages} package{'' if packages == 1 else 's'}")
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(told)}{more}"
+
+
+def _short_name(change: FactChange) -> str:
+    return "Weighbridge" if change.kind is FactKind.WEIGHBRIDGE else change.fact.removeprefix("version of ")
 
 
 def _arrow(before: str, after: str) -> str:
