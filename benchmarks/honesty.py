@@ -1,6 +1,6 @@
 """How honest the statistics are: simulated sessions with known costs, through the public functions only.
 
-    python benchmarks/honesty.py [--repetitions N | --quick]
+    python benchmarks/honesty.py [--repetitions N | --quick] [--gate]
 
 Prints every figure beside its bound and exits with 1 if one is missed. The bounds are for 1,000 repetitions; with
 fewer, a bound gives way by the simulation error that is added (2.6 standard errors), and by nothing from 1,000 on.
@@ -10,6 +10,10 @@ A session is 60 blocks of two fresh runs in random order. What the issue leaves 
 bimodal, episodes, drift and position have 2 % own noise too; "30 % slower" is a factor of 0.7 on throughput;
 10 % of the runs are in episodes (with 20 % the mean is 20.4 blocks, just above its bound);
 the drift is 10 % over the shortest session (20 runs) and goes on at that pace.
+
+A gate has a budget of 3 % (its margin) and is asked of costs of 0, half, one and two margins, with 15 blocks, and
+with time for 60 where it is undecided. Each side of its intervals may err in 2.5 %: as a cost of one margin is within
+its budget by nothing, neither to pass it nor to fail it may be more frequent than that.
 """
 
 import argparse
@@ -25,6 +29,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from weighbridge.analysis.gate import compared
 from weighbridge.model.allotment import Allotment
 from weighbridge.statistics import (
     LOOKS,
@@ -35,8 +40,11 @@ from weighbridge.statistics import (
     allotted,
     between,
     compare,
+    decision_looks,
     flags,
     holm,
+    limit_p_value,
+    look_shares,
     merge_histograms,
     next_look,
     percentile,
@@ -44,6 +52,7 @@ from weighbridge.statistics import (
     shared,
     verdicts,
 )
+from weighbridge.statistics.sequential import margin_p_value
 
 Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int, int], Floats]
@@ -303,6 +312,68 @@ def one_between_sessions(rng: np.random.Generator) -> Outcome:
     return change_between(sessions)[1] == "different", change_between(sessions, 0.0)[0].excludes_no_change
 
 
+GATE_BLOCKS, GATE_MOST = 15, 60
+"""Blocks of a run that is gated, and those for which `--extend` has time."""
+MARGINS = (0.0, 0.5, 1.0, 2.0)
+GATE_ERRS, GATE_REPORT = 4.0, 92.0
+"""Bounds in percent: 2.5 and three standard errors, as there are more than a hundred cells; and the coverage of the
+report's interval of a run that a gate has extended, which is 94 to 95 (of 6,000 repetitions), with as much room."""
+OTHERS = 11
+"""Comparisons beside one in a gate with several budgets."""
+
+
+def one_gate(kind: str, margins: float, extend: bool, rng: np.random.Generator) -> Outcome:
+    """Passed, failed, blocks, and whether the report's interval covers the cost, of a gate with a budget of 3 %."""
+    base, other = session(rng, KINDS[kind], 1 - margins * MARGIN, blocks=GATE_MOST).tolist()
+    looks = decision_looks(GATE_BLOCKS, GATE_MOST) if extend else (GATE_BLOCKS,)
+    shares = look_shares(looks) if extend else (1.0,)
+    outcome, blocks = "undecided", 0
+    for blocks, share in zip(looks, shares, strict=True):
+        cost = compare(base[:blocks], other[:blocks], better="higher", confidence=1 - 0.05 * share)
+        outcome, _ = compared(cost.worsening, ">", 100 * MARGIN)
+        if outcome != "undecided":
+            break
+    shown = compare(base[:blocks], other[:blocks], better="higher", looks=1 + (blocks > GATE_BLOCKS))
+    covered = shown.low <= 1 - margins * MARGIN <= shown.high
+    return outcome == "kept", outcome == "exceeded", blocks, covered
+
+
+def one_eager_gate(kind: str, rng: np.random.Generator) -> Outcome:
+    """Negative control: a cost of one margin, each of the same looks at 95 %. Failed, passed?"""
+    base, other = session(rng, KINDS[kind], 1 - MARGIN, blocks=GATE_MOST).tolist()
+    for blocks in decision_looks(GATE_BLOCKS, GATE_MOST):
+        outcome, _ = compared(compare(base[:blocks], other[:blocks], better="higher").worsening, ">", 100 * MARGIN)
+        if outcome != "undecided":
+            break
+    return outcome == "exceeded", outcome == "kept"
+
+
+def one_gate_of_many(kind: str, rng: np.random.Generator) -> Outcome:
+    """12 budgets of 3 %: any fails with all costs there; without Holm; all pass with one there, the others at 0."""
+    values = session(rng, KINDS[kind], 1.0, arms=OTHERS + 2, blocks=GATE_BLOCKS)
+    at_margin = [(values[0].tolist(), (arm * (1 - MARGIN)).tolist()) for arm in values[1:]]
+    costs = [compare(*sides, better="higher") for sides in at_margin]
+    above = [compared(cost.worsening, ">", 100 * MARGIN)[0] == "exceeded" for cost in costs]
+    p_values = holm(
+        [limit_p_value(sides, cost, 100 * MARGIN, 1) for sides, cost in zip(at_margin, costs, strict=True)]
+    )
+    fails = any(one and p <= 0.05 for one, p in zip(above, p_values, strict=True))
+    rest = [compare(values[0].tolist(), arm.tolist(), better="higher") for arm in values[2:]]
+    passes = all(compared(cost.worsening, ">", 100 * MARGIN)[0] == "kept" for cost in (costs[0], *rest))
+    return fails, any(above), passes
+
+
+def one_gate_against(kind: str, margins: float, rng: np.random.Generator) -> Outcome:
+    """Passed, failed: the change of a cost of 10 % by so many margins from one run of 15 blocks to the next."""
+    runs = [
+        session(rng, KINDS[kind], 0.9 * (1 - each * MARGIN), blocks=GATE_BLOCKS).tolist() for each in (0.0, margins)
+    ]
+    first, second = (between.effects(base, other, "ratio") for base, other in runs)
+    change = between.change(first, second, better="higher", scale="ratio")
+    outcome, _ = compared(change.worsening_with_allowance, ">", 100 * MARGIN)
+    return outcome == "kept", outcome == "exceeded", margin_p_value(first, second, change, 100 * MARGIN, 1) <= 0.05
+
+
 def one_unblocked(rng: np.random.Generator) -> Outcome:
     """Negative control: 30 runs of A, then 30 of B, under AR 0.95, no cost. Called different?"""
     path = np.exp(KINDS["AR(1) 0.95, SD 8 %"](rng, 60, 1)[:, 0])
@@ -411,11 +482,21 @@ def plan(repetitions: int) -> dict[Key, tuple[Simulate, int]]:
         cells[kind, "between margin"] = partial(one_between_margin, kind), repetitions
     cells["unlike", "between"] = one_between_unlike, repetitions
     cells["sessions", "between"] = one_between_sessions, repetitions
+    for kind in KINDS:
+        for margins in MARGINS:
+            cells[kind, f"gate {margins:g}"] = partial(one_gate, kind, margins, False), repetitions
+            cells[kind, f"gate {margins:g} extended"] = partial(one_gate, kind, margins, True), repetitions
+            cells[kind, f"gate {margins:g} against"] = partial(one_gate_against, kind, margins), repetitions
+        cells[kind, "gate of many"] = partial(one_gate_of_many, kind), repetitions
+    cells["control", "gate"] = partial(one_eager_gate, "lognormal CV 8 %"), repetitions
     return cells
 
 
-def simulate_all(repetitions: int) -> Means:
-    """Run every cell on all cores and give the means of its outcomes (of p99: the largest error)."""
+def simulate_all(repetitions: int, *, gate: bool = False) -> Means:
+    """Run every cell on all cores and give the means of its outcomes (of p99: the largest error).
+
+    ``gate``: its cells alone, with the same figures as among all.
+    """
     cells = plan(repetitions)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         jobs = {
@@ -424,6 +505,7 @@ def simulate_all(repetitions: int) -> Means:
                 for start in range(0, count, 50)
             ]
             for number, (key, (simulate, count)) in enumerate(cells.items())
+            if not gate or key[1].startswith("gate")
         }
         found = {key: np.array([row for job in each for row in job.result()], float) for key, each in jobs.items()}
     return {key: (rows.max(0) if key[0] == "p99" else rows.mean(0)).tolist() for key, rows in found.items()}
@@ -489,6 +571,49 @@ def between_checks(means: Means, at_least: Callable[..., Check], at_most: Callab
     return listed
 
 
+def gate_checks(means: Means, repetitions: int) -> list[Check]:
+    """Hold the gate's figures against their bounds."""
+    lacking = max(0.0, repetitions**-0.5 - FULL**-0.5)
+    at_most = partial(Check, lacking=lacking)
+    listed = []
+    for kind in KINDS:
+        for how in ("", " extended", " against"):
+            rows = {margins: means[kind, f"gate {margins:g}{how}"] for margins in MARGINS}
+            for margins, (passed, failed, *rest) in rows.items():
+                where = f"{margins:g} margins{how}, {kind}"
+                if margins <= 1:
+                    listed.append(at_most(f"gate fails %, {where}", 100 * failed, GATE_ERRS))
+                if margins >= 1:
+                    listed.append(at_most(f"gate passes %, {where}", 100 * passed, GATE_ERRS))
+                if how == " extended":
+                    covered = Check(
+                        f"coverage %, report, {where}", 100 * rest[-1], GATE_REPORT, at_least=True, lacking=lacking
+                    )
+                    listed.append(covered)
+        fails, _, passes = means[kind, "gate of many"]
+        listed.append(at_most(f"gate fails %, 12 costs of one margin, {kind}", 100 * fails, GATE_ERRS))
+        listed.append(at_most(f"gate passes %, 12 costs, one of one margin, {kind}", 100 * passes, GATE_ERRS))
+    eager = 100 * sum(means["control", "gate"])
+    return [*listed, Check("control: each look at 95 %, gate fails or passes %", eager, 10.0, at_least=True)]
+
+
+def gate_report(means: Means) -> None:
+    """Print the gate's cells."""
+    for kind in KINDS:
+        for margins in MARGINS:
+            told = []
+            for how in ("", " extended", " against"):
+                passed, failed, *rest = means[kind, f"gate {margins:g}{how}"]
+                blocks = f", {rest[0]:.0f} blocks, coverage {100 * rest[1]:.1f}%" if how == " extended" else ""
+                told.append(
+                    f"{how.strip() or '15 blocks'}: {100 * passed:.1f}% pass, {100 * failed:.1f}% fail{blocks}"
+                )
+            print(f"gate at {margins:g} margins, {kind}: {'; '.join(told)}")
+        print(f"12 budgets without Holm, {kind}: {100 * means[kind, 'gate of many'][1]:.1f}% of gates fail")
+    failed, passed = (100 * share for share in means["control", "gate"])
+    print(f"gate that looks at 95 % each time, one margin: {failed:.1f}% fail, {passed:.1f}% pass\n")
+
+
 def report(means: Means) -> None:
     """Print the cells."""
     print(f"{'noise':<20}{'cost':>6}{'coverage':>10}{'different':>11}{'reached':>9}{'blocks':>8}{'±width':>8}")
@@ -527,14 +652,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=FULL, metavar="N", help="per cell (default: 1000)")
     parser.add_argument("--quick", action="store_true", help="100 repetitions per cell")
+    parser.add_argument("--gate", action="store_true", help="the cells of the gate alone")
     arguments = parser.parse_args()
     repetitions = 100 if arguments.quick else arguments.repetitions
     if repetitions < 1:
         parser.error("--repetitions must be at least 1")
     started = time.monotonic()
-    means = simulate_all(repetitions)
-    report(means)
-    listed = checks(means, repetitions)
+    means = simulate_all(repetitions, gate=arguments.gate)
+    listed = []
+    if not arguments.gate:
+        report(means)
+        listed += checks(means, repetitions)
+    gate_report(means)
+    listed += gate_checks(means, repetitions)
     print(*listed, sep="\n")
     missed = sum(not check.met for check in listed)
     seconds = time.monotonic() - started

@@ -65,19 +65,19 @@ class TrialsFailed(WeighbridgeError):
 
 
 class Untrusted(WeighbridgeError):
-    """``run --strict``: the A/A arm shows a cost where there is none, so the session cannot be trusted."""
+    """``run --strict``, ``gate``: the A/A arm shows a cost where there is none, so the session cannot be trusted."""
 
     exit_code = 10
 
 
 class LimitExceeded(WeighbridgeError):
-    """``report --fail-if``: a cost is above its limit with its whole interval."""
+    """``report --fail-if`` and ``gate``: a cost is above its limit with its whole interval."""
 
     exit_code = 11
 
 
 class LimitUndecided(WeighbridgeError):
-    """``report --fail-if``: no cost is above its limit for certain, but of some it cannot be told."""
+    """``report --fail-if`` and ``gate``: no cost is above its limit for certain, but of some it cannot be told."""
 
     exit_code = 12
 

@@ -92,3 +92,24 @@ def test_the_change_between_two_runs_covers_the_truth(honesty):
     allowed, without = share(honesty, honesty.one_between_sessions, 150)
     assert allowed <= 0.055 + LACKING * 0.23
     assert without > 0.3, "what no block holds is not seen by the blocks"
+
+
+def test_a_gate_errs_no_more_often_for_looking_again(honesty):
+    for extend in (False, True):
+        passed, failed, blocks, covered = share(honesty, partial(honesty.one_gate, "lognormal CV 2 %", 1.0, extend))
+        assert passed <= 0.05 and failed <= 0.05 and covered >= 0.92
+        assert blocks > honesty.GATE_BLOCKS or not extend
+    failed, passed = share(honesty, partial(honesty.one_eager_gate, "lognormal CV 2 %"))
+    assert failed + passed > 0.1, "without the rule it errs"
+
+
+def test_a_gate_decides_what_is_apart_from_its_budget(honesty):
+    passed, failed, *_ = share(honesty, partial(honesty.one_gate, "lognormal CV 2 %", 0.0, True), 100)
+    assert passed > 0.95 and failed == 0
+    passed, failed, *_ = share(honesty, partial(honesty.one_gate, "lognormal CV 2 %", 2.0, True), 100)
+    assert failed > 0.95 and passed == 0
+
+
+def test_a_gate_with_many_budgets_errs_no_more_often(honesty):
+    fails, without, passes = share(honesty, partial(honesty.one_gate_of_many, "lognormal CV 2 %"), 200)
+    assert fails <= 0.06 < without and passes <= 0.05

@@ -12,17 +12,21 @@ from typing import Literal
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.limit import Limit, Target, amount, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.statistics import Interval
+from weighbridge.statistics import Cost, Interval
+from weighbridge.statistics.sequential import FEWEST
 from weighbridge.statistics.verdicts import within_noise
 
-FEWEST = 5
-"""Blocks below which an interval says too little to pass or fail anything."""
+__all__ = ["FEWEST", "Finding", "Outcome", "Reason", "compared", "find", "judge", "unusable"]
 
 Outcome = Literal["exceeded", "kept", "undecided"]
 Reason = Literal[
-    "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted"
-]
-"""Why: ``above`` and ``within`` the limit; everything else is why it cannot be told."""
+    "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted",
+    "many",
+]  # fmt: skip
+"""Why: ``above`` and ``within`` the limit; everything else is why it cannot be told.
+
+``many``, which only a gate gives: above the limit by its own interval, but not among so many comparisons.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Finding:
     cost: Interval | None = None
     unit: str = ""
     blocks: int = 0
+    change: bool = False
+    """Whether it is about the change against another run, and ``limit`` is the margin."""
 
 
 def judge(limits: Sequence[Limit], analysis: Analysis) -> tuple[Finding, ...]:
@@ -43,25 +49,33 @@ def judge(limits: Sequence[Limit], analysis: Analysis) -> tuple[Finding, ...]:
 
     Raises LimitError where a limit names what the run does not have, or has another unit than the cost.
     """
-    return tuple(_finding(limit, target, analysis) for limit in limits for target in targets(limit, analysis))
+    return tuple(
+        find(limit, target, analysis, target.row.cost if target.row else None)
+        for limit in limits
+        for target in targets(limit, analysis)
+    )
 
 
-def _finding(limit: Limit, target: Target, analysis: Analysis) -> Finding:
+def find(limit: Limit, target: Target, analysis: Analysis, known: Cost | None) -> Finding:
+    """Give one comparison against one limit, by its cost as ``known`` at the confidence that is wanted.
+
+    Raises LimitError where the limit has another unit than the cost.
+    """
     report, row = target.report, target.row
     most = amount(limit, report) if report else limit.amount
-    if report is None or row is None or row.cost is None:
+    if report is None or row is None or known is None:
         reason: Reason = "broke" if row is not None and row.broke_instead else "no-cost"
         return Finding(limit, target, "undecided", reason)
-    cost = row.cost.worsening
-    outcome, reason = _compared(cost, limit.operator, most)
+    cost = known.worsening
+    outcome, reason = compared(cost, limit.operator, most)
     if (why := _spoiled(outcome, limit, report, row, analysis)) is not None:
         outcome, reason = "undecided", why
-    unit = "%" if row.cost.scale == "ratio" else difference_unit(report.unit)
+    unit = "%" if known.scale == "ratio" else difference_unit(report.unit)
     return Finding(limit, target, outcome, reason, cost, unit, row.blocks)
 
 
-def _compared(cost: Interval, operator: str, most: float) -> tuple[Outcome, Reason]:
-    """Where an interval lies; a cost that is exactly the limit is above it only for ``>=``."""
+def compared(cost: Interval, operator: str, most: float) -> tuple[Outcome, Reason]:
+    """Give where an interval lies; a cost that is exactly the limit is above it only for ``>=``."""
     above = cost.low > most if operator == ">" else cost.low >= most
     within = cost.high <= most if operator == ">" else cost.high < most
     if above:
@@ -69,18 +83,26 @@ def _compared(cost: Interval, operator: str, most: float) -> tuple[Outcome, Reas
     return ("kept", "within") if within else ("undecided", "interval")
 
 
+def unusable(outcome: Outcome, row: Comparison, analysis: Analysis) -> Reason | None:
+    """Give why a comparison of a run can be held against nothing, whatever its interval; None where it can."""
+    selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
+    reasons: dict[Reason, bool] = {
+        "hidden": str(row.verdict) == "hidden",
+        "blocks": row.blocks < FEWEST,
+        "untrusted": analysis.trust.trusted is False,
+        "failed": outcome == "kept" and bool(selection),  # the runs that succeeded prove no small cost
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
 def _spoiled(
     outcome: Outcome, limit: Limit, report: MetricReport, row: Comparison, analysis: Analysis
 ) -> Reason | None:
     """Why a cost cannot be held against the limit, whatever its interval; None where it can."""
     cost, aa = row.cost, report.aa.cost if report.aa and not row.aa else None
-    selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
-    reasons: dict[Reason, bool] = {
-        "hidden": str(row.verdict) == "hidden",
-        "no-ratio": cost is not None and cost.scale == "difference" and limit.unit == "%",
-        "blocks": row.blocks < FEWEST,
-        "untrusted": analysis.trust.trusted is False,
-        "failed": outcome == "kept" and bool(selection),  # the runs that succeeded prove no small cost
-        "noise": outcome == "exceeded" and limit.amount >= 0 and cost is not None and within_noise(cost, aa),
-    }
-    return next((reason for reason, holds in reasons.items() if holds), None)
+    if cost is not None and cost.scale == "difference" and limit.unit == "%":
+        return "no-ratio"
+    if (why := unusable(outcome, row, analysis)) is not None:
+        return why
+    in_noise = outcome == "exceeded" and limit.amount >= 0 and cost is not None and within_noise(cost, aa)
+    return "noise" if in_noise else None

@@ -14,7 +14,7 @@ from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
 EXAMPLE = "bridge.tcp.throughput > 35%"
 EVERY = "*"
 _WRITTEN = re.compile(r"\s*([^<>]+?)\s*(>=?)\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3})?)\s*(\S*)\s*")
-_DOT = re.compile(r"\.(?![^\[]*\])")  # none of those in [clients=50]
+DOT = re.compile(r"\.(?![^\[]*\])")  # none of those in [clients=50]
 
 
 class LimitError(ValueError):
@@ -30,6 +30,8 @@ class Limit:
     operator: Literal[">", ">="]
     amount: float
     unit: str
+    sign: Literal["<", "<=", ">", ">="] = ">"
+    """As it is written: a budget says what a cost may be, and not what it must not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Target:
     @property
     def workload(self) -> str:
         """The workload with its level as a limit writes it: ``redis[clients=50]``."""
-        return _as_written(self.label)
+        return as_written(self.label)
 
     @property
     def name(self) -> str:
@@ -57,11 +59,12 @@ class Target:
 def parse_limit(text: str) -> Limit:
     """Give the limit that ``text`` says. Raises LimitError with how one is written."""
     found = _WRITTEN.fullmatch(text)
-    names = tuple(_DOT.split(found[1])) if found else ()
+    names = tuple(DOT.split(found[1])) if found else ()
     if found is None or len(names) < 3 or not all(names) or not math.isfinite(float(found[3])):
         form = f"write ENVIRONMENT.WORKLOAD.METRIC > NUMBER, like '{EXAMPLE}'"
         raise LimitError(f"'{text}' is no limit: {form}")
-    return Limit(text, names, cast(Literal[">", ">="], found[2]), float(found[3]), found[4])
+    operator = cast(Literal[">", ">="], found[2])
+    return Limit(text, names, operator, float(found[3]), found[4], operator)
 
 
 def targets(limit: Limit, analysis: Analysis) -> tuple[Target, ...]:
@@ -93,9 +96,9 @@ def amount(limit: Limit, report: MetricReport) -> float:
         if limit.unit in units and own in units:
             return limit.amount * units[limit.unit] / units[own]
     said = f"in '{limit.unit}'" if limit.unit else "without a unit"
-    like = f"{limit.operator} {limit.amount:g}{own}"
+    like = f"{limit.sign} {limit.amount:g}{own}"
     raise LimitError(
-        f"'{limit.text}' is {said}: a cost of {_as_written(report.label)}.{report.metric} is in {own}, like '{like}'"
+        f"'{limit.text}' is {said}: a cost of {as_written(report.label)}.{report.metric} is in {own}, like '{like}'"
     )
 
 
@@ -106,14 +109,15 @@ def _choices(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
             yield ".".join(names[:second]), ".".join(names[second:third]), ".".join(names[third:])
 
 
-def _workload(label: str) -> tuple[str, tuple[str, ...]]:
-    """A cell's workload and the factors of its level (``clients=50``), from its label."""
+def workload_of(label: str) -> tuple[str, tuple[str, ...]]:
+    """Give a cell's workload and the factors of its level (``clients=50``), from its label."""
     name, _, swept = label.partition(" (")
     return name, tuple(swept.removesuffix(")").split(", ")) if swept else ()
 
 
-def _as_written(label: str) -> str:
-    name, level = _workload(label)
+def as_written(label: str) -> str:
+    """Give a cell's workload with its level as limits write it, from its label."""
+    name, level = workload_of(label)
     return f"{name}[{','.join(level)}]" if level else name
 
 
@@ -126,7 +130,7 @@ def _cells(wanted: str, analysis: Analysis) -> list[str]:
     return [
         label
         for label in analysis.labels
-        for workload, own in [_workload(label)]
+        for workload, own in [workload_of(label)]
         if workload == name and (factors <= set(own) or level.removesuffix("]") == ",".join(own))
     ]
 
@@ -139,15 +143,15 @@ def _unknown(choice: tuple[str, str, str], analysis: Analysis) -> list[str]:
         found.append(f"'{environment}' is the baseline, with which the others are compared")
     elif environment != EVERY and environment not in analysis.environments:
         others = [name for name in analysis.environments if name != analysis.baseline]
-        found.append(f"there is no environment '{environment}'{_nearest(environment, others)}")
+        found.append(f"there is no environment '{environment}'{nearest(environment, others)}")
     cells = _cells(workload, analysis)
     if not cells:
-        known = [*map(_as_written, analysis.labels), *(_workload(label)[0] for label in analysis.labels)]
-        found.append(f"there is no workload '{workload}'{_nearest(workload, known)}")
+        known = [*map(as_written, analysis.labels), *(workload_of(label)[0] for label in analysis.labels)]
+        found.append(f"there is no workload '{workload}'{nearest(workload, known)}")
     metrics = {each.metric for each in analysis.metrics if not cells or each.label in cells}
     measured = {each.label for each in analysis.metrics}
     if metric not in metrics and (not cells or workload == EVERY or measured & set(cells)):
-        found.append(f"there is no metric '{metric}' of workload '{workload}'{_nearest(metric, metrics)}")
+        found.append(f"there is no metric '{metric}' of workload '{workload}'{nearest(metric, metrics)}")
     return found
 
 
@@ -173,8 +177,8 @@ def _targets(environment: str, workload: str, metric: str, analysis: Analysis) -
             yield Target(name, label, metric, report, next(rows, None))
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
-    """``; did you mean 'X'?``, or what there is where nothing is near."""
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Give ``; did you mean 'X'?``, or what there is where nothing is near."""
     names = list(dict.fromkeys(known))
     near = get_close_matches(word, names, n=1, cutoff=0.6)
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

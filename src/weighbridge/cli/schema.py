@@ -17,6 +17,7 @@ class Document(StrEnum):
     PLAN = "plan"
     COMPARE = "compare"
     HISTORY = "history"
+    GATE = "gate"
 
 
 def register(app: typer.Typer) -> None:
@@ -45,6 +46,7 @@ def schema_of(document: Document) -> dict[str, Any]:
     from weighbridge.replication.document import ReplicationDocument
     from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
     from weighbridge.report.export.document import Report
+    from weighbridge.report.export.gate_document import GateDocument
 
     types: dict[Document, Any] = {
         Document.REPORT: Report,
@@ -52,5 +54,6 @@ def schema_of(document: Document) -> dict[str, Any]:
         Document.PLAN: PlanDocument,
         Document.COMPARE: CompareDocument,
         Document.HISTORY: HistoryDocument,
+        Document.GATE: GateDocument,
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(types[document]).json_schema()}

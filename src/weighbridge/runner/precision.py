@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weighbridge import registry
+from weighbridge.model.gate_look import GateLook
 from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Repetitions, Study
@@ -52,9 +53,11 @@ class Precision:
     """Those of the study, with what was changed after the run had begun."""
     _left: set[tuple[str, str, str]] = field(default_factory=set)
     _changes: tuple[Extension, ...] = field(init=False)
+    _gate_looks: tuple[GateLook, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._changes = extensions(self.store.info())
+        self._gate_looks = self.store.gate_looks()
         self.repetitions = extended(self.study.file.repetitions, self._changes)
 
     @property
@@ -92,10 +95,11 @@ class Precision:
     def look(self, blocks: int) -> list[Standing]:
         """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open.
 
-        Where more blocks were asked for at this look, all of them come back.
+        Where more blocks were asked for at this look, those that these are for come back.
         """
         target = self.repetitions.target
         if target is None:
+            self._come_back(blocks)
             return []
         found = []
         values = [value for value in self.store.values() if value.block <= blocks]
@@ -105,9 +109,16 @@ class Precision:
                     found.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values)))
                     if found[-1].reached:
                         self._left.add((*_key(cell), arm))
+        self._come_back(blocks)
+        return found
+
+    def _come_back(self, blocks: int) -> None:
+        """Where more blocks were asked for at this look, all comparisons take part; for a gate, those it has open."""
         if blocks in self._changed_at:
             self._left.clear()
-        return found
+        for asked in (each for each in self._gate_looks if each.blocks == blocks and each.until):
+            every = ((*_key(cell), arm.name) for cell in self.study.cells for arm in self.study.arms_of(cell))
+            self._left = {place for place in every if not asked.goes_on(place)}
 
     def _arm(self, name: str) -> Arm:
         return next(arm for arm in self.study.arms if arm.name == name)

@@ -26,6 +26,7 @@ from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
+from weighbridge.runner.further import Further
 from weighbridge.runner.left_out import leave_out
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.preflight import missing_cpus
@@ -153,11 +154,13 @@ def run_study(
     progress: Progress,
     after: Callable[[RunStore], None],
     blocks: int | None = None,
+    further: Further | None = None,
 ) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
-    ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all. ``after`` is called
-    with the store at the end, also when the run failed or was interrupted, so that a report shows what there is.
+    ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all, and ``further`` may
+    ask for more when they are done. ``after`` is called with the store at the end, also when the run failed or was
+    interrupted, so that a report shows what there is.
     """
     with RunStore(directory, writable=True) as store:
         begun = "study_text" in store.info()
@@ -174,7 +177,7 @@ def run_study(
                     progress.say(note)
                 refused.pop_all()
             try:
-                _session(study, store, run_id, folder, cache, progress)
+                _session(study, store, run_id, folder, cache, progress, further)
             finally:
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
                     ending.callback(_tell, after, store)
@@ -249,7 +252,15 @@ def _launcher(study: Study, cache: Path, progress: Progress) -> str:
     return launcher.digest(launcher.ensure(cache, progress.say))
 
 
-def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Path, progress: Progress) -> None:
+def _session(
+    study: Study,
+    store: RunStore,
+    run_id: str,
+    folder: Path,
+    cache: Path,
+    progress: Progress,
+    further: Further | None,
+) -> None:
     _raise_open_files()
     userland = ensure(userland_of(study), cache, progress.say, study.file.userland)
     with ExitStack() as stack:
@@ -266,7 +277,7 @@ def _session(study: Study, store: RunStore, run_id: str, folder: Path, cache: Pa
         store.add_facts("calibration", calibration.facts())
         store.add_facts("userland", {"digest": userland.digest})
         store.add_facts("userland packages", userland.versions)
-        session = Session(study, store, run, userland, progress, volatile_facts, pollers=pollers)
+        session = Session(study, store, run, userland, progress, volatile_facts, pollers=pollers, further=further)
         if study.file.prometheus is not None:
             session.completed = Watched(study.file.prometheus).completed
         session.go()

@@ -23,6 +23,7 @@ from weighbridge.model.userland import Userland
 from weighbridge.runner.allotments import Allotments
 from weighbridge.runner.continuity import layers_of_run, require_same_layers
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
+from weighbridge.runner.further import Further
 from weighbridge.runner.left_out import left_out_line
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.machine_use import IdleLevels
@@ -56,7 +57,9 @@ class Session:
     completed: Callable[[TrialRecord], TrialRecord] = lambda record: record
     """What a monitoring server has of a trial that ended is added to its record, before it is saved."""
     pollers: Pollers | None = None
-    """What keeps this machine's idle CPUs from halting, where they do not halt."""
+    """What keeps this machine's idle CPUs from halting."""
+    further: Further | None = None
+    """Who may ask for more blocks once all looks are done."""
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
     _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
@@ -142,30 +145,42 @@ class Session:
                 self.progress.say(left_out_line(each))
 
     def _walk(self) -> None:
-        """Block after block, until every comparison is as precise as the study wants, or its maximum or budget."""
+        """Walk through the blocks; where more are wanted again from the first one, whose trials are finished."""
         limit_s = self._precision.repetitions.limit_s
-        self._opening_s = 0.0
-        if limit_s is not None and TIME_IS_OVER in self.store.info():
+        over_before = limit_s is not None and TIME_IS_OVER in self.store.info()
+        if over_before and self.further is None:
             self.progress.say("the run has ended, as its time is over; for more of it: --blocks")
             return
+        self._opening_s = 0.0
         ends = math.inf if limit_s is None else time.monotonic() + limit_s - self.store.spent_s()
         if self._lengths.to_be_chosen:
             self._choose_lengths()
+        over = math.inf if self.further is None else time.monotonic() + self.further.limit_s
+        goes_on = over_before or self._walk_to_precision(ends, over)
+        while goes_on and self.further and self.further.extended(self.study, self.store):
+            self._precision = Precision(self.study, self.store)
+            self._blocks, self._asked = 0, {}
+            goes_on = self._walk_to_precision(math.inf, over)
+
+    def _walk_to_precision(self, ends: float, over: float) -> bool:
+        """Walk until all is precise enough or the study's time ``ends``; whether the session's is not ``over``."""
         for look in self._precision.looks:
             self._ask(look)
             while self._blocks < look:
                 self._blocks += 1
                 self._run_all(self._block(self._blocks))
                 self._look_at_idle_machines()
-                if time.monotonic() > ends + self._opening_s:
+                if (late := time.monotonic() > ends + self._opening_s) or time.monotonic() > over:
                     self.progress.say("the time is over")
                     self._repeat()
-                    self.store.set_info(TIME_IS_OVER, "yes")
-                    return
+                    if late:
+                        self.store.set_info(TIME_IS_OVER, "yes")
+                    return time.monotonic() < over
             self._repeat()
             self.progress.precision_checked(self._blocks, self._look(ends + self._opening_s - time.monotonic()))
             if not any(self._arms(cell) for cell in self.study.cells):
-                return
+                break
+        return time.monotonic() < over
 
     def _ask(self, look: int) -> None:
         """Say what the blocks up to a look measure."""

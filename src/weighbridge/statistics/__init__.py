@@ -23,6 +23,7 @@ from weighbridge.statistics.one_sample import has_median_interval, median_interv
 from weighbridge.statistics.parametric import Sample, t_test_p_value, welch_interval
 from weighbridge.statistics.power import blocks_needed, expected_half_width, smallest_visible_cost
 from weighbridge.statistics.precision import LOOKS, Decision, next_look, planned_looks
+from weighbridge.statistics.sequential import decision_looks, limit_p_value, look_shares
 from weighbridge.statistics.slow_runs import SLOW, SlowRuns, slow_run_rate
 
 __all__ = [
@@ -46,10 +47,13 @@ __all__ = [
     "compare_percentiles",
     "cost_difference",
     "cost_percent",
+    "decision_looks",
     "expected_half_width",
     "flags",
     "has_median_interval",
     "holm",
+    "limit_p_value",
+    "look_shares",
     "median_interval",
     "merge_histograms",
     "next_look",

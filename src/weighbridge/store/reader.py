@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.allotment import Allotment, allotments_of
+from weighbridge.model.gate_look import GateLook, gate_looks_of
 from weighbridge.model.ladder import Rung
 from weighbridge.model.left_out import LeftOut, left_out_of
 from weighbridge.model.measurement import Outcome
@@ -39,6 +40,8 @@ LENGTHS = "trial_lengths"
 """The key of a run under which it keeps how long trials were made."""
 ALLOTMENTS = "allotments"
 """The key of a run under which it keeps in how many blocks workloads took part, where time was short."""
+GATE_LOOKS = "gate_looks"
+"""The key of a run under which it keeps the looks after which a gate had more blocks run."""
 _COUNTED = "trial NOT IN (SELECT id FROM trial WHERE block IS 0)"
 """The rows of trials that count: those of the pilot block (0) chose their lengths, and no more."""
 
@@ -179,6 +182,10 @@ class RunReader:
     def allotments(self) -> tuple[Allotment, ...]:
         """In how many blocks of each round workloads took part, where a limited time was shared among them."""
         return allotments_of(self.info().get(ALLOTMENTS, "[]"))
+
+    def gate_looks(self) -> tuple[GateLook, ...]:
+        """The looks at which a gate judged the run and had more blocks run, in order."""
+        return gate_looks_of(self.info().get(GATE_LOOKS, "[]"))
 
     def processes(self) -> list[StoredProcess]:
         """Every process of every trial that counts."""

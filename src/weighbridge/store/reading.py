@@ -24,6 +24,7 @@ from pydantic import (
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.allotment import Allotment
 from weighbridge.model.flag import Flag
+from weighbridge.model.gate_look import GateLook
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
 from weighbridge.model.trial_length import TrialLength
@@ -78,6 +79,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "left_out": TypeAdapter(Json[tuple[LeftOut, ...]]),
     "trial_lengths": TypeAdapter(Json[tuple[TrialLength, ...]]),
     "allotments": TypeAdapter(Json[tuple[Allotment, ...]]),
+    "gate_looks": TypeAdapter(Json[tuple[GateLook, ...]]),
 }
 """What the values of these keys of a run are written as."""
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None]])

@@ -6,31 +6,35 @@ from weighbridge.report.text.environments import layers_of_environment
 from weighbridge.report.text.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain
 from weighbridge.report.text.verdicts import broke_instead
 
-_WHY: dict[Reason, str] = {
+WHY: dict[Reason, str] = {
     "interval": "the limit is inside the interval",
     "blocks": f"fewer than {FEWEST} blocks",
     "no-cost": "no complete block",
+    "broke": "trials broke under their load",
     "hidden": "a bottleneck hides the cost",
     "no-ratio": "a value was zero, so there is no percentage",
     "noise": "no larger than the noise floor",
     "failed": "more than one trial in ten failed or broke",
     "untrusted": "the A/A arm makes the session untrusted",
+    "many": "above the limit by its own interval, but not among so many comparisons",
 }
+"""Why it cannot be told whether a cost is above its limit."""
 
 
 def finding_sentence(finding: Finding, analysis: Analysis) -> str:
     """Give a finding in words: the comparison, its cost, the limit, and why it cannot be told."""
     target, limit = finding.target, f"{finding.limit.amount:g}{SPACE}{finding.limit.unit}".strip()
-    cost = f"{_cost_words(finding)}, " if finding.cost is not None else ""
+    cost = f"{cost_words(finding)}, " if finding.cost is not None else ""
     within = layers_of_environment(target.environment, analysis)
     text = f"{target.name}{f' {within}' if within else ''}: {cost}limit {limit}"
     if finding.outcome != "undecided":
         return f"limit {finding.outcome}: {text}"
-    why = broke_instead(target.row) if finding.reason == "broke" and target.row else _WHY.get(finding.reason, "")
+    why = broke_instead(target.row) if finding.reason == "broke" and target.row else WHY.get(finding.reason, "")
     return f"cannot tell: {text}, {why}"
 
 
-def _cost_words(finding: Finding) -> str:
+def cost_words(finding: Finding) -> str:
+    """Give a finding's cost with its interval, as tables have it."""
     cost, row, report = finding.cost, finding.target.row, finding.target.report
     if cost is None or report is None or row is None or row.cost is None:
         return "no cost"

@@ -1,0 +1,97 @@
+"""Whether costs changed for the worse against another run, by more than a margin: judged as budgets are.
+
+The change is that of `weighbridge.statistics.between`, its interval with the session allowance. It is asked of every
+workload's first metric that both runs have. What takes the answer from a cost in either run takes it from the change.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weighbridge.analysis.changed_settings import require_one_question
+from weighbridge.analysis.compared_run import ComparedRun
+from weighbridge.analysis.comparisons import paired, scale
+from weighbridge.analysis.gate import Finding, compared, unusable
+from weighbridge.analysis.gate_answer import Change, Spending, place_of
+from weighbridge.analysis.limit import Limit, LimitError, Target
+from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.statistics import between, verdicts
+from weighbridge.statistics.sequential import FEWEST, margin_p_value
+
+Runs = tuple[ComparedRun, ComparedRun]
+"""The earlier run, and the one that is judged."""
+
+
+def judge_changes(
+    margin: Limit, now: ComparedRun, against: ComparedRun, spending: Spending, looks: int
+) -> tuple[Change, ...]:
+    """Give by what each headline cost changed from the run ``against`` to the run ``now``, held against a margin.
+
+    ``margin`` is in percent; ``looks`` is how often the runs were looked at, beside the looks of ``spending``. Raises
+    OtherQuestionError where the runs have another baseline or nothing in common, LimitError where they have no such
+    metric in common.
+    """
+    require_one_question(against, now)
+    found = tuple(_judged(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
+    if not found:
+        raise LimitError(f"'{against.name}' and '{now.name}' have no headline metric in common that is a ratio")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """One comparison in both runs; ``target`` is the judged run's."""
+
+    target: Target
+    report: MetricReport
+    earlier: Comparison
+
+
+def _common(now: ComparedRun, against: ComparedRun) -> Iterator[_Sides]:
+    """The headline comparisons of the earlier run that the judged one was to measure, too.
+
+    One without values in the judged run is no reason to pass. A margin in percent is about ratios alone.
+    """
+    common = {*now.analysis.environments} - {now.analysis.baseline}
+    reports = {(each.workload, each.level, each.metric): each for each in now.analysis.metrics}
+    for before in (each for each in against.analysis.metrics if each.headline):
+        if before.label not in now.analysis.labels or scale(before.metric, before.unit) == "difference":
+            continue
+        report = reports.get((before.workload, before.level, before.metric))
+        for earlier in (row for row in before.comparisons if not row.aa and row.environment in common):
+            rows = report.comparisons if report is not None else ()
+            row = next((each for each in rows if each.environment == earlier.environment), None)
+            yield _Sides(Target(earlier.environment, before.label, before.metric, report, row), before, earlier)
+
+
+def _judged(margin: Limit, sides: _Sides, runs: Runs, spending: Spending, looks: int) -> Change:
+    """One change against the margin, and its p-value as if it had all of the error to spend."""
+    target, earlier = sides.target, sides.earlier
+    row, share = target.row, spending.share(place_of(target))
+    undecided = Finding(margin, target, "undecided", "no-cost", change=True)
+    if row is None or row.cost is None or earlier.cost is None:
+        broke = (row is not None and row.broke_instead) or earlier.broke_instead
+        return (Finding(margin, target, "undecided", "broke", change=True) if broke else undecided), None
+    if "difference" in (row.cost.scale, earlier.cost.scale):
+        return Finding(margin, target, "undecided", "no-ratio", change=True), None
+    if min(row.blocks, earlier.blocks) < FEWEST or share <= 0:
+        return Finding(margin, target, "undecided", "blocks", change=True), None
+    key = sides.report.workload, sides.report.level, sides.report.metric
+    first, second = (
+        between.effects(*paired(run.values[key], run.analysis.baseline, target.environment), scale="ratio")
+        for run in runs
+    )
+    before, after = (each.aa.cost if each and each.aa else None for each in (sides.report, target.report))
+    change = between.change(
+        first, second, better=sides.report.better, scale="ratio", confidence=1 - verdicts.ALPHA * share, looks=looks,
+        floor=between.joint_floor(before, after, "ratio"),
+    )  # fmt: skip
+    interval = change.worsening_with_allowance
+    outcome, reason = compared(interval, margin.operator, margin.amount)
+    for run, side in zip(runs, (earlier, row), strict=True):
+        if (why := unusable(outcome, side, run.analysis)) is not None:
+            outcome, reason = "undecided", why
+    if outcome == "exceeded" and margin.amount >= 0 and change.within_noise:
+        outcome, reason = "undecided", "noise"
+    p_value = margin_p_value(first, second, change, margin.amount, looks)
+    found = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks), change=True)
+    return found, min(1.0, p_value / share)

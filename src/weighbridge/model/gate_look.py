@@ -1,0 +1,41 @@
+"""A look at which a gate judged a run and had more blocks run, as the run keeps it."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Comparison = tuple[str, str, str]
+"""Workload, level (JSON object) and environment: what takes part in blocks together with the baseline."""
+
+
+class GateLook(BaseModel):
+    """A look after so many ``blocks``, which spent a ``share`` of the error that all looks may spend (1 is all)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    blocks: Annotated[int, Field(ge=0, le=10**6)]
+    share: Annotated[float, Field(ge=0, le=1)]
+    open: tuple[Comparison, ...]
+    """The comparisons that were not decided."""
+    until: Annotated[int, Field(ge=0, le=10**6)] | None = None
+    """How many blocks were asked for then, in which those that are open take part alone; None: no more were.
+
+    With none open everything takes part: that is how a run counts as looked at that others have extended.
+    """
+
+    def goes_on(self, place: Comparison) -> bool:
+        """Whether a comparison takes part in the blocks that were asked for."""
+        return self.until is not None and (not self.open or place in self.open)
+
+
+_EVERY = TypeAdapter(tuple[GateLook, ...])
+
+
+def gate_looks_text(looks: Sequence[GateLook]) -> str:
+    """Return them as a run keeps them: JSON."""
+    return _EVERY.dump_json(tuple(looks)).decode()
+
+
+def gate_looks_of(text: str) -> tuple[GateLook, ...]:
+    """Read what `gate_looks_text` gives. Raises ValidationError."""
+    return _EVERY.validate_json(text)

@@ -1,0 +1,84 @@
+"""Looks at which a gate may end, and what of the error each may spend: it stops on its answer, not on precision.
+
+Whoever stops as soon as an interval leaves a limit behind looks for the answer again and again, and with five looks
+at 95 % is wrong nearly three times as often as with one. So the looks share the error: their levels add up to less
+than the whole (Bonferroni), which holds for exact tests of any number of blocks and however the looks depend on one
+another; limits of Pocock or O'Brien and Fleming are a few per cent narrower, but lean on normal differences. The
+intervals of all looks together hold at 95 % (repeated confidence intervals: Jennison and Turnbull, "Interim analyses:
+the repeated confidence interval approach", J. R. Statist. Soc. B 51 (1989)).
+"""
+
+import math
+from collections.abc import Sequence
+
+from weighbridge.statistics.between import Change, shift_p_value
+from weighbridge.statistics.comparison import LOOKS_SHARE
+from weighbridge.statistics.cost import Cost
+from weighbridge.statistics.precision import GROWTH
+from weighbridge.statistics.verdicts import Paired, family_p_value
+
+MOST_LOOKS = 5
+"""Looks of one extension, its first and last one too."""
+
+SPENT = 0.8
+"""What an extension spends of the error that is left: whoever extends again has a fifth of it for that."""
+
+FEWEST = 5
+"""Blocks below which an interval says too little to pass or fail anything."""
+
+
+def decision_looks(blocks: int, most: int) -> tuple[int, ...]:
+    """Give the numbers of blocks at which a gate looks that has ``blocks`` and may go on to ``most``, both included.
+
+    Each has at least 1.27 times as many blocks as the one before where there is room for that. Raises ValueError
+    where ``most`` is less than ``blocks``, or there is none.
+    """
+    if not 1 <= blocks <= most:
+        raise ValueError(f"From {blocks} blocks a gate cannot go on to {most}.")
+    growth = most / blocks
+    steps = min(MOST_LOOKS - 1, max(1, math.floor(math.log(growth) / math.log(GROWTH))))
+    return tuple(sorted({round(blocks * growth ** (step / steps)) for step in range(steps + 1)}))
+
+
+def look_shares(looks: Sequence[int], left: float = 1.0) -> tuple[float, ...]:
+    """Give the share of the whole error (1 is all of it) that each look spends, of what is ``left`` of it.
+
+    In proportion to the root of the blocks: in proportion to the blocks themselves ten blocks would get less than an
+    exact interval of theirs needs. Nothing where there are too few to decide anything.
+    """
+    weights = [math.sqrt(look) if look >= FEWEST else 0.0 for look in looks]
+    whole = sum(weights)
+    return tuple(left * SPENT * weight / whole if whole else 0.0 for weight in weights)
+
+
+def limit_p_value(values: Paired, cost: Cost, limit: float, looks: int) -> float:
+    """Give the p-value of "the cost is not above ``limit``", by Student's t as `verdicts.family_p_value`.
+
+    ``limit`` is in the unit of ``cost.worsening``: percent, or the metric's. It is two-sided, so that it stands
+    against the same 5 % as the interval; 1 where the cost is not above the limit.
+    """
+    if not cost.worsening.estimate > limit:
+        return 1.0
+    baseline, other = values
+    worse = 1.0 if cost.better == "lower" else -1.0
+    if cost.scale == "difference":
+        return family_p_value((baseline, [each - worse * limit for each in other]), cost, looks)
+    ratio = 1 + worse * limit / 100
+    if ratio <= 0:  # no ratio is as low: of a latency every cost is above the limit
+        return 0.0 if worse > 0 else 1.0
+    return family_p_value((baseline, [each / ratio for each in other]), cost, looks)
+
+
+def margin_p_value(
+    first: Sequence[float], second: Sequence[float], change: Change, margin: float, looks: int
+) -> float:
+    """Give the p-value of "the cost became no worse than ``margin``" (percent), by Welch's t as `shift_p_value`.
+
+    ``first`` and ``second`` are the log ratios of two runs' blocks, ``change`` what `between.change` makes of them.
+    The session allowance is given; two-sided, as `limit_p_value`; 1 where the change is no worse than the margin.
+    """
+    ratio = 1 + margin / 100 * (1 if change.better == "lower" else -1)
+    if ratio <= 0 or not change.worsening.estimate > margin:
+        return 1.0
+    moved = [value - math.log(ratio) for value in second]
+    return min(1.0, shift_p_value(first, moved, math.log1p(change.allowance)) / (LOOKS_SHARE if looks > 1 else 1.0))

@@ -1,0 +1,80 @@
+"""Changes of costs against an earlier run, held against a margin."""
+
+import pytest
+
+from report.made_up_runs import LOSS, TCP, THROUGHPUT, Workload
+from weighbridge.analysis.budget import parse_margin
+from weighbridge.analysis.changed_settings import OtherQuestionError
+from weighbridge.analysis.compared_run import read_run
+from weighbridge.analysis.gate_answer import Spending, judge_gate
+from weighbridge.analysis.gate_changes import judge_changes
+from weighbridge.analysis.limit import LimitError
+from weighbridge.model.measurement import Outcome
+
+TCP_ALONE = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.005)])]
+BASE = {"costs": {"bridge": 1.2}, "blocks": 15, "workloads": TCP_ALONE}
+
+
+def changes(run, before, after, margin, share=1.0):
+    stores = [run(**{**BASE, "seed": 7, **before}), run(**{**BASE, "seed": 8, **after})]
+    old, new = (read_run(each, f"run{number}") for number, each in enumerate(stores))
+    found = judge_changes(parse_margin(margin), new, old, Spending(now=share), 1)
+    return judge_gate([], stores[1], new.analysis, Spending(now=share), found)
+
+
+def outcome(made):
+    (finding,) = made.findings
+    assert finding.change and finding.target.name == "bridge.tcp.throughput"
+    return finding.outcome, finding.reason
+
+
+def test_a_cost_that_became_much_worse_fails(run):
+    made = changes(run, {}, {"costs": {"bridge": 1.4}}, "3%")
+    assert outcome(made) == ("exceeded", "above") and made.answer == "failed"
+    (finding,) = made.findings
+    assert 3 < finding.cost.low < 100 * (1 - 1.2 / 1.4) < finding.cost.high and finding.blocks == 15
+
+
+def test_a_cost_that_stayed_or_became_better_passes(run):
+    assert outcome(changes(run, {}, {}, "5%")) == ("kept", "within")
+    assert outcome(changes(run, {}, {"costs": {"bridge": 1.05}}, "0%")) == ("kept", "within")
+
+
+def test_in_between_it_is_undecided_and_more_blocks_may_help(run):
+    made = changes(run, {}, {"costs": {"bridge": 1.24}}, "3.3%")
+    assert outcome(made) == ("undecided", "interval") and made.open == (("tcp", "{}", "bridge"),)
+
+
+def test_what_takes_the_answer_from_a_run_takes_it_from_the_change(run):
+    worse = {"costs": {"bridge": 1.5}}
+    assert changes(run, {"aa_factor": 1.5}, worse, "3%").answer == "untrusted"
+    assert changes(run, {}, {**worse, "aa_factor": 1.5}, "3%").answer == "untrusted"
+    assert outcome(changes(run, {"blocks": 4}, worse, "3%")) == ("undecided", "blocks")
+    lost = {(block, "bridge"): Outcome.DEADLINE for block in range(1, 16)}
+    assert outcome(changes(run, {}, {"failing": lost}, "3%")) == ("undecided", "no-cost")
+    some = {(block, "bridge"): Outcome.DEADLINE for block in (1, 2, 3)}
+    assert outcome(changes(run, {"failing": some}, {}, "9%")) == ("undecided", "failed")
+
+
+def test_a_change_within_both_noise_floors_does_not_fail(run):
+    loud = {"workloads": [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.001)])], "aa_factor": 1.08}
+    made = changes(run, loud, {**loud, "costs": {"bridge": 1.25}}, "0%")
+    assert outcome(made)[0] == "undecided"
+
+
+def test_a_margin_in_percent_is_about_ratios(run):
+    both = [*TCP_ALONE, Workload("udp", [(LOSS, 4.0, 0.02)])]
+    assert outcome(changes(run, {"workloads": both}, {"workloads": both}, "5%")) == ("kept", "within")
+    udp = both[1:]
+    with pytest.raises(LimitError, match="no headline metric in common"):
+        changes(run, {"workloads": udp}, {"workloads": udp}, "5%")
+
+
+def test_runs_of_other_questions_are_refused(run):
+    with pytest.raises(OtherQuestionError, match="no environment in common"):
+        changes(run, {}, {"costs": {"host": 1.0}}, "3%")
+
+
+def test_what_the_judged_run_did_not_measure_is_no_reason_to_pass(run):
+    made = changes(run, {"workloads": [TCP]}, {"workloads": [TCP], "blocks": 0}, "3%")
+    assert made.answer == "undecided" and outcome(made) == ("undecided", "no-cost")

@@ -1,0 +1,217 @@
+"""`weighbridge gate`: its exit codes, what it writes, what it refuses, and how it goes on with a run."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from report.made_up_runs import THROUGHPUT, Recipe, Workload, make_run
+from weighbridge.cli import gate as gate_command
+from weighbridge.errors import EnvironmentLost, TrialsFailed
+from weighbridge.store.run import RunStore
+
+from .test_commands import one_sentence, weighbridge  # noqa: F401 - a fixture
+
+TCP = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01)])]
+KEPT, OVER, UNSURE = (f"bridge.tcp.throughput<={most}%" for most in (35, 5, 20))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A bridge that costs about a fifth of the throughput."""
+    make_run(tmp_path / "run", Recipe(costs={"bridge": 1.25, "host": 1.0}, workloads=TCP, blocks=10)).close()
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("budgets", "code", "answer"),
+    [([KEPT], 0, "passed"), ([OVER], 11, "failed"), ([UNSURE], 12, "undecided"), ([UNSURE, OVER], 11, "failed")],
+)
+def test_each_answer_has_an_exit_code(weighbridge, run, budgets, code, answer):  # noqa: F811
+    said = weighbridge("gate", run, *(word for each in budgets for word in ("--budget", each)))
+    assert said.code == code and len([line for line in said.out.splitlines() if ": bridge.tcp" in line]) == len(
+        budgets
+    )
+    assert f"Gate {answer}: " in (said.err if code else said.out)
+    assert not (run / "report.html").exists(), "a gate only reads"
+    said = weighbridge("gate", run, "--json", *(word for each in budgets for word in ("--budget", each)))
+    assert said.code == code and json.loads(said.out)["answer"] == answer
+
+
+def test_an_untrusted_session(weighbridge, tmp_path):  # noqa: F811
+    make_run(tmp_path / "run", Recipe(costs={"bridge": 1.25}, aa_factor=1.5)).close()
+    said = weighbridge("gate", tmp_path / "run", "--budget", KEPT)
+    assert said.code == 10 and "Gate untrusted" in said.err
+
+
+def test_against_an_earlier_run(weighbridge, run, tmp_path):  # noqa: F811
+    make_run(tmp_path / "old", Recipe(costs={"bridge": 1.0, "host": 1.0}, workloads=TCP, seed=9)).close()
+    with RunStore(tmp_path / "old", writable=True) as store:
+        store.set_info("run_id", "20230101-0000")
+    said = weighbridge("gate", run, "--against", tmp_path / "old", "--margin", "3%")
+    assert said.code == 11 and "worse than the margin" in said.out and "passed: host" in said.out
+    said = weighbridge("gate", run, "--against", tmp_path / "old", "--margin", "60%", "--json")
+    assert (said.code, json.loads(said.out)["against"]) == (0, "20230101-0000")
+    assert {each["about"] for each in json.loads(said.out)["findings"]} == {"change"}
+    one_sentence(weighbridge("gate", run, "--against", run, "--margin", "3%"), 2, "is the run that is judged")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        ([], 2, "--budget"),
+        (["--budget", "nonsense"], 2, "is no budget"),
+        (["--budget", "*.troughput<=5%"], 2, "did you mean '*.throughput<=5%'?"),
+        (["--budget", "bridge.tcp.throughput<=5ms"], 2, "like '<= 5%'"),
+        (["--margin", "3%"], 2, "--against"),
+        (["--against", "nowhere"], 2, "--margin"),
+        (["--against", "nowhere", "--margin", "3%"], 6, "is not a run directory"),
+        (["--against", "nowhere", "--margin", "3"], 2, "is no margin"),
+        (["--budget", KEPT, "--extend", "10"], 2, "--extend"),
+        (["--budget", KEPT, "--extend", "10 parsecs"], 2, "--extend"),
+        (["--budget", KEPT, "--json", "--annotations", "gitlab"], 2, "standard output"),
+        (["--budget", KEPT, "--junit", "nowhere/gate.xml"], 1, "its folder is missing"),
+        (["--budget", KEPT, "--bmf", "."], 1, "is a folder"),
+        (["--budget", KEPT, "--bmf", "x", "--junit", "./x"], 2, "a file each"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_sentence(weighbridge, run, words, code, says):  # noqa: F811
+    one_sentence(weighbridge("gate", run, *words), code, says)
+
+
+def test_what_is_no_run(weighbridge, run, tmp_path):  # noqa: F811
+    one_sentence(weighbridge("gate", tmp_path / "nowhere", "--budget", KEPT), 6, "is not a run directory")
+    one_sentence(weighbridge("gate", tmp_path, "--budget", KEPT), 6, "contains runs")
+    (run / "run.sqlite").write_bytes(b"SQLite format 3\0" + bytes(200))
+    assert weighbridge("gate", run, "--budget", KEPT).code == 6
+
+
+def test_every_output(weighbridge, run, tmp_path):  # noqa: F811
+    summary = tmp_path / "summary.md"
+    summary.write_text("# Before\n\n")
+    files = ("--junit", tmp_path / "g.xml", "--markdown", summary, "--bmf", tmp_path / "g.json")
+    said = weighbridge("gate", run, "--budget", OVER, *files, "--annotations", "github")
+    assert said.code == 11 and [line for line in said.out.splitlines() if line.startswith("::error ")]
+    assert ET.parse(tmp_path / "g.xml").getroot().get("failures") == "1"
+    assert summary.read_text().startswith("# Before\n\n## Weighbridge: ")
+    assert "throughput cost (%)" in json.loads((tmp_path / "g.json").read_text())["bridge.tcp"]
+    said = weighbridge("gate", run, "--budget", OVER, "--annotations", "gitlab")
+    assert said.code == 11 and json.loads(said.out)[0]["severity"] == "major"
+
+
+def test_a_file_that_cannot_be_written_takes_nothing_else_away(weighbridge, run, tmp_path, monkeypatch):  # noqa: F811
+    written = Path.open
+
+    def full(self, mode="r", *rest, **more):
+        if self.name == "g.xml":
+            raise OSError(28, "No space left on device", str(self))
+        return written(self, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", full)
+    files = ("--junit", tmp_path / "g.xml", "--bmf", tmp_path / "g.json")
+    for budget, code in ((KEPT, 1), (OVER, 11)):
+        said = weighbridge("gate", run, "--budget", budget, *files)
+        assert said.code == code and "g.xml cannot be written: No space left on device" in said.err
+        assert json.loads((tmp_path / "g.json").read_text())
+
+
+class Continued:
+    """Stands for `run_study`: blocks are made up, with the costs that a test says."""
+
+    def __init__(self, factor: float, ended: Exception | None = None) -> None:
+        self.factor, self.ended, self.asked = factor, ended, []
+
+    def __call__(self, study, directory, progress, after, blocks=None, further=None):
+        with RunStore(directory, writable=True) as store:
+            while (until := further.wanted(store)) is not None:
+                further_blocks(store, until, self.factor)
+                self.asked.append(until)
+                if self.ended is not None:
+                    raise self.ended
+
+
+def further_blocks(store: RunStore, until: int, factor: float) -> None:
+    """Blocks of the environments that the last look has open, and of the baseline."""
+    import random
+
+    from report.made_up_runs import _record
+
+    chance = random.Random(until)
+    recipe = Recipe(costs={"bridge": factor, "host": 1.0}, workloads=TCP)
+    done = max(trial.block for trial in store.trials())
+    arms = ["native", "native-again", *(place[2] for place in store.gate_looks()[-1].open)]
+    clock = max(trial.started_at for trial in store.trials())
+    for block in range(done + 1, until + 1):
+        for name in arms:
+            clock += 2
+            store.save(_record(recipe, TCP[0], block, name, clock=clock, shared=0.0, chance=chance))
+
+
+@pytest.fixture
+def continued(monkeypatch):
+    def use(factor, ended=None):
+        stand_in = Continued(factor, ended)
+        monkeypatch.setattr("weighbridge.runner.run.run_study", stand_in)
+        monkeypatch.setattr("weighbridge.cli.approval.confirm_continued", lambda directory, yes: False)
+        monkeypatch.setattr("weighbridge.cli.gate_extension.study_of", study_like)
+        return stand_in
+
+    return use
+
+
+def study_like(store):
+    from types import SimpleNamespace
+
+    from weighbridge.model.study import Repetitions
+
+    return SimpleNamespace(file=SimpleNamespace(repetitions=Repetitions(blocks=10)))
+
+
+def test_an_undecided_run_goes_on_until_it_is_decided(weighbridge, run, continued):  # noqa: F811
+    stand_in = continued(1.12)
+    said = weighbridge("gate", run, "--budget", UNSURE, "--budget", "host.tcp.throughput<=20%", "--extend", "10min")
+    assert said.code == 0, said
+    assert "more blocks are run" in said.err and "looks." in said.out
+    with RunStore(run) as store:
+        looks = store.gate_looks()
+        assert [look.until for look in looks] == [*stand_in.asked, None]
+        assert looks[0].open == (("tcp", "{}", "bridge"),) and looks[-1].open == ()
+        assert sum(look.share for look in looks) <= 0.8 + 1e-9
+        assert {trial.environment for trial in store.trials() if trial.block > 10} == {
+            "native", "native-again", "bridge",
+        }  # fmt: skip
+    assert weighbridge("gate", run, "--budget", UNSURE).code == 0, "it says the same without more blocks"
+
+
+def test_a_decided_run_does_not_go_on(weighbridge, run, continued):  # noqa: F811
+    stand_in = continued(1.12)
+    for budget, code in ((KEPT, 0), (OVER, 11)):
+        assert weighbridge("gate", run, "--budget", budget, "--extend", "10min").code == code
+    assert stand_in.asked == []
+    with RunStore(run) as store:
+        assert store.gate_looks() == ()
+
+
+def test_time_for_no_block(weighbridge, run, continued):  # noqa: F811
+    stand_in = continued(1.12)
+    said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "1s")
+    assert said.code == 12 and "not even one more block" in said.err and stand_in.asked == []
+
+
+def test_what_ends_it_too_soon_is_told_after_all_that_is_known(weighbridge, run, continued, tmp_path):  # noqa: F811
+    continued(1.25, EnvironmentLost("bridge was lost"))
+    said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min", "--junit", tmp_path / "g.xml")
+    assert said.code == 8 and "bridge was lost" in said.err and "to continue: weighbridge gate" in said.err
+    assert ET.parse(tmp_path / "g.xml").getroot().get("errors") == "1"
+    with RunStore(run) as store:
+        assert max(trial.block for trial in store.trials()) > 10, "what was measured is kept"
+
+
+def test_a_workload_that_failed_elsewhere_is_the_gate_s_to_judge(weighbridge, run, continued):  # noqa: F811
+    continued(1.12, TrialsFailed("cpu failed three times"))
+    said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
+    assert said.code in (0, 12) and "cpu failed" not in said.err
+    with RunStore(run) as store:
+        assert store.gate_looks()[-1].until is None, "what there is was looked at"
+    assert gate_command.EXAMPLES[0].startswith("weighbridge gate")

@@ -1,0 +1,121 @@
+"""`ci/gate.sh` as shells run it, with a program in the place of weighbridge that writes down how it was called."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+CI = Path(__file__).parents[2] / "ci"
+SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
+NASTY = ("'; touch x; '", "$(touch x)", "${HOME}", "`touch x`", "\\", "-n", "*", '"', "a b", "é", "--help")
+
+
+@pytest.fixture(params=SHELLS)
+def gate(request, tmp_path: Path):
+    """Runs the script in an empty folder; gives its result and the calls that it made."""
+    here, calls = tmp_path / "here", tmp_path / "calls"
+    here.mkdir()
+    fake = tmp_path / "bin" / "weighbridge"
+    fake.parent.mkdir()
+    fake.write_text(
+        f"#!{sys.executable}\nimport json, os, sys\n"
+        "open(os.environ['CALLS'], 'a').write(json.dumps(sys.argv[1:]) + '\\n')\n"
+        "print('[]')\n"
+        "sys.exit(int(os.environ.get(f'CODE_{sys.argv[1]}', '0')))\n"
+    )
+    fake.chmod(0o755)
+    shell = [request.param, "sh"] if request.param == "busybox" else [request.param]
+
+    def call(**variables: str):
+        calls.unlink(missing_ok=True)
+        known = {"PATH": f"{fake.parent}:{os.environ['PATH']}", "CALLS": str(calls), **variables}
+        done = subprocess.run(
+            [*shell, str(CI / "gate.sh")], cwd=here, env=known, capture_output=True, text=True, check=False
+        )
+        made = [json.loads(line) for line in calls.read_text().splitlines()] if calls.exists() else []
+        return done, made, here
+
+    return call
+
+
+def test_a_run_is_judged(gate):
+    done, calls, _ = gate(WB_RUN="runs/one", WB_BUDGETS="bridge.tcp.throughput<=35%\n\n  \n*.p99<=10%\n")
+    budgets = ["--budget", "bridge.tcp.throughput<=35%", "--budget", "*.p99<=10%"]
+    assert (done.returncode, calls) == (0, [["gate", "--yes", *budgets, "--", "runs/one"]])
+
+
+def test_a_study_is_run_first(gate):
+    done, calls, _ = gate(WB_STUDY="costs.yaml", WB_PROFILE="quick", WB_BUDGETS="*<=9%", WB_EXTEND="10min")
+    assert done.returncode == 0
+    assert calls == [
+        ["run", "--yes", "--out", "weighbridge-run", "--profile", "quick", "--", "costs.yaml"],
+        ["gate", "--yes", "--budget", "*<=9%", "--extend", "10min", "--", "weighbridge-run"],
+    ]
+
+
+@pytest.mark.parametrize("code", [0, 10, 11, 12, 2, 6, 130])
+def test_the_gate_s_exit_code_is_the_script_s(gate, code, tmp_path):
+    output = tmp_path / "output"
+    done, _, _ = gate(WB_RUN="r", CODE_gate=str(code), GITHUB_OUTPUT=str(output))
+    answer = {0: "passed", 10: "untrusted", 11: "failed", 12: "undecided"}.get(code, "error")
+    assert done.returncode == code and output.read_text() == f"answer={answer}\n"
+
+
+@pytest.mark.parametrize(("code", "calls_of_gate"), [(0, 1), (9, 1), (4, 0), (3, 0)])
+def test_a_study_that_cannot_be_run_is_not_judged(gate, code, calls_of_gate):
+    done, calls, _ = gate(WB_STUDY="s", CODE_run=str(code))
+    assert sum(call[0] == "gate" for call in calls) == calls_of_gate
+    assert done.returncode == (0 if calls_of_gate else code)
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_no_input_is_read_by_a_shell_again(gate, text):
+    names = ("RUN", "PROFILE", "EXTEND", "AGAINST", "MARGIN", "JUNIT", "MARKDOWN", "BMF", "ANNOTATIONS")
+    done, (run, judged), here = gate(
+        WB_STUDY=text, WB_BUDGETS=f"{text}\n{text}", **{f"WB_{name}": f"{text}{name}" for name in names}
+    )
+    assert done.returncode == 0 and list(here.iterdir()) == []
+    assert run == ["run", "--yes", "--out", f"{text}RUN", "--profile", f"{text}PROFILE", "--", text]
+    options = [word for name in names[2:] for word in (f"--{name.lower()}", f"{text}{name}")]
+    assert judged == ["gate", "--yes", "--budget", text, "--budget", text, *options, "--", f"{text}RUN"]
+
+
+def test_gitlab_s_report_goes_to_a_file(gate):
+    done, _, here = gate(WB_RUN="r", WB_ANNOTATIONS="gitlab", CODE_gate="11")
+    assert done.returncode == 11 and done.stdout == ""
+    assert json.loads((here / "gl-code-quality-report.json").read_text()) == []
+
+
+def test_nothing_to_judge(gate):
+    done, calls, _ = gate(WB_BUDGETS="*<=5%")
+    assert (done.returncode, calls) == (2, []) and "WB_STUDY" in done.stderr
+
+
+def test_shellcheck_has_nothing_to_say():
+    if not shutil.which("shellcheck"):
+        pytest.skip("shellcheck is not installed")
+    done = subprocess.run(["shellcheck", str(CI / "gate.sh")], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+
+
+def test_the_action_and_the_template_hand_over_what_the_script_reads():
+    script = (CI / "gate.sh").read_text()
+    action = YAML(typ="safe").load(CI / "github/action.yml")
+    (step,) = action["runs"]["steps"]
+    assert action["runs"]["using"] == "composite" and step["shell"] == "sh"
+    assert "${{" not in step["run"], "an input in the text of a command would be read by the shell"
+    assert action["outputs"]["answer"]["value"] == f"${{{{ steps.{step['id']}.outputs.answer }}}}"
+    for name, value in step["env"].items():
+        assert f"${{{name}:-" in script, name
+        if value.startswith("$"):
+            assert value.removeprefix("${{ inputs.").removesuffix(" }}") in action["inputs"]
+    job = YAML(typ="safe").load(CI / "gitlab/weighbridge.yml")[".weighbridge-gate"]
+    assert job["script"] == ['sh "$WB_CI/gate.sh"']
+    assert all(f"${{{name}:-" in script for name in job["variables"] if name != "WB_CI")
+    written = {job["variables"][name] for name in ("WB_JUNIT", "WB_CODE_QUALITY")}
+    assert set(job["artifacts"]["reports"].values()) == written

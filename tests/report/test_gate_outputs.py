@@ -1,0 +1,139 @@
+"""What a gate writes for CI systems: escaped, countable, the same figures everywhere."""
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from documents import fits
+from report.made_up_runs import TCP, THROUGHPUT, Workload
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.budget import parse_budget
+from weighbridge.analysis.gate_answer import Spending, judge_gate
+from weighbridge.cli.schema import Document
+from weighbridge.report.export.annotations import github_commands, gitlab_code_quality
+from weighbridge.report.export.bmf import bmf
+from weighbridge.report.export.gate_json import gate_json
+from weighbridge.report.export.junit import junit_xml
+from weighbridge.report.export.markdown import escaped, gate_markdown
+from weighbridge.report.text.gate import GateRow, gate_answer, gate_rows
+
+ANY = st.text(alphabet=st.characters(), max_size=40)
+OUTCOMES = st.sampled_from(["passed", "failed", "undecided"])
+ROWS = st.builds(GateRow, ANY, ANY, OUTCOMES, ANY, ANY, st.integers(0, 99), st.booleans())
+PASSED, FAILED, UNDECIDED = (
+    GateRow("bridge.tcp.throughput", "<= 35 %", outcome, "20.0 % [19.1, 20.9]", "because", 12)
+    for outcome in ("passed", "failed", "undecided")
+)
+
+
+@pytest.fixture
+def judged(run):
+    store = run(costs={"bridge": 1.25, "host": 1.0}, workloads=[TCP, Workload("udp", [(THROUGHPUT, 1e9, 0.2)])])
+    analysis = analyse(store)
+    budgets = [parse_budget(each) for each in ("*.tcp.throughput<=10%", "bridge.udp.throughput<=20%")]
+    return judge_gate(budgets, store, analysis, Spending()), store, analysis
+
+
+def test_for_machines(judged):
+    gate, store, analysis = judged
+    made = gate_json(gate, store, analysis)
+    fits(Document.GATE, made)
+    assert (made["answer"], made["looks"], made["earlier_looks"], made["against"]) == ("failed", 1, [], None)
+    bridge, host, noisy = made["findings"]
+    assert (bridge["environment"], bridge["outcome"], bridge["about"]) == ("bridge", "failed", "cost")
+    assert (host["outcome"], host["reason"], noisy["outcome"]) == ("passed", "within", "undecided")
+    assert bridge["cost_low"] < bridge["cost"] < bridge["cost_high"] and bridge["budget"] == "*.tcp.throughput<=10%"
+
+
+def test_for_people(judged):
+    gate, _, analysis = judged
+    bridge, host, noisy = (row.sentence for row in gate_rows(gate, analysis))
+    assert bridge.startswith("failed: bridge.tcp.throughput: 2") and "over its budget" in bridge
+    assert host.startswith("passed: host.tcp.throughput: ") and "(10 blocks)" in host
+    assert noisy.endswith("the budget is inside the interval")
+    assert gate_answer(gate) == "Gate failed: 1 of 3 over budget, 1 of 3 undecided."
+
+
+def test_junit_counts_and_names(judged):
+    gate, _, analysis = judged
+    root = ET.fromstring(junit_xml("tour", gate_rows(gate, analysis)))
+    (suite,) = root
+    assert [suite.get(key) for key in ("name", "tests", "failures", "errors")] == ["tour", "3", "1", "1"]
+    ends = [[child.tag for child in case] for case in suite]
+    assert ends == [["failure"], ["system-out"], ["error"]]
+    assert suite[0].get("name") == "bridge.tcp.throughput <= 10 %"
+
+
+@given(study=ANY, rows=st.lists(ROWS, max_size=3))
+def test_junit_is_xml_whatever_a_run_calls_its_things(study, rows):
+    root = ET.fromstring(junit_xml(study, rows))
+    assert len(list(root.iter("testcase"))) == len(rows)
+    assert len(list(root.iter("failure"))) == sum(row.outcome == "failed" for row in rows)
+
+
+@given(study=ANY, answer=ANY, rows=st.lists(ROWS, max_size=3))
+def test_a_table_in_markdown_has_a_line_for_each_comparison(study, answer, rows):
+    lines = gate_markdown(study, answer, rows).split("\n")
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + len(rows)
+    for line in table[2:]:
+        assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 7, "six columns"
+
+
+@pytest.mark.parametrize("text", ["<script>", "[a](b)", "a|b", "`x`", "**b**", "@someone", "http://x", "#1", "~~x~~"])
+def test_nothing_from_a_run_steers_a_renderer(text):
+    made = escaped(text)
+    assert not re.search(r"(?<!\\)[<>|`*\[\]()@#~:]", made) and made.replace("\\", "") == text
+
+
+def test_a_summary_can_be_appended():
+    made = gate_markdown("tour", "Gate passed.", [PASSED])
+    assert made.startswith("## ") and made.endswith("\n\n")
+
+
+def test_github_s_commands_have_a_line_each():
+    failed, undecided, passed = github_commands([FAILED, UNDECIDED, PASSED]).splitlines()
+    assert failed.startswith("::error title=weighbridge gate failed::failed: bridge.tcp.throughput")
+    assert "20.0 %25 [19.1" in failed.replace("\u00a0", " ")
+    assert undecided.startswith("::warning ") and passed.startswith("::notice ")
+
+
+@given(rows=st.lists(ROWS, max_size=3))
+def test_no_name_begins_another_command(rows):
+    made = github_commands(rows)
+    assert made.count("\n") == len(rows) and "\r" not in made
+    for line, row in zip(made.split("\n"), rows, strict=False):
+        said = line.split("::", 2)[2]
+        assert said.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%") == row.sentence
+
+
+def test_gitlab_s_report_has_what_is_not_passed():
+    made = json.loads(gitlab_code_quality([PASSED, FAILED, UNDECIDED], "runs/one"))
+    assert [each["severity"] for each in made] == ["major", "minor"]
+    assert {each["location"]["path"] for each in made} == {"runs/one"}
+    assert all(each["location"]["lines"]["begin"] == 1 and each["check_name"] for each in made)
+    again = GateRow(FAILED.name, FAILED.budget, "failed", "99 %", "because", 20)
+    assert json.loads(gitlab_code_quality([again], "runs/one"))[0]["fingerprint"] == made[0]["fingerprint"]
+    other = GateRow(FAILED.name, "<= 36 %", "failed", "99 %", "because", 20)
+    assert json.loads(gitlab_code_quality([other], "runs/one"))[0]["fingerprint"] != made[0]["fingerprint"]
+    assert json.loads(gitlab_code_quality([PASSED], "runs/one")) == []
+
+
+def test_bencher_gets_every_cost_with_its_limits(judged):
+    _, _, analysis = judged
+    made = bmf(analysis)
+    json.dumps(made, allow_nan=False)
+    assert set(made) == {f"{name}.{kind}" for name in ("bridge", "host", "native-again") for kind in ("tcp", "udp")}
+    cost = made["bridge.tcp"]["throughput cost (%)"]
+    row = next(each for each in analysis.metrics[0].comparisons if each.environment == "bridge").cost.worsening
+    assert (cost["value"], cost["lower_value"], cost["upper_value"]) == (row.estimate, row.low, row.high)
+
+
+def test_bencher_gets_no_interval_that_there_is_not(run):
+    made = bmf(analyse(run(costs={"bridge": 1.25}, blocks=1)))
+    assert set(made["bridge.tcp"]["throughput cost (%)"]) == {"value"}
+    assert bmf(analyse(run(costs={"bridge": 1.25}, blocks=0))) == {}
