@@ -9,10 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost
-from weighbridge.facts.differences import about_hosts
 from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
-from weighbridge.model import isolation
 from weighbridge.model.left_out import left_out_text
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import RunContext
@@ -21,7 +19,7 @@ from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.trial_length import length_text
 from weighbridge.model.userland import Userland
 from weighbridge.runner.allotments import Allotments
-from weighbridge.runner.continuity import layers_of_run, require_same_layers
+from weighbridge.runner.continuity import layers_of_run
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.further import Further
 from weighbridge.runner.left_out import left_out_line
@@ -32,8 +30,8 @@ from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.progress import Progress
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures, require_results
 from weighbridge.runner.signals import shield
+from weighbridge.runner.site_notes import note_sites
 from weighbridge.runner.sites import Sites
-from weighbridge.runner.study_facts import about_study, packet_sizes
 from weighbridge.runner.trial import run_trial
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
@@ -65,7 +63,6 @@ class Session:
     _blocks: int = 0
     _sites: Sites | None = None
     _opening_s: float = 0.0
-    """What opening sites took while blocks were to run: a continued run's time is not spent by that."""
     _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
@@ -120,17 +117,7 @@ class Session:
             if self.study.file.meters.source != "off" and self._has_servers():
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
                 self._idle.look()
-            layers = self._sites.layers()
-            require_same_layers(self.store, layers)
-            self.store.add_facts(isolation.SCOPE, layers)
-            for place, facts in self._sites.facts().items():
-                self.store.add_facts(place, facts)
-            for scope, facts in about_hosts(self._sites.hosts).items():
-                self.store.add_facts(scope, facts)
-            self.store.add_facts("path", self._sites.paths())
-            self.store.add_facts("packet sizes", packet_sizes(self.study, self._sites.endpoint_of))
-            for scope, facts in about_study(self.study).items():
-                self.store.add_facts(scope, facts)
+            note_sites(self.store, self.study, self._sites)
             self.store.add_facts("during", self.volatile_facts())
             self._opening_s += time.monotonic() - begun
         return self._sites

@@ -59,7 +59,9 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
         with plugin_faults(workload, ProgramFailed):
             command, restore = workload.prepare(options, its), workload.restore(options, its)
         if command is not None and (once := (site.name, *command.argv)) not in stage.prepared:
-            state.completed[place(PREPARATION, number)] = _run_before(site, stage.process.of(command), Step.PREPARE, data=writes)
+            state.completed[place(PREPARATION, number)] = _run_before(
+                site, stage.process.of(command), Step.PREPARE, data=writes
+            )
             stage.prepared.add(once)
         if restore is not None:
             _run_before(site, stage.process.of(restore), Step.RESTORE, data=writes)
