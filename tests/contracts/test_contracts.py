@@ -24,6 +24,7 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host testbed": {"kind": "testbed"},
     "userland directory": {"path": "/nonexistent"},
     "userland image": {"image": "nginx:1.27"},
+    "userland saved-image": {"path": "/nonexistent"},
     "workload command": {
         "run": "count {n} words",
         "parameters": {"n": 7},

@@ -103,7 +103,7 @@ def _configured(image: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--", "false"], "exit code 1"),
+        (["--", "false"], "ended with code 1"),
         (["--", "no-such-program-here"], "no-such-program-here"),
         (["--", "touch", "/usr/weighbridge-was-here"], "read-only"),
         (["--check", "false", "--", "true"], "check"),

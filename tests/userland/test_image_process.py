@@ -6,7 +6,7 @@ import pytest
 
 from weighbridge.errors import UserlandError
 from weighbridge.model.command import Command, ProcessDefaults
-from weighbridge.userland.sources.image import process_of
+from weighbridge.userland.sources._image_process import process_of
 
 
 @pytest.fixture

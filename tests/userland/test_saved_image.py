@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from weighbridge.engines.layers import image_archive
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.userland.sources.saved_image import PLUGIN, SavedImageOptions, entry_point
+from weighbridge.userland.sources.saved_image import PLUGIN, SavedImageOptions
 
 SPEC = UserlandSpec()
 
@@ -84,7 +84,7 @@ def test_its_configuration(tmp_path: Path):
     options = saved(tmp_path / "i.tar", layer({"x": b""}), config=config)
     process = PLUGIN.process(options, tmp_path)
     assert (process.env, process.cwd, process.uid, process.gid) == ({"A": "1"}, "/srv", 7, 8)
-    assert entry_point(options.path) == ["/shop", "-v"]
+    assert PLUGIN.entry_point(options) == ("/shop", "-v")
 
 
 def test_another_configuration_is_another_userland(tmp_path: Path):
@@ -107,7 +107,7 @@ def test_a_damaged_one_is_one_sentence(tmp_path: Path, data: st.DataObject):
     cut = data.draw(st.integers(0, len(whole) - 1))
     path.write_bytes(whole[:cut] + data.draw(st.binary(max_size=20)))
     try:
-        entry_point(str(path))
+        PLUGIN.entry_point(SavedImageOptions(path=str(path)))
         built(SavedImageOptions(path=str(path)), tmp_path)
     except UserlandError as error:
         assert "docker save" in str(error) and "\n" not in str(error)

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ def register(app: typer.Typer) -> None:
         beside = {"setup": setup, "prepare": prepare, "check": check}
         further = {"adapter": adapter, "deadline": deadline, "warm_up": warm_up or None}
         weighed = Weighed(
-            command=[*_entry_point(image, server), *command],
+            command=command,
             server=server,
             inside=[name for names in inside for name in names.split(",") if name],
             userland=_userland(image, env),
@@ -119,11 +120,16 @@ def register(app: typer.Typer) -> None:
 
 
 def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None) -> None:
+    from weighbridge import registry
     from weighbridge.errors import WeighbridgeError
     from weighbridge.study.loader import check
     from weighbridge.study.source import parse
     from weighbridge.study.weighed import study_text
 
+    if weighed.server is None:  # as `docker run` has it
+        source = registry.userlands()[weighed.userland["kind"]]
+        words = source.entry_point(source.options.model_validate(weighed.userland))
+        weighed = replace(weighed, command=(*words, *weighed.command))
     text = study_text(weighed)
     study = check(parse(text, "weigh"))
     if save is not None:
@@ -162,16 +168,6 @@ def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
                 err().print(f"JSON: {export}", markup=False)
 
         run_study(study, directory, progress, after)
-
-
-def _entry_point(image: str | None, server: str | None) -> list[str]:
-    """The words before those of the program, as `docker run` has them."""
-    from weighbridge.userland.sources import image as engines
-    from weighbridge.userland.sources import saved_image
-
-    if image is None or server is not None:
-        return []
-    return saved_image.entry_point(image) if Path(image).is_file() else engines.entry_point(image)
 
 
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from weighbridge.engines.networks import Attachment, network_name
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_by_hand import by_hand
+from weighbridge.environments._docker_notes import notes_of
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.links import interfaces
@@ -128,7 +129,7 @@ class Docker(Environment):
                 container = _container(stack, made, options, request, attachment)
                 attached = _start(made, container, options, attachment)
                 addresses = _addresses(container, options, request, made, attachment)
-            notes = partial(_notes, options, request, made)
+            notes = partial(notes_of, options, request, made)
             why, variables = why_lost(made, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
             site = DockerSite(request, made, container, addresses, notes, launcher)
@@ -286,22 +287,6 @@ def _addresses(
     if not options.publish or request.role == "client" or request.beside:
         return own, own
     return _published_on(options, request, made.host, attachment.own), "0.0.0.0"  # noqa: S104
-
-
-def _notes(options: DockerOptions, request: SiteRequest, made: Engine) -> dict[str, str]:
-    notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
-    if request.userland.tar is None:
-        notes["root"] = "this machine's own root folder, bound into the container"
-    if made.layered:
-        notes["image"] = "its lower layer is the host's own disk of the userland"
-    if options.runtime == "runsc":
-        notes |= gvisor.facts(made, options.network)
-    proxied = options.publish_on == "loopback" and options.userland_proxy
-    if options.publish and (options.publish_by == "proxy" or proxied):
-        notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside of all limits"
-    if request.storage is not None:
-        notes["storage"] = f"{DATA} on {request.storage.kind}"
-    return notes
 
 
 PLUGIN = Docker()

@@ -91,7 +91,7 @@ class Environment(Plugin):
     storage: ClassVar[str] = ""
     """The kind of storage where a workload needs one and the study names none."""
     shares_root: ClassVar[bool] = False
-    """Whether its sites can have the root folder of the host that they are on, which is not packed for them."""
+    """Whether its sites can have the root folder of the host that they are on, which is not packed."""
 
     def layer_durability(self, options: Any) -> Durability:
         """What a power cut leaves of what was synced to a container's own writable layer."""
@@ -253,8 +253,7 @@ class Workload(Plugin):
     def check(self, options: Any, at: Endpoint) -> Command | None:
         """What is run in the measured site once its process has ended with code 0, before ``parse``; None: nothing.
 
-        Where it ends with another code the trial has failed. What the measured process printed to standard output is
-        its standard input; a server still runs.
+        With another code the trial has failed. Its input is what the measured process printed; a server still runs.
         """
         return None
 

@@ -42,6 +42,13 @@ class UserlandSource(Plugin):
         """What its programs are started with; ``root``: its root folder. Asked once, when it has been built."""
         return ProcessDefaults()
 
+    def entry_point(self, options: Any) -> tuple[str, ...]:
+        """The words that come before those of a program in it; () where there are none.
+
+        Raises Unavailable, UserlandError.
+        """
+        return ()
+
     @abstractmethod
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]

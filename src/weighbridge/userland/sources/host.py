@@ -25,9 +25,8 @@ class HostOptions(SourceOptions):
 
     kind: Literal["host"] = "host"
     folder: Annotated[
-        str | None,
-        Field(min_length=1, pattern=r"^[^,:\\\n]*$", description="The working directory"),
-        ABSOLUTE,
+        Annotated[str, Field(min_length=1, pattern=r"^[^,:\\\n]*$"), ABSOLUTE] | None,
+        Field(description="The working directory"),
         Brings.FILE,
     ] = None
     env: Annotated[dict[str, str], Field(description="Environment variables of the programs")] = Field(

@@ -20,7 +20,7 @@ from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
 from weighbridge.userland.products import archive
-from weighbridge.userland.sources.image import process_of
+from weighbridge.userland.sources._image_process import process_of
 
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 """What a layer removes of those below it: a name, or all of a folder (OCI Image Specification, layer)."""
@@ -50,6 +50,11 @@ class SavedImage(UserlandSource):
         """Env, WorkingDir and User of its configuration."""
         with _saved(options.path) as saved:
             return process_of(saved.config, root)
+
+    def entry_point(self, options: Any) -> tuple[str, ...]:
+        """Entrypoint of its configuration."""
+        with _saved(options.path) as saved:
+            return saved.entry_point
 
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
@@ -93,12 +98,6 @@ class _Names:
         """Whether what a layer below it has at ``name`` is no longer there."""
         gone = self.removed | self.emptied
         return name in self.has or name in self.removed or any(folder in gone for folder in _above(name))
-
-
-def entry_point(path: str) -> list[str]:
-    """Return the words that come before those of a program in the image. Raises Unavailable, UserlandError."""
-    with _saved(path) as saved:
-        return [*saved.entry_point]
 
 
 @contextmanager

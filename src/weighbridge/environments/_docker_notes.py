@@ -1,0 +1,24 @@
+"""What is particular about a container of Docker's, beside what its engine tells."""
+
+from typing import Any
+
+from weighbridge.engines import gvisor
+from weighbridge.engines.docker import Engine
+from weighbridge.model.site import DATA, SiteRequest
+
+
+def notes_of(options: Any, request: SiteRequest, made: Engine) -> dict[str, str]:
+    """Return it by what it is about; ``options`` are those of the environment."""
+    notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    if request.userland.tar is None:
+        notes["root"] = "this machine's own root folder, bound into the container"
+    if made.layered:
+        notes["image"] = "its lower layer is the host's own disk of the userland"
+    if options.runtime == "runsc":
+        notes |= gvisor.facts(made, options.network)
+    proxied = options.publish_on == "loopback" and options.userland_proxy
+    if options.publish and (options.publish_by == "proxy" or proxied):
+        notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside of all limits"
+    if request.storage is not None:
+        notes["storage"] = f"{DATA} on {request.storage.kind}"
+    return notes
