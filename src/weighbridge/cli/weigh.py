@@ -79,7 +79,11 @@ def register(app: typer.Typer) -> None:
         ),
         shell: bool = typer.Option(False, "--shell", help="Have sh read the program's words as one line."),
         env: list[str] = typer.Option(
-            [], "--env", "-e", metavar="NAME[=VALUE]", help="A variable for it; PATH, HOME and the locale it has."
+            [],
+            "--env",
+            "-e",
+            metavar="NAME[=VALUE]",
+            help="A variable for it, kept in the run; PATH, HOME and the locale it has.",
         ),
         deadline: str | None = typer.Option(None, "--deadline", help="The longest that it may run. Default: 5min."),
         cpus: float | None = typer.Option(None, "--cpus", help="CPUs that it may use, everywhere."),

@@ -192,7 +192,7 @@ def _(remark: FewReadings) -> str:
         return f"meters at {remark.hz:g} Hz had {read} in each trial, which were made short: a peak may be missed"
     begin = f"trials are too short for meters at {remark.hz:g} Hz ({read} in each)"
     if remark.wanted_hz is None:
-        return f"{begin}: make the trials longer"
+        return f"{begin}: a peak may be missed"
     return f"{begin}: raise meters: {{hz: {remark.wanted_hz}}}"
 
 
