@@ -59,6 +59,7 @@ def test_json_has_fractions_blocks_and_seconds(weighbridge: Weighbridge, measure
     assert row["pairs"] == 10 and 0 < row["variation"] < 0.1
     assert [each["half_width"] for each in row["to"]] == [0.05, 0.02, 0.01]
     assert "half-widths to expect" in weighbridge("plan", "isolation-tour").out, "plan knows of it"
+    assert "half-widths to expect at most" in " ".join(weighbridge("plan", "first-look").out.split())
     for each in row["to"]:
         assert each["seconds"] == pytest.approx(2 * row["trial_s"] * each["blocks"])
 

@@ -5,7 +5,7 @@ import pytest
 from weighbridge.analysis.plan import meters_hz
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.model.study import Repetitions, Study
-from weighbridge.runner.estimate import meter_hz, seconds, too_little_time
+from weighbridge.runner.estimate import blocks_in_time, meter_hz, seconds, too_little_time
 from weighbridge.runner.preflight import warnings
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
@@ -49,6 +49,17 @@ def test_a_time_that_is_too_short_for_the_fewest_blocks_is_told(world: World, mo
     assert given_s == 30 and needed_s == seconds(long)[0] > 240
     assert seconds(short) == (30, 30)
     assert [each for each in warnings(short) if "12 blocks" in each]
+
+
+def test_the_blocks_that_a_time_holds_are_counted_by_trials_as_long_as_they_are_written(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(FakeWorkload, "expected_s", lambda *_: 10.0)
+    whole = study(blocks=12)
+    assert blocks_in_time(whole) == 12
+    few, many = (blocks_in_time(_within(whole, limit_s)) for limit_s in (600.0, 1200.0))
+    assert 2 < few < many <= 2 * few + 1
+    assert blocks_in_time(_within(whole, 1.0)) == 1
 
 
 def _within(made: Study, limit_s: float) -> Study:

@@ -57,11 +57,9 @@ def _noise(study: "Study") -> list[str]:
 
     when, widths = expected(study)
     told = ", ".join(f"{kind} ±{plain(100 * width, 2)} %" for kind, width in widths.items())
-    return (
-        [f"half-widths to expect as far as this machine's noise goes (doctor --noise, {when}): {told}"]
-        if told
-        else []
-    )
+    most = "" if study.file.repetitions.within is None else " at most (short trials do better)"
+    known = f"half-widths to expect{most} as far as this machine's noise goes (doctor --noise, {when}): {told}"
+    return [known] if told else []
 
 
 def describe(study: "Study") -> "PlanDocument":

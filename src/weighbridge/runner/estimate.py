@@ -47,6 +47,15 @@ def too_little_time(study: Study) -> tuple[float, float] | None:
     return (limit_s, needed_s) if limit_s is not None and limit_s < needed_s else None
 
 
+def blocks_in_time(study: Study) -> int:
+    """How many blocks the time of a study holds at least, of trials as they are written; without one, `min`."""
+    repetitions = study.file.repetitions
+    block_s = sum(_trial_s(arm, cell)[1] for cell in study.cells for arm in study.arms_of(cell))
+    if repetitions.limit_s is None or block_s <= 0:
+        return repetitions.blocks or repetitions.min
+    return min(repetitions.max, max(1, int(repetitions.limit_s / block_s)))
+
+
 def _shortest_s(arm: Arm, cell: Cell) -> float:
     length = registry.workloads()[cell.kind].length(cell.options)
     return math.inf if length is None else length.shortest_s + _FIXED_S.get(arm.kind, _FIXED_OTHER_S)[0]
@@ -88,8 +97,16 @@ def meter_hz(study: Study) -> float:
         return asked.hz
     if asked.source == "sysstat":
         return 1.0
-    shortest = min(registry.workloads()[cell.kind].expected_s(cell.options) for cell in study.cells)
+    shortest = min(_work_s(cell, short=study.file.repetitions.within is not None) for cell in study.cells)
     return float(min(10, max(1, math.ceil(_READINGS / max(shortest, 0.001)))))
+
+
+def _work_s(cell: Cell, *, short: bool) -> float:
+    """The seconds that a trial is expected to work, at the least where a pilot block is to choose that."""
+    workload = registry.workloads()[cell.kind]
+    length = workload.length(cell.options) if short else None
+    asked_s = workload.expected_s(cell.options)
+    return asked_s if length is None else min(asked_s, length.shortest_s)
 
 
 def clock(duration_s: float) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.model.study import Study
+from weighbridge.runner.estimate import blocks_in_time
 from weighbridge.statistics import expected_half_width
 from weighbridge.userland.build import cache_folder
 
@@ -19,6 +20,8 @@ def _file() -> Path:
 
 
 _RUN = "noise-run-"
+FEWEST = 5
+"""Blocks of which a half-width is told."""
 
 
 @contextlib.contextmanager
@@ -48,14 +51,13 @@ def keep(found: Mapping[str, Any]) -> None:
 def expected(study: Study) -> tuple[str, Mapping[str, float]]:
     """When the noise was measured, and the half-width (0.02: ±2 %) to be expected of each kind in the study.
 
-    As natively, at the study's number of blocks or, with a target, its fewest. Empty where nothing is known, and
-    where a pilot block is to choose how many blocks there is time for.
+    As natively, at the study's number of blocks; with a target at its fewest. Where a pilot block is to make trials
+    short it is the most: that of as many blocks as the time holds of trials as they are written. Empty: not known.
     """
-    if study.file.repetitions.within is not None:
-        return "", {}
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         kept = json.loads(_file().read_text())
-        blocks = study.file.repetitions.blocks or study.file.repetitions.min
+        fixed = study.file.repetitions.blocks or study.file.repetitions.min
+        blocks = fixed if study.file.repetitions.within is None else max(FEWEST, blocks_in_time(study))
         kinds = {cell.kind for cell in study.cells}
         seen = {str(row["kind"]): float(row["variation"]) for row in kept["noise"] if row["kind"] in kinds}
         if all(math.isfinite(each) and each >= 0 for each in seen.values()):

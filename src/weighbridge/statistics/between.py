@@ -20,11 +20,10 @@ costs, each uncertain by its own run's floor: one within the root of the sum of 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
-from weighbridge.statistics.comparison import EXPLORATORY_BELOW, LOOKS_SHARE
+from weighbridge.statistics.comparison import EXPLORATORY_BELOW, LOOKS_SHARE, check_settings
 from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict, cost_difference, cost_percent
 from weighbridge.statistics.mann_whitney import shift_interval
 from weighbridge.statistics.parametric import Sample, welch_interval, welch_p_value
@@ -267,14 +266,7 @@ def _sample(values: Sequence[float]) -> Floats:
 def _check_settings(
     better: Better, confidence: float, equivalence: float | None, looks: int, allowance: float
 ) -> None:
-    if better not in get_args(Better):
-        raise ValueError(f"better must be 'higher' or 'lower', not {better!r}.")
-    if not 0.5 <= confidence < 1:
-        raise ValueError(f"The confidence must be at least 0.5 and below 1, not {confidence}.")
-    if equivalence is not None and not 0 < equivalence < math.inf:
-        raise ValueError(f"The equivalence margin must be a positive fraction such as 0.03, not {equivalence}.")
-    if looks < 1:
-        raise ValueError(f"There must be at least one look, not {looks}.")
+    check_settings(better, confidence, equivalence, looks)
     if not 0 <= allowance < math.inf:
         raise ValueError(f"The session allowance must be a fraction such as 0.01, not {allowance}.")
 

@@ -55,7 +55,7 @@ def compare(
 
     Raises ValueError for no block, unequal lengths, values that are not finite, or settings out of range.
     """
-    _check_settings(better, confidence, equivalence, looks)
+    check_settings(better, confidence, equivalence, looks)
     first, second = _paired(baseline, other)
     share = LOOKS_SHARE if looks > 1 else 1.0
     level = 1 - (1 - confidence) * share
@@ -90,7 +90,8 @@ def compare(
     )
 
 
-def _check_settings(better: Better, confidence: float, equivalence: float | None, looks: int) -> None:
+def check_settings(better: Better, confidence: float, equivalence: float | None, looks: int) -> None:
+    """Raise ValueError where what is asked of a comparison makes no sense."""
     if better not in get_args(Better):
         raise ValueError(f"better must be 'higher' or 'lower', not {better!r}.")
     if not 0.5 <= confidence < 1:
