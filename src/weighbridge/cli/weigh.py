@@ -63,7 +63,7 @@ def register(app: typer.Typer) -> None:
             help="A figure that it prints, by JSONPath or by regex:PATTERN with a group. The first is the headline.",
         ),
         adapter: str | None = typer.Option(
-            None, "--adapter", help="Whose output it prints: hyperfine, oha, wrk, vegeta, k6, go-bench, bmf, ..."
+            None, "--adapter", help="Whose output it prints: hyperfine, oha, wrk, vegeta, k6, go-bench, jmh, ..."
         ),
         prepare: str | None = typer.Option(
             None, "--prepare", "-p", help="Run before each counted run, not measured."
@@ -94,7 +94,7 @@ def register(app: typer.Typer) -> None:
         directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: runs/weigh-TIME."),
         save: Path | None = typer.Option(None, "--save", help="Write it as a study file, and run nothing."),
         export_json: Path | None = typer.Option(None, "--export-json", help="Write what 'report --json' gives, too."),
-        yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting; weigh never asks."),
+        yes: bool = typer.Option(False, "--yes", "-y", help="As of run; weigh never asks.", hidden=True),
     ) -> None:
         """Weigh your own program: what does isolation cost it?
 
