@@ -75,7 +75,7 @@ def _unpacked(arm: Arm, file: StudyFile) -> Iterator[str]:
         fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
         yield f"its sites cannot have the userland '{source}', which is not packed; these can: {fits}"
     for name, host in file.hosts.items():
-        if host.traits.own_kernel or not host.traits.here:
+        if not host.traits.this_machine:
             yield f"host '{name}' cannot have the userland '{source}', which is this machine's own and is not packed"
 
 
