@@ -24,6 +24,10 @@ fi
 
 if [ -n "$study" ]; then
     : "${run:=weighbridge-run}"
+    if [ -e "$run/run.sqlite" ]; then  # it would be continued, and a finished one judged as if it were of today
+        echo "gate.sh: $run holds a run already: remove it, or name another directory (WB_RUN)" >&2
+        exit 2
+    fi
     set -- run --yes --out "$run"
     if [ -n "${WB_PROFILE:-}" ]; then set -- "$@" --profile "$WB_PROFILE"; fi
     code=0
@@ -50,6 +54,7 @@ if [ -n "${WB_ANNOTATIONS:-}" ]; then set -- "$@" --annotations "$WB_ANNOTATIONS
 
 code=0
 if [ "${WB_ANNOTATIONS:-}" = gitlab ]; then
+    printf '[]\n' > "${WB_CODE_QUALITY:-gl-code-quality-report.json}"
     "$program" "$@" -- "$run" > "${WB_CODE_QUALITY:-gl-code-quality-report.json}" || code=$?
 else
     "$program" "$@" -- "$run" || code=$?

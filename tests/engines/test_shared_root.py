@@ -9,6 +9,7 @@ import pytest
 from weighbridge.engines import shared_root
 from weighbridge.errors import Unavailable
 from weighbridge.linux.mounts import Mounted
+from weighbridge.model.userland import Userland
 
 
 @pytest.fixture
@@ -58,3 +59,12 @@ def test_only_this_users_folders_are_taken_for_layers(tmp_path: Path, monkeypatc
     shared_root.discard("ffffffffffff")
     shared_root.discard("0123456789ab")
     assert {path.name for path in tmp_path.iterdir()} == {"weighbridge-ffffffffffff-x", "somebody-elses"}
+
+
+def test_what_is_mounted_there_already_is_not_bound(tree: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shared_root, "mount_table", list)
+    userland = Userland("d", tree, None, {})
+    found = [each["Target"] for each in shared_root.binds(userland, {str(tree / "home")})]
+    assert found == [str(tree / "etc"), str(tree / "usr")]
+    assert all(each["ReadOnly"] for each in shared_root.binds(userland, ()))
+    assert not shared_root.binds(Userland("d", tree, tree / "root.tar", {}), ())

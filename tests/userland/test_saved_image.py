@@ -111,3 +111,8 @@ def test_a_damaged_one_is_one_sentence(tmp_path: Path, data: st.DataObject):
         built(SavedImageOptions(path=str(path)), tmp_path)
     except UserlandError as error:
         assert "docker save" in str(error) and "\n" not in str(error)
+
+
+def test_a_folder_that_an_upper_layer_makes_a_file_is_gone(tmp_path: Path):
+    lower, upper = layer({"html": None, "html/x": b"1"}), layer({"html": b"2"})
+    assert built(saved(tmp_path / "i.tar", lower, upper), tmp_path) == {"./html": b"2"}

@@ -111,6 +111,12 @@ def test_this_machines_own_root_is_not_packed(tmp_path: Path):
         found.archive()
 
 
+@pytest.mark.parametrize("folder", ["/", "/tmp", "/run", "/no/such/folder"])
+def test_what_can_be_no_working_directory_is_told(tmp_path: Path, folder: str):
+    with pytest.raises(Unavailable, match=folder):
+        build.ensure(SPEC, tmp_path, print, host.HostOptions(folder=folder))
+
+
 def test_a_built_one_is_found_again_under_its_key(tree: Path, tmp_path: Path):
     options = directory.DirectoryOptions(path=str(tree))
     assert build.cached(SPEC, tmp_path, options) is None

@@ -47,6 +47,10 @@ def parse_margin(text: str) -> Limit:
     return Limit(f"change<={found[1]}%", (), ">", float(found[1]), "%", "<=")
 
 
+_MOST_FACTORS = 6
+"""Of a level of which any may be named: of more all or none are."""
+
+
 def budget_targets(limit: Limit, analysis: Analysis) -> tuple[Target, ...]:
     """Give every comparison that a budget is about, at least one. Raises LimitError with the nearest right spelling.
 
@@ -76,7 +80,8 @@ def _in_its_unit(limit: Limit, target: Target) -> bool:
 def _candidates(pattern: str, analysis: Analysis) -> Iterator[tuple[Target, list[str]]]:
     """Every comparison of the run that a pattern may mean, with the ways to write its name.
 
-    Of a workload without any measurement the metrics are not known: it is taken to have the one that is asked for.
+    Of a workload without any measurement, and of an environment that was left out, the metrics are not known: it is
+    taken to have the one that is asked for.
     """
     for report in analysis.metrics:
         for row in report.comparisons:
@@ -85,8 +90,9 @@ def _candidates(pattern: str, analysis: Analysis) -> Iterator[tuple[Target, list
                 yield target, _spellings(target)
     asked = DOT.split(pattern)[-1].replace(EVERY, "")
     measured = {report.label for report in analysis.metrics}
+    left_out = [each.environment for each in analysis.left_out]  # they were to be measured: no reason to pass
     for label in analysis.labels:
-        for name in analysis.environments if label not in measured else ():
+        for name in (*left_out, *(analysis.environments if label not in measured else ())):
             if name not in (analysis.baseline, analysis.aa_arm):
                 target = Target(name, label, asked or EVERY)
                 yield target, _spellings(target)
@@ -95,7 +101,8 @@ def _candidates(pattern: str, analysis: Analysis) -> Iterator[tuple[Target, list
 def _spellings(target: Target) -> list[str]:
     """The names of a comparison: without its workload's level, and with each choice of the level's factors."""
     name, factors = workload_of(target.label)
-    chosen = [some for size in range(len(factors) + 1) for some in combinations(factors, size)]
+    sizes = range(len(factors) + 1) if len(factors) <= _MOST_FACTORS else (0, len(factors))
+    chosen = [some for size in sizes for some in combinations(factors, size)]
     workloads = [f"{name}[{','.join(some)}]" if some else name for some in chosen]
     return [f"{target.environment}.{each}.{target.metric}" for each in workloads]
 

@@ -21,7 +21,7 @@ __all__ = ["FEWEST", "Finding", "Outcome", "Reason", "compared", "find", "judge"
 Outcome = Literal["exceeded", "kept", "undecided"]
 Reason = Literal[
     "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted",
-    "many",
+    "many", "other-unit", "durability", "path",
 ]  # fmt: skip
 """Why: ``above`` and ``within`` the limit; everything else is why it cannot be told.
 
@@ -83,13 +83,20 @@ def compared(cost: Interval, operator: str, most: float) -> tuple[Outcome, Reaso
     return ("kept", "within") if within else ("undecided", "interval")
 
 
-def unusable(outcome: Outcome, row: Comparison, analysis: Analysis) -> Reason | None:
+def unusable(outcome: Outcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
     """Give why a comparison of a run can be held against nothing, whatever its interval; None where it can."""
+    context = analysis.context
+    unknown = context is not None and context.paths.missing(
+        report.workload, report.level, analysis.baseline, row.environment
+    )
+    unlike = context is not None and context.never_equivalent(report, row.environment, ())
     selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
     reasons: dict[Reason, bool] = {
+        "untrusted": analysis.trust.trusted is False,
         "hidden": str(row.verdict) == "hidden",
         "blocks": row.blocks < FEWEST,
-        "untrusted": analysis.trust.trusted is False,
+        "path": unknown,
+        "durability": outcome == "kept" and unlike,  # what keeps less is quick for that
         "failed": outcome == "kept" and bool(selection),  # the runs that succeeded prove no small cost
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
@@ -102,7 +109,7 @@ def _spoiled(
     cost, aa = row.cost, report.aa.cost if report.aa and not row.aa else None
     if cost is not None and cost.scale == "difference" and limit.unit == "%":
         return "no-ratio"
-    if (why := unusable(outcome, row, analysis)) is not None:
+    if (why := unusable(outcome, report, row, analysis)) is not None:
         return why
     in_noise = outcome == "exceeded" and limit.amount >= 0 and cost is not None and within_noise(cost, aa)
     return "noise" if in_noise else None

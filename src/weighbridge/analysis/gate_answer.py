@@ -144,10 +144,10 @@ def _among_many(finding: Finding, adjusted: float | None, family: int) -> Findin
 
 def _answer(findings: Sequence[Finding]) -> Answer:
     outcomes = {each.outcome for each in findings}
+    if "exceeded" in outcomes:  # of a session that can be trusted: in another one nothing is
+        return "failed"
     if any(each.reason == "untrusted" for each in findings):
         return "untrusted"
-    if "exceeded" in outcomes:
-        return "failed"
     return "passed" if outcomes == {"kept"} else "undecided"
 
 

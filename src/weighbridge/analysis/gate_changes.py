@@ -51,7 +51,8 @@ def _common(now: ComparedRun, against: ComparedRun) -> Iterator[_Sides]:
 
     One without values in the judged run is no reason to pass. A margin in percent is about ratios alone.
     """
-    common = {*now.analysis.environments} - {now.analysis.baseline}
+    left_out = {each.environment for each in now.analysis.left_out}
+    common = ({*now.analysis.environments} | left_out) - {now.analysis.baseline}
     reports = {(each.workload, each.level, each.metric): each for each in now.analysis.metrics}
     for before in (each for each in against.analysis.metrics if each.headline):
         if before.label not in now.analysis.labels or scale(before.metric, before.unit) == "difference":
@@ -71,6 +72,11 @@ def _judged(margin: Limit, sides: _Sides, runs: Runs, spending: Spending, looks:
     if row is None or row.cost is None or earlier.cost is None:
         broke = (row is not None and row.broke_instead) or earlier.broke_instead
         return (Finding(margin, target, "undecided", "broke", change=True) if broke else undecided), None
+    same = target.report is not None and (target.report.unit, target.report.better) == (
+        sides.report.unit, sides.report.better,
+    )  # fmt: skip
+    if not same:
+        return Finding(margin, target, "undecided", "other-unit", change=True), None
     if "difference" in (row.cost.scale, earlier.cost.scale):
         return Finding(margin, target, "undecided", "no-ratio", change=True), None
     if min(row.blocks, earlier.blocks) < FEWEST or share <= 0:
@@ -88,7 +94,7 @@ def _judged(margin: Limit, sides: _Sides, runs: Runs, spending: Spending, looks:
     interval = change.worsening_with_allowance
     outcome, reason = compared(interval, margin.operator, margin.amount)
     for run, side in zip(runs, (earlier, row), strict=True):
-        if (why := unusable(outcome, side, run.analysis)) is not None:
+        if (why := unusable(outcome, sides.report, side, run.analysis)) is not None:
             outcome, reason = "undecided", why
     if outcome == "exceeded" and margin.amount >= 0 and change.within_noise:
         outcome, reason = "undecided", "noise"

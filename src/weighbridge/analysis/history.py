@@ -65,6 +65,8 @@ def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> H
                 read.append(read_run(store, name))
         except (RunDirectoryError, OSError) as why:
             skipped.append(Skipped(name, str(why)))
+        except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
+            skipped.append(Skipped(name, type(why).__name__))
     before: dict[tuple[str, str], ComparedRun] = {}
     runs = []
     for run in sorted(read, key=lambda each: (each.created, each.name)):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from weighbridge.errors import RunDirectoryError
 from weighbridge.model.ladder import Rung
 from weighbridge.statistics import planned_looks
 from weighbridge.store.extensions import Extension, extensions
@@ -54,7 +55,10 @@ def plan_of(store: RunStore) -> Plan:
     target = repetitions.get("target")
     changes = extensions(info)
     fixed = repetitions.get("blocks")
-    looks = len(planned_looks(repetitions["min"], repetitions["max"])) if target else 1
+    try:
+        looks = len(planned_looks(int(repetitions["min"]), int(repetitions["max"]))) if target else 1
+    except (KeyError, TypeError, ValueError):
+        raise RunDirectoryError(f"{store.directory} is damaged: its repetitions cannot be read") from None
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)

@@ -116,7 +116,11 @@ def _extend(
     if judged.plan is None or not judged.plan.goes_on:
         err().print("not even one more block fits into the time of --extend", markup=False)
         return None
-    confirm_continued(run, yes=yes)
+    try:
+        confirm_continued(run, yes=yes)
+    except (typer.Abort, KeyboardInterrupt):
+        err().print("no more blocks are run", markup=False)
+        return None
     looks = ", ".join(map(str, judged.plan.looks[1:]))
     err().print(f"undecided: more blocks are run; it is looked again after {looks} blocks", markup=False)
     extension = Extension(asked, limit_s)
@@ -126,6 +130,7 @@ def _extend(
     except TrialsFailed:
         pass  # the gate says of each comparison what there is of it
     except (WeighbridgeError, Interrupted) as ended:
+        extension.finish(run)  # what was looked at is spent
         return ended
     extension.finish(run)
     return None

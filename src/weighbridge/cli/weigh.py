@@ -91,7 +91,9 @@ def register(app: typer.Typer) -> None:
         target: str = typer.Option("2%", "--target", help="How precise the answer is to be."),
         within: str = typer.Option("2min", "--within", help="The time that it may take."),
         blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="So many blocks instead."),
-        directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: runs/weigh-TIME."),
+        directory: Path | None = typer.Option(
+            None, "--out", help="The run directory. Default: in ~/.local/share/weighbridge."
+        ),
         save: Path | None = typer.Option(None, "--save", help="Write it as a study file, and run nothing."),
         export_json: Path | None = typer.Option(None, "--export-json", help="Write what 'report --json' gives, too."),
         yes: bool = typer.Option(False, "--yes", "-y", help="As of run; weigh never asks.", hidden=True),
@@ -159,7 +161,7 @@ def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
     from weighbridge.runner.signals import interruptible
     from weighbridge.store.run import RunStore
 
-    directory = directory or new_directory(study)
+    directory = directory or _runs() / new_directory(study).name
     announce(study, directory)
     with interruptible(), show() as progress, continuable(directory, *continuing("run", directory, yes=True)):
 
@@ -181,6 +183,12 @@ def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
     if env:
         fail("--env is for programs of this machine: those of an image have its variables", WRONG_COMMAND_LINE)
     return {"kind": "saved-image", "path": image} if Path(image).is_file() else {"kind": "image", "image": image}
+
+
+def _runs() -> Path:
+    """Where runs go: not below the folder that is weighed, which would grow meanwhile."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    return Path(base) / "weighbridge/runs"
 
 
 def _variables(given: Sequence[str]) -> dict[str, str]:

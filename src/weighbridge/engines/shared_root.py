@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,11 +70,16 @@ def bound(root: Path) -> tuple[Path, ...]:
     return (*sorted(top), *(Path(each.at) for each in mount_table() if _holds_files(each, top)))
 
 
-def binds(userland: Userland) -> list[Any]:
-    """Return Docker's mounts of a container's root folder; none of a userland that its image holds."""
+def binds(userland: Userland, taken: Collection[str]) -> list[Any]:
+    """Return Docker's mounts of a container's root folder; none of a userland that its image holds.
+
+    ``taken``: where the container has something else mounted.
+    """
     from docker.types import Mount
 
-    return [_bind(Mount, str(path)) for path in bound(userland.root)] if userland.tar is None else []
+    if userland.tar is not None:
+        return []
+    return [_bind(Mount, path) for path in dict.fromkeys(map(str, bound(userland.root))) if path not in taken]
 
 
 def _bind(mount: Any, path: str) -> Any:
@@ -84,8 +89,8 @@ def _bind(mount: Any, path: str) -> Any:
 
 
 def _holds_files(mounted: Mounted, top: list[Path]) -> bool:
-    at = Path(mounted.at)
-    return mounted.filesystem not in _UNREAL and at.is_dir() and any(folder in at.parents for folder in top)
+    below = any(folder in Path(mounted.at).parents for folder in top)
+    return below and mounted.filesystem not in _UNREAL and os.path.isdir(mounted.at)  # noqa: PTH112 - it never raises
 
 
 @contextmanager
@@ -94,6 +99,8 @@ def layered(folder: str, run: RunContext, site: str, volumes: Volumes) -> Iterat
 
     Its memory is that of those who write to it, as natively. Raises Unavailable where /dev/shm is not in memory.
     """
+    if os.geteuid() != 0:  # what root writes in the container nobody else could remove
+        raise Unavailable("a folder in memory for a container takes root: run as root, or use an image")
     if not any(each.at == str(_MEMORY) and each.filesystem == "tmpfs" for each in mount_table()):
         raise Unavailable(
             f"{_MEMORY} is no memory (tmpfs), in which a container could write: mount -t tmpfs tmpfs {_MEMORY}"

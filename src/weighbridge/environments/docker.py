@@ -132,6 +132,7 @@ class Docker(Environment):
             notes = partial(notes_of, options, request, made)
             why, variables = why_lost(made, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
+            launcher.tells_use = options.runtime != "runsc"
             site = DockerSite(request, made, container, addresses, notes, launcher)
             if options.runtime == "runsc" and options.network == "host":
                 site.listening = gvisor.listening_outside(made.host, site.pid)
@@ -232,7 +233,7 @@ def _container(
         ports=attachment.ports,
         read_only=mount is None or mount.way != "layer",
         volumes=volumes,
-        mounts=shared_root.binds(request.userland),
+        mounts=shared_root.binds(request.userland, {each["bind"] for each in volumes.values()}),
         security_opt=["seccomp=unconfined"] if options.seccomp == "unconfined" else None,
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
         cgroup_parent=made.cgroup_parent,

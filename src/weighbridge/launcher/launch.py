@@ -53,6 +53,8 @@ class Launcher:
         Raises Unavailable where it could not make the site.
         """
         self.name = name
+        self.tells_use = True
+        """Whether what its kernel says a program used is what that took of the machine: not of gVisor's."""
         self.closed = threading.Event()
         self._stream = stream
         self._why = why
@@ -235,5 +237,6 @@ class Launched:
             raise self._launcher.lost()  # it was killed together with its site
         return Completed(
             argv, left.returncode, left.stdout, left.stderr, left.duration_s, timed_out,
-            usage=left.usage, outside_s=self._ended.came - self._asked, too_much=left.too_much,
+            usage=left.usage if self._launcher.tells_use else None, outside_s=self._ended.came - self._asked,
+            too_much=left.too_much,
         )  # fmt: skip

@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 Comparison = tuple[str, str, str]
 """Workload, level (JSON object) and environment: what takes part in blocks together with the baseline."""
+
+
+def _tellable(share: float) -> float:
+    if 0 < share < 1e-6:  # no interval of such a confidence is told from the whole line
+        raise ValueError("no look spends so little")
+    return share
 
 
 class GateLook(BaseModel):
@@ -14,7 +20,7 @@ class GateLook(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     blocks: Annotated[int, Field(ge=0, le=10**6)]
-    share: Annotated[float, Field(ge=0, le=1)]
+    share: Annotated[float, Field(ge=0, le=1), AfterValidator(_tellable)]
     open: tuple[Comparison, ...]
     """The comparisons that were not decided."""
     until: Annotated[int, Field(ge=0, le=10**6)] | None = None

@@ -1,5 +1,6 @@
 """The programs of a trial: data made for the server, the server that listens, the client that is waited for."""
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,8 @@ AFTER_SERVER_S = 2.0
 """How long a client may go on once its server has died."""
 _TOO_MUCH = f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit"
 _WATCH_S = 0.25
+_CHECKED = 2**20
+"""Bytes of what was printed that a check gets: the launcher holds them, and a program's peak begins at its own."""
 
 
 class Step(StrEnum):
@@ -54,11 +57,12 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
         for site in stage.sites_of(each):
             for path, data in files[each].items():
                 site.put(path, data, modes[path])
+    given = hashlib.sha256(repr(sorted(files.get(role, {}).items())).encode()).hexdigest()  # its scripts, say
     keeping = zip(stage.sites_of(role), state.endpoints, strict=True) if keeps else ()
     for number, (site, its) in enumerate(keeping, 1):
         with plugin_faults(workload, ProgramFailed):
             command, restore = workload.prepare(options, its), workload.restore(options, its)
-        if command is not None and (once := (site.name, *command.argv)) not in stage.prepared:
+        if command is not None and (once := (site.name, given, *command.argv)) not in stage.prepared:
             state.completed[place(PREPARATION, number)] = _run_before(
                 site, stage.process.of(command), Step.PREPARE, data=writes
             )
@@ -92,7 +96,7 @@ def check(workload: Workload, options: Any, stage: Stage, state: TrialState) -> 
             command = workload.check(options, its)
         if command is None or measured.returncode != 0:
             continue
-        completed = site.run(replace(stage.process.of(command), stdin=measured.stdout))
+        completed = site.run(replace(stage.process.of(command), stdin=measured.stdout[:_CHECKED]))
         state.completed[place(CHECK, number)] = completed
         if completed.returncode != 0:
             why = "it did not end in time" if completed.timed_out else missing(completed) or completed.last_words

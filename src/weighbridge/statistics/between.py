@@ -201,7 +201,8 @@ def verdict(
     if found.equivalent and not proves_nothing(found):
         return "inconclusive" if never_equivalent else "equivalent"
     significant = not never_different and (adjusted_p is None or adjusted_p <= ALPHA)
-    if significant and found.excludes_no_change and not found.within_noise:
+    floored = found.scale == "ratio" or found.floor is not None  # a difference has no session allowance
+    if significant and found.excludes_no_change and not found.within_noise and floored:
         return "different"
     return "inconclusive"
 

@@ -18,8 +18,8 @@ def require_consistent(store: RunStore) -> None:
     baseline = store.info().get("baseline", "")
     if baseline not in environments:
         raise _damaged(store, f"the baseline '{baseline}' is none of its environments")
-    for _, _, _, aa_of in store.environments():
-        if aa_of not in (None, baseline):
+    for name, _, _, aa_of in store.environments():
+        if aa_of not in (None, baseline) or aa_of == name:
             raise _damaged(store, f"the A/A arm repeats '{aa_of}', which is not the baseline")
     for trial in store.trials():
         if trial.environment not in environments:

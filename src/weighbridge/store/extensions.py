@@ -4,12 +4,16 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.study import Repetitions
 from weighbridge.store.run import RunStore
 
 _KEY = "extensions"
+_Count = Annotated[int, Field(ge=0, le=10**6, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +23,9 @@ class Extension:
     ``planned`` of an adaptive run is where it stood. ``at`` is in seconds since the epoch.
     """
 
-    planned: int
-    blocks: int
-    after: int
+    planned: _Count
+    blocks: _Count
+    after: _Count
     at: float
 
     @property
@@ -30,11 +34,14 @@ class Extension:
         return self.after > 0
 
 
+_EXTENSIONS = TypeAdapter(tuple[Extension, ...])
+
+
 def extensions(info: Mapping[str, str]) -> tuple[Extension, ...]:
     """The changes of a run, the first one first, from its keys (``RunStore.info``). RunDirectoryError: unreadable."""
     try:
-        return tuple(Extension(**each) for each in json.loads(info.get(_KEY, "[]")))
-    except (TypeError, ValueError):
+        return _EXTENSIONS.validate_json(info.get(_KEY, "[]"))
+    except ValueError:
         raise RunDirectoryError("the run is damaged: what changed its number of blocks cannot be read") from None
 
 

@@ -50,4 +50,4 @@ def gitlab_code_quality(rows: Sequence[GateRow], path: str) -> str:
 
 def _fingerprint(row: GateRow, path: str) -> str:
     told = "\0".join((path, row.name, row.budget, "change" if row.change else "cost"))
-    return hashlib.sha256(told.encode()).hexdigest()
+    return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()

@@ -10,14 +10,23 @@ Bmf = dict[str, dict[str, dict[str, float]]]
 
 
 def bmf(analysis: Analysis) -> Bmf:
-    """Return every cost of a run, its A/A arm's too, with its 95 % interval.
+    """Return every cost of a run, its A/A arm's too, with its 95 % interval; none of an untrusted session.
+
+    Hidden costs and those of fewer than five blocks are left out, as in a report.
 
     A benchmark is ``ENVIRONMENT.WORKLOAD``, a measure the metric with the unit of its cost: ``throughput cost (%)``.
     """
     found: Bmf = {}
+    if analysis.trust.trusted is False:
+        return found
     for report in analysis.metrics:
         for row in report.comparisons:
-            if row.cost is None or (value := finite(row.cost.worsening.estimate)) is None:
+            if (
+                row.cost is None
+                or row.few
+                or row.verdict == "hidden"
+                or (value := finite(row.cost.worsening.estimate)) is None
+            ):
                 continue
             target = Target(row.environment, report.label, report.metric, report, row)
             unit = "%" if row.cost.scale == "ratio" else difference_unit(report.unit)

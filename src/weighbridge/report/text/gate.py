@@ -6,7 +6,7 @@ from typing import Literal
 from weighbridge.analysis.gate import FEWEST, Finding, Reason
 from weighbridge.analysis.gate_answer import Gate
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.text import printable
+from weighbridge.model.text import one_line
 from weighbridge.report.text.environments import layers_of_environment
 from weighbridge.report.text.formatting import SPACE
 from weighbridge.report.text.limits import WHY, cost_words
@@ -64,11 +64,11 @@ def _row(finding: Finding, analysis: Analysis) -> GateRow:
     target, limit = finding.target, finding.limit
     within = layers_of_environment(target.environment, analysis)
     return GateRow(
-        name=printable(f"{target.name} {within}".strip()),
-        budget=f"{limit.sign}{SPACE}{limit.amount:g}{SPACE}{printable(limit.unit)}".strip(),
+        name=one_line(f"{target.name} {within}".strip()),
+        budget=f"{limit.sign}{SPACE}{limit.amount:g}{SPACE}{one_line(limit.unit)}".strip(),
         outcome=OUTCOMES[finding.outcome],
         cost=cost_words(finding) if finding.cost is not None else "",
-        why=printable(_why(finding)),
+        why=one_line(_why(finding)),
         blocks=finding.blocks,
         change=finding.change,
     )
@@ -90,9 +90,7 @@ def gate_answer(gate: Gate) -> str:
     whole = len(gate.findings)
     looks = f", after {gate.looks} looks" if gate.looks > 1 else ""
     if gate.answer == "untrusted":
-        return (
-            "Gate untrusted: the A/A arm shows a cost where there is none, so nothing can be told from this session."
-        )
+        return "Gate untrusted: the A/A arm of a session shows a cost where there is none, which tells nothing."
     if gate.answer == "passed":
         what = "comparison is" if whole == 1 else "comparisons are all"
         return f"Gate passed: {whole} {what} within budget{looks}."

@@ -16,6 +16,9 @@ WHY: dict[Reason, str] = {
     "noise": "no larger than the noise floor",
     "failed": "more than one trial in ten failed or broke",
     "untrusted": "the A/A arm makes the session untrusted",
+    "path": "the network path is not known",
+    "durability": "it keeps less of what it acknowledges after a power cut",
+    "other-unit": "its unit or its better direction is another in the earlier run",
     "many": "above the limit by its own interval, but not among so many comparisons",
 }
 """Why it cannot be told whether a cost is above its limit."""

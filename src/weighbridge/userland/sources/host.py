@@ -15,6 +15,9 @@ from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
 from weighbridge.userland.products.root import packages_in
 
+_NOT_LAYERED = ("/", "/tmp", "/run", "/proc", "/sys", "/dev")  # noqa: S108
+"""What every site has of its own."""
+
 
 class HostOptions(SourceOptions):
     """``folder`` is where programs start: each site can write to it, in memory, and it stays as it is.
@@ -46,6 +49,8 @@ class HostRoot(UserlandSource):
         """The root folder of this machine; its digest is that of the installed packages and their versions."""
         versions = packages_in(Path("/"))
         digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest()
+        if options.folder in _NOT_LAYERED:
+            raise Unavailable(f"userland: {options.folder} itself can be no working directory: take a folder in it")
         if options.folder is not None and not Path(options.folder).is_dir():
             raise Unavailable(f"userland: there is no directory {options.folder}")
         process = ProcessDefaults(options.env, options.folder or "/")

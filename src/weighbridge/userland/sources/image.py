@@ -72,7 +72,7 @@ class Image(UserlandSource):
                     for piece in container.export():
                         tar.write(piece)
             finally:
-                quietly(container.remove, force=True)
+                quietly(container.remove, force=True, v=True)  # and the volumes that the image asks for
         return {}
 
 

@@ -1,10 +1,13 @@
 """An image as `docker save` writes it: no engine is needed to have it."""
 
 import contextlib
+import gzip
 import hashlib
 import json
+import lzma
 import posixpath
 import tarfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +27,12 @@ from weighbridge.userland.sources._image_process import process_of
 
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 """What a layer removes of those below it: a name, or all of a folder (OCI Image Specification, layer)."""
+_NAMES = ("path", "linkpath")
+"""Of a member's extended headers (pax(1)): they would go before its name."""
+_DAMAGED = (
+    tarfile.TarError, KeyError, IndexError, TypeError, ValueError, AttributeError, EOFError,
+    gzip.BadGzipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
 _LARGEST_JSON = 16 * 2**20
 
 
@@ -96,8 +105,9 @@ class _Names:
 
     def hides(self, name: str) -> bool:
         """Whether what a layer below it has at ``name`` is no longer there."""
-        gone = self.removed | self.emptied
-        return name in self.has or name in self.removed or any(folder in gone for folder in _above(name))
+        if name in self.has or name in self.removed:
+            return True
+        return any(each in self.has or each in self.removed or each in self.emptied for each in _above(name))
 
 
 @contextmanager
@@ -112,7 +122,7 @@ def _saved(path: str) -> Iterator[Saved]:
             yield Saved(opened, digest, config, entry, layers)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise Unavailable(f"userland: the image {path} cannot be read: {error.strerror}") from error
-    except (tarfile.TarError, KeyError, IndexError, TypeError, ValueError, AttributeError, EOFError) as error:
+    except _DAMAGED as error:
         why = f"{path} is no image of docker save, or a damaged one ({type(error).__name__})"
         raise UserlandError(f"userland: {why}: docker save -o FILE IMAGE") from error
 
@@ -151,6 +161,7 @@ def _write(saved: Saved, number: int, above: list[_Names], made: tarfile.TarFile
             if not name or posixpath.basename(name).startswith(_WHITEOUT) or any(each.hides(name) for each in above):
                 continue
             member.name = f"./{name}"
+            member.pax_headers = {key: value for key, value in member.pax_headers.items() if key not in _NAMES}
             if member.islnk():
                 member.linkname = f"./{_plain(member.linkname)}"
             made.addfile(member, layer.extractfile(member) if member.isreg() else None)
