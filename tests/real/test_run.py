@@ -31,6 +31,7 @@ SMALL = {
     "sysbench-fileio": "file_size: 16MiB, files: 4, duration: 1s",
     "boot": "sites: 1",
     "density": "sites: 2",
+    "command": "run: sleep 0.1",
 }
 """What makes a workload short, where it is not ``duration: 1s``."""
 
