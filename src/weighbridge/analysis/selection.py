@@ -26,34 +26,27 @@ def without_selections(
     ``robbed``: trials from which a hypervisor took CPU time. They lack them for that, whatever their size. Likewise
     without those that meters read too seldom: fewer than `ENOUGH` times in the median trial.
     """
-    trials: dict[tuple[str, str, str], set[int]] = {}
+    trials: dict[tuple[str, str], dict[str, set[int]]] = {}
+    metrics: dict[tuple[str, str], set[str]] = {}
     for value in values:
-        trials.setdefault((value.workload, value.level, value.environment), set()).add(value.trial_id)
-    counted = [value for value in values if _starts(value, SELECTED) and value.trial_id not in robbed]
+        trials.setdefault(_cell(value), {}).setdefault(value.environment, set()).add(value.trial_id)
+        metrics.setdefault(_cell(value), set()).add(value.metric)
+    counted = [value for value in values if value.metric.startswith(SELECTED) and value.trial_id not in robbed]
     has = Counter((*_cell(value), value.metric, value.environment) for value in counted)
     left_out: set[tuple[str, str, str]] = set()
-    for workload, level, metric, _ in list(has):
-        sides = [
-            (len(mine.difference(robbed)), side)
-            for (*cell, side), mine in trials.items()
-            if cell == [workload, level]
-        ]
-        if any(has[workload, level, metric, side] < (1 - FAILING) * number for number, side in sides):
-            left_out.add((workload, level, metric))
-    for value in values:
-        place = (*_cell(value), value.metric)
-        if rate is None or not _starts(value, READ_MEANWHILE) or place in left_out:
-            continue
-        all_of_it = [each for (*cell, _), ids in trials.items() if cell == [*_cell(value)] for each in ids]
-        few = rate.too_few([each for each in all_of_it if each in rate.measured_s])
-        if few is not None and few.readings < ENOUGH:
-            left_out.add(place)
+    for cell, sides in trials.items():
+        few = rate is not None and rate.too_few(
+            [each for ids in sides.values() for each in ids if each in rate.measured_s]
+        )
+        for metric in metrics[cell]:
+            lacking = metric.startswith(SELECTED) and any(
+                has[*cell, metric, side] < (1 - FAILING) * len(ids.difference(robbed)) for side, ids in sides.items()
+            )
+            seldom = metric.startswith(READ_MEANWHILE) and few and few.readings < ENOUGH
+            if (lacking and any(has[*cell, metric, side] for side in sides)) or seldom:
+                left_out.add((*cell, metric))
     return [value for value in values if (*_cell(value), value.metric) not in left_out]
 
 
 def _cell(value: Value) -> tuple[str, str]:
     return value.workload, value.level
-
-
-def _starts(value: Value, beginnings: tuple[str, ...]) -> bool:
-    return value.metric.startswith(beginnings)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import typer
 
-from weighbridge.cli.output import examples, out
-from weighbridge.errors import StudyError, WeighbridgeError
+from weighbridge.cli.output import examples, out, write_new
+from weighbridge.errors import StudyError
 
 TEMPLATE = """\
 # A study: one question, answered by `weighbridge run {file}`.
@@ -53,13 +53,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write a commented study file to start from."""
         text = _template(file) if of is None else _copied(of)
-        try:
-            with file.open("x") as target:
-                target.write(text)
-        except FileExistsError:
-            raise WeighbridgeError(f"{file} exists already: name another file") from None
-        except OSError as error:
-            raise WeighbridgeError(f"cannot write {file}: {error.strerror}") from None
+        write_new(file, text)
         out().print(f"{file} written. Next: weighbridge plan {file}", markup=False, soft_wrap=True)
 
 

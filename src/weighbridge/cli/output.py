@@ -6,10 +6,12 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from weighbridge.errors import WeighbridgeError
 from weighbridge.model.text import printable
 
 if TYPE_CHECKING:
@@ -94,6 +96,17 @@ def fail(message: str, code: int) -> NoReturn:
     for line in message.splitlines():
         print(f"weighbridge: {printable(line)}", file=sys.stderr)
     sys.exit(code)
+
+
+def write_new(file: Path, text: str) -> None:
+    """Write a file that is not there yet. Raises WeighbridgeError where it is, or cannot be written."""
+    try:
+        with file.open("x") as target:
+            target.write(text)
+    except FileExistsError:
+        raise WeighbridgeError(f"{file} exists already: name another file") from None
+    except OSError as error:
+        raise WeighbridgeError(f"cannot write {file}: {error.strerror}") from None
 
 
 def plural(number: int, thing: str) -> str:

@@ -1,6 +1,5 @@
 """`weighbridge run`."""
 
-import functools
 import re
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from weighbridge.cli.metrics import MetricsOption, address, watched
 from weighbridge.cli.output import WRONG_COMMAND_LINE, ProfileOption, examples, fail, out
 
 if TYPE_CHECKING:
+    from weighbridge.analysis.results import Analysis
     from weighbridge.cli.progress import Shown
     from weighbridge.model.study import Study
     from weighbridge.store.run import RunStore
@@ -76,7 +76,11 @@ def register(app: typer.Typer) -> None:
             watched(at, progress, loaded, directory) as told_of_it,
             continuable(directory, *continuing("run", directory, yes=yes and asked)),
         ):
-            after = functools.partial(report_run, progress=progress, trusted=trusted)
+
+            def after(store: "RunStore") -> None:
+                if (analysis := report_run(store, progress)) is not None:
+                    trusted.append(analysis.trust.trusted is not False)
+
             run_study(loaded, directory, told_of_it, after, blocks if loaded is None else None)
         if strict and not all(trusted):
             raise Untrusted("the A/A arm shows a cost where there is none: do not rely on this session's numbers")
@@ -93,14 +97,14 @@ def continuing(command: str, directory: Path, *, yes: bool) -> tuple[str, ...]:
     return (command, "--out", str(directory), *(("--yes",) if yes else ()))
 
 
-def report_run(store: "RunStore", progress: "Shown", trusted: list[bool] | None = None) -> None:
-    """Write the page, print the verdicts and the page's path; ``trusted`` gets whether the session is.
+def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
+    """Write the page, print the verdicts and the page's path; gives what they are made of.
 
-    Where no trial has ended there is nothing to report, and only what ended the run is told.
+    Where no trial has ended there is nothing to report: None, and only what ended the run is told.
     """
     progress.done()
     if not store.finished():
-        return
+        return None
 
     from weighbridge.analysis.analyse import analyse
     from weighbridge.report.html import write_html
@@ -111,5 +115,4 @@ def report_run(store: "RunStore", progress: "Shown", trusted: list[bool] | None 
     write_html(store, page, analysis)
     print_report(analysis, out())
     out().print(f"report: {page}", markup=False, soft_wrap=True)
-    if trusted is not None:
-        trusted.append(analysis.trust.trusted is not False)
+    return analysis

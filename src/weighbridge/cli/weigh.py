@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, write_new
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -127,7 +127,6 @@ def register(app: typer.Typer) -> None:
 
 def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None) -> None:
     from weighbridge import registry
-    from weighbridge.errors import WeighbridgeError
     from weighbridge.study.loader import check
     from weighbridge.study.source import parse
     from weighbridge.study.weighed import study_text
@@ -139,11 +138,7 @@ def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export
     text = study_text(weighed)
     study = check(parse(text, "weigh"))
     if save is not None:
-        try:
-            with save.open("x") as file:
-                file.write(text)
-        except FileExistsError:
-            raise WeighbridgeError(f"{save} exists already: name another file") from None
+        write_new(save, text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
         return
     _run(study, directory, export)
@@ -151,7 +146,6 @@ def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export
 
 def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
     """Run it as `weighbridge run` does, and write what is asked for beside the report."""
-    from weighbridge.analysis.analyse import analyse
     from weighbridge.cli.approval import announce
     from weighbridge.cli.progress import show
     from weighbridge.cli.run import continuing, new_directory, report_run
@@ -166,11 +160,11 @@ def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
     with interruptible(), show() as progress, continuable(directory, *continuing("run", directory, yes=True)):
 
         def after(store: RunStore) -> None:
-            report_run(store, progress)
-            if export is not None and store.finished():
+            analysis = report_run(store, progress)
+            if export is not None and analysis is not None:
                 import json
 
-                export.write_text(json.dumps(report_json(store, analyse(store)), indent=2, ensure_ascii=False))
+                export.write_text(json.dumps(report_json(store, analysis), indent=2, ensure_ascii=False))
                 err().print(f"JSON: {export}", markup=False)
 
         run_study(study, directory, progress, after)

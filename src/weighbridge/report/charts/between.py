@@ -16,7 +16,7 @@ from weighbridge.report.charts.base import (
     nominal,
     rule_at,
 )
-from weighbridge.report.charts.costs import axis_numbers, cost_axis, cost_limits, interval_axis
+from weighbridge.report.charts.costs import axis_numbers, cost_axis, cost_limits, interval_axis, kept_inside
 from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
 from weighbridge.report.text.between_runs import change_amount, change_verdict
 from weighbridge.report.text.changed_conditions import run_letter
@@ -88,8 +88,8 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
     limits = cost_limits(numbers, 1.0)
     points = [
         {
-            "environment": row.environment, "lines": _lines(metric), "cost": _inside(found[0], limits),
-            "low": _inside(found[1], limits), "high": _inside(found[2], limits),
+            "environment": row.environment, "lines": _lines(metric), "cost": kept_inside(found[0], limits),
+            "low": kept_inside(found[1], limits), "high": kept_inside(found[2], limits),
             "typical": change_amount(row, metric.before.unit), "verdict": change_verdict(row), "run": "",
         }
         for (metric, row, _), found in zip(drawn, numbers, strict=True)
@@ -125,7 +125,7 @@ def environment_colours(pair: RunPair) -> dict[str, str]:
 def _point(
     letter: str, report: MetricReport, row: Comparison, numbers: Sequence[float], limits: tuple[float, float]
 ) -> dict[str, Any]:
-    inside = [_inside(value, limits) for value in numbers]
+    inside = [kept_inside(value, limits) for value in numbers]
     return {
         "run": letter, "environment": row.environment, "cost": inside[0], "low": inside[1], "high": inside[2],
         "typical": cost_text(row, report.unit), "verdict": comparison_verdict(row),
@@ -140,11 +140,7 @@ def _noise(metric: MetricChanges, limits: tuple[float, float]) -> dict[str, Any]
     floor = max(changes[0].floor, changes[0].allowance)
     near, far = 100 * floor, 100 * (1 - 1 / (1 + floor))
     low, high = (-near, far) if metric.before.better == "higher" else (-far, near)
-    return {"lines": _lines(metric), "cost": _inside(low, limits), "end": _inside(high, limits)}
-
-
-def _inside(value: float, limits: tuple[float, float]) -> float:
-    return min(max(value, limits[0]), limits[1])
+    return {"lines": _lines(metric), "cost": kept_inside(low, limits), "end": kept_inside(high, limits)}
 
 
 def _lines(metric: MetricChanges) -> str:

@@ -86,6 +86,11 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
 TOLD = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
 
 
+def kept_inside(value: float, limits: tuple[float, float]) -> float:
+    """Return the value, or the limit of an axis that it is beyond."""
+    return min(max(value, limits[0]), limits[1])
+
+
 def cost_axis(limits: tuple[float, float], title: str) -> Field:
     """Return the horizontal axis of costs between two limits."""
     return quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
@@ -103,7 +108,7 @@ def _shade(colour: str) -> dict[str, Any]:
 def _point(
     report: MetricReport, row: Comparison, numbers: tuple[float, float, float], limits: tuple[float, float]
 ) -> dict[str, Any]:
-    inside = [min(max(value, limits[0]), limits[1]) for value in numbers]
+    inside = [kept_inside(value, limits) for value in numbers]
     return {
         "environment": row.environment, "metric": metric_title(report), "cost": inside[0], "low": inside[1],
         "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,

@@ -8,7 +8,7 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.history import History, PastRun
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.report.charts.base import BASELINE, PALETTE, Canvas, Chart, colour_of, layer, nominal, quantitative
-from weighbridge.report.charts.costs import axis_numbers, cost_limits
+from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
 from weighbridge.report.charts.labels import listed
 from weighbridge.report.text.changed_conditions import changes_in_short
 from weighbridge.report.text.metric_names import metric_title
@@ -68,8 +68,8 @@ def over_runs(found: History, series: Series) -> Chart | None:
     points = [
         {
             "run": number + _aside(names.index(row.environment), len(names)), "environment": row.environment,
-            "cost": _inside(numbers[0], limits), "low": _inside(numbers[1], limits),
-            "high": _inside(numbers[2], limits), "typical": cost_text(row, report.unit),
+            "cost": kept_inside(numbers[0], limits), "low": kept_inside(numbers[1], limits),
+            "high": kept_inside(numbers[2], limits), "typical": cost_text(row, report.unit),
             "verdict": comparison_verdict(row), "when": date_words(found.runs[number - 1].run.created),
             "name": found.runs[number - 1].run.name,
         }
@@ -126,7 +126,3 @@ def _aside(number: int, of: int) -> float:
 
 def _dashed() -> dict[str, Any]:
     return {"color": BASELINE, "strokeDash": [4, 3]}
-
-
-def _inside(value: float, limits: tuple[float, float]) -> float:
-    return min(max(value, limits[0]), limits[1])
