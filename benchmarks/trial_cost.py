@@ -41,7 +41,8 @@ from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.precision import Standing
-from weighbridge.runner.run import run_study, userland_of
+from weighbridge.runner.run import run_study
+from weighbridge.runner.userlands import userland_of
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse

@@ -9,7 +9,7 @@ import pytest
 
 from weighbridge.errors import Interrupted
 from weighbridge.model.device_interrupts import InterruptRate
-from weighbridge.runner import device_interrupts, preflight
+from weighbridge.runner import device_interrupts, userlands
 from weighbridge.runner import run as running
 from weighbridge.store.run import RunStore
 
@@ -28,7 +28,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, ready: list, run: Path) -> list[Pa
         folders.append(directory)
         shutil.copytree(run, directory)
 
-    monkeypatch.setattr(preflight, "require_userland", lambda _: None)
+    monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
     monkeypatch.setattr(running, "run_study", finish)
     monkeypatch.setattr(device_interrupts, "interrupt_rates", lambda *_: ())
     return folders

@@ -82,9 +82,9 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The workload of these tests, which needs no package of its own (any userland has perl)."""
     known = {**registry.workloads(), "waits": Waits()}
     monkeypatch.setattr(registry, "workloads", lambda: known)
-    from weighbridge.runner import run
+    from weighbridge.runner import userlands
 
-    monkeypatch.setattr(run, "userland_of", lambda _: UserlandSpec.of(["iperf3"]))
+    monkeypatch.setattr(userlands, "userland_of", lambda _: UserlandSpec.of(["iperf3"]))
 
 
 @contextlib.contextmanager

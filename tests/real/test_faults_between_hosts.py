@@ -19,8 +19,7 @@ from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.linux import network
 from weighbridge.model.command import Command
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.runner import run as runner
-from weighbridge.runner import trial_programs
+from weighbridge.runner import trial_programs, userlands
 from weighbridge.runner.run import run_study
 from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load
@@ -75,7 +74,7 @@ WAITS = "w: {kind: waits, seconds: 1.5}"
 def workloads(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {**registry.workloads(), **{one.kind: one() for one in (Waits, Talks, Mute)}}
     monkeypatch.setattr(registry, "workloads", lambda: known)
-    monkeypatch.setattr(runner, "userland_of", lambda _: UserlandSpec.of(["iperf3"]))
+    monkeypatch.setattr(userlands, "userland_of", lambda _: UserlandSpec.of(["iperf3"]))
 
 
 @pytest.fixture

@@ -77,6 +77,40 @@ def test_an_image_without_shell_and_libc(tmp_path: Path, machine: Machine):
     assert {*values(tmp_path, "user")} == {"native", "native-again", "docker"}
 
 
+SERVER = """
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    int at = socket(AF_INET, SOCK_STREAM, 0), on = 1, one;
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(atoi(words[count - 1]))};
+    if (count != 3) return 9;
+    setsockopt(at, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(at, (struct sockaddr *)&here, sizeof here) || listen(at, 64)) return 1;
+    while ((one = accept(at, 0, 0)) >= 0) { if (write(one, "7", 1) < 0) return 2; close(one); }
+    return 3;
+}
+"""
+CLIENT = "import socket, sys; print('[', socket.create_connection(sys.argv[1:]).recv(1).decode(), ']', sep='')"
+
+
+def test_the_server_of_an_image_and_a_client_of_this_machine(tmp_path: Path, machine: Machine):
+    """The image has neither shell nor Python; the client is nowhere in it."""
+    source, program = tmp_path / "shop.c", tmp_path / "shop"
+    source.write_text(SERVER)
+    subprocess.run(["cc", "-static", "-o", str(program), str(source)], check=True, timeout=60)
+    image = image_archive("shop:1", {}, "amd64", [file_layer("/shop", program.read_bytes())])
+    (tmp_path / "shop.tar").write_bytes(_configured(image))
+    done = weigh(
+        tmp_path, "--image", "shop.tar", "--server", "{port}", "--blocks", "3", "--in", "netns,bridge",
+        "--metric", "n=json:$[0],higher,1/s", "--", "/usr/bin/python3", "-c", CLIENT, "{address}", "{port}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    printed = values(tmp_path, "n")
+    assert {*printed} == {"native", "native-again", "netns", "bridge"}
+    assert {value for each in printed.values() for value in each} == {7.0}
+
+
 def _configured(image: bytes) -> bytes:
     """The image with an entry point, a user, a folder and a variable."""
     import io

@@ -14,7 +14,8 @@ from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, layers_of_
 from weighbridge.store.run import RunStore
 
 HOST = {"CPU": "a", "kernel": "Linux 6.1", "memory": "4 GiB"}
-PACKAGES = {"iperf3": "3.12-1", "redis-server": "7.0"}
+VERSIONS = {"iperf3": "3.12-1", "redis-server": "7.0"}
+PACKAGES = {"userland packages": VERSIONS}
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def store(tmp_path: Path):
 
 def begun(store: RunStore) -> None:
     store.add_facts("host", HOST)
-    store.add_facts("userland packages", PACKAGES)
+    store.add_facts("userland packages", VERSIONS)
 
 
 def test_a_new_run_and_an_unchanged_machine_pass(store: RunStore):
@@ -72,7 +73,15 @@ def test_it_is_the_first_session_that_counts(store: RunStore):
 def test_other_programs_are_refused_by_name(store: RunStore):
     begun(store)
     with pytest.raises(RunDirectoryError, match="other versions of iperf3, netperf"):
-        require_same(store, HOST, PACKAGES | {"iperf3": "3.13-1", "netperf": "2.7"})
+        require_same(store, HOST, {"userland packages": {**VERSIONS, "iperf3": "3.13-1", "netperf": "2.7"}})
+
+
+def test_the_programs_of_clients_are_told_by_their_own_userland(store: RunStore):
+    begun(store)
+    store.add_facts("client userland packages", {"curl": "7.88"})
+    require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "7.88"}})
+    with pytest.raises(RunDirectoryError, match="the client userland has other versions of curl"):
+        require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "8.0"}})
 
 
 def test_a_site_stays_in_its_hypervisors(store: RunStore):

@@ -19,7 +19,7 @@ from weighbridge.model.result import TrialResult
 from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest
 from weighbridge.model.study import Options, Role, Study
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.model.userland import Userland
+from weighbridge.model.userland import Userland, Userlands
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -366,7 +366,7 @@ def context(tmp_path: Path) -> Iterator[RunContext]:
         yield RunContext("0123456789ab", tmp_path, tmp_path, stack)
 
 
-USERLAND = Userland("d" * 64, Path("/nonexistent/root"), Path("/nonexistent/root.tar"), {})
+USERLAND = Userlands(Userland("d" * 64, Path("/nonexistent/root"), Path("/nonexistent/root.tar"), {}))
 
 
 @dataclass

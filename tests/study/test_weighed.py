@@ -77,3 +77,14 @@ def test_each_name_of_in_is_an_environment_of_a_packed_userland(name: str):
 def test_environments_that_cannot_have_this_machines_files_say_so(name: str):
     with pytest.raises(StudyError, match="not packed"):
         made("true", inside=[name])
+
+
+def test_the_client_of_an_image_s_server_is_of_this_machine():
+    image = {"kind": "saved-image", "path": "/tmp/i.tar"}
+    study = made("curl", "{address}:{port}", server="shop {port}", userland=image, client_userland=HOST)
+    assert study.file.userland.kind == "saved-image"
+    assert study.file.sources["client_userland"].model_dump() == HOST
+    weighed = Weighed(("curl", "{address}:{port}"), image, server="shop {port}", client_userland=HOST)
+    elsewhere = "hosts: {a: {kind: ssh, destination: b}}\nplacement: {client: a, server: a}\nbaseline:"
+    with pytest.raises(StudyError, match="this machine's own"):
+        check(parse(study_text(weighed).replace("baseline:", elsewhere), "weigh"))

@@ -14,7 +14,7 @@ from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, Tria
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.runner.run import userland_of
+from weighbridge.runner.userlands import userland_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study
 from weighbridge.userland.build import key_of

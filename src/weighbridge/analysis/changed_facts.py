@@ -188,12 +188,14 @@ def _figures(path: NetworkPath) -> dict[str, str]:
 def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
     """Packages of other versions; a userland of another digest without any is told by that."""
     sides = [_by_scope(run) for run in (first, second)]
-    before, after = (each.get("userland packages", {}) for each in sides)
-    found = [FactChange(FactKind.PACKAGES, *each) for each in _different(before, after)] if before and after else []
-    yield from found
-    digests = [each.get("userland", {}).get("digest", "") for each in sides]
-    if not found and digests[0] != digests[1]:
-        yield FactChange(FactKind.PACKAGES, "userland", digests[0][:12], digests[1][:12])
+    for scope in ("userland", "client userland"):
+        before, after = (each.get(f"{scope} packages", {}) for each in sides)
+        changed = _different(before, after) if before and after else []
+        found = [FactChange(FactKind.PACKAGES, *each) for each in changed]
+        yield from found
+        digests = [each.get(scope, {}).get("digest", "") for each in sides]
+        if not found and digests[0] != digests[1]:
+            yield FactChange(FactKind.PACKAGES, scope, digests[0][:12], digests[1][:12])
 
 
 def _of_weighbridge(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:

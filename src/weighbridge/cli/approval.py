@@ -30,13 +30,14 @@ def announce(study: "Study", directory: Path) -> "Study":
     """
     from weighbridge.runner.estimate import clock, seconds
     from weighbridge.runner.left_out import left_out_line, measured, not_ready
-    from weighbridge.runner.preflight import require_userland, warnings
-    from weighbridge.runner.run import readiness_of, require_ready, userland_of
+    from weighbridge.runner.preflight import warnings
+    from weighbridge.runner.run import readiness_of, require_ready
+    from weighbridge.runner.userlands import require_userlands
 
     left_out = not_ready(study, readiness_of)
     study = measured(study, left_out)
     require_ready(study)
-    require_userland(userland_of(study), study.file.userland)
+    require_userlands(study)
     least, most = seconds(study)
     arms, cells = len(study.arms), len(study.cells)
     err().print(

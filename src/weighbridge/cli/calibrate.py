@@ -30,9 +30,9 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.progress import show
         from weighbridge.cli.runs import continuable
         from weighbridge.runner.calibration import keep
-        from weighbridge.runner.preflight import require_userland
-        from weighbridge.runner.run import require_ready, run_study, userland_of
+        from weighbridge.runner.run import require_ready, run_study
         from weighbridge.runner.signals import interruptible
+        from weighbridge.runner.userlands import require_userlands
         from weighbridge.store.run import RunStore
         from weighbridge.study.loader import load
 
@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
         studies = {name: load(name) for name in STUDIES}
         for study in studies.values():  # before there is a directory
             require_ready(study)
-            require_userland(userland_of(study))
+            require_userlands(study)
         with interruptible(), continuable(directory / STUDIES[0], *again):
             for name, study in studies.items():
                 err().print(f"{name}: results go to {directory / name}", markup=False)

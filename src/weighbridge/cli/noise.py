@@ -20,15 +20,15 @@ def noise(*, as_json: bool) -> None:
     from weighbridge.cli.progress import show
     from weighbridge.runner.device_interrupts import counted_interrupts
     from weighbridge.runner.known_noise import keep, run_folder
-    from weighbridge.runner.preflight import require_userland
-    from weighbridge.runner.run import require_ready, run_study, userland_of
+    from weighbridge.runner.run import require_ready, run_study
     from weighbridge.runner.signals import interruptible
+    from weighbridge.runner.userlands import require_userlands
     from weighbridge.store.run import RunStore
     from weighbridge.study.loader import load
 
     study = load(STUDY)
     require_ready(study)
-    require_userland(userland_of(study))
+    require_userlands(study)
     with run_folder() as folder:
         with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
             run_study(study, folder / "run", progress, lambda store: None)

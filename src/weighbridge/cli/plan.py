@@ -68,9 +68,10 @@ def describe(study: "Study") -> "PlanDocument":
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.left_out import not_ready, nothing_left
     from weighbridge.runner.lengths import length_of
-    from weighbridge.runner.preflight import userland_problem, warnings
-    from weighbridge.runner.run import readiness_of, refusals, userland_of
+    from weighbridge.runner.preflight import warnings
+    from weighbridge.runner.run import readiness_of, refusals
     from weighbridge.runner.study_facts import unverified_parts
+    from weighbridge.runner.userlands import userland_of, userland_problems
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
@@ -80,7 +81,7 @@ def describe(study: "Study") -> "PlanDocument":
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     spec = userland_of(study)
-    problem = userland_problem(spec, study.file.userland)
+    problem = next(userland_problems(study), None)
     lacking = [f"the userland cannot be built here: {problem.detail}: {problem.remedy}"] if problem else []
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
     notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready) + _noise(study)

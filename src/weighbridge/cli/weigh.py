@@ -51,7 +51,8 @@ def register(app: typer.Typer) -> None:
         image: str | None = typer.Option(
             None,
             "--image",
-            help="Weigh it in this image, of your engine or saved in a file; natively in a chroot of its files.",
+            help="Weigh it in this image, of your engine or saved in a file; natively in a chroot of its files. "
+            "With --server that is the server's, and its client is of this machine.",
         ),
         parameters: list[str] = typer.Option(
             [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values that {NAME} stands for, each weighed."
@@ -111,7 +112,8 @@ def register(app: typer.Typer) -> None:
             command=command,
             server=server,
             inside=[name for names in inside for name in names.split(",") if name],
-            userland=_userland(image, env),
+            userland=_userland(image, env if image is None or server is None else ()),
+            client_userland=None if image is None or server is None else _this_machine(env),
             shell=shell,
             parameters=dict(_parameter(each) for each in parameters),
             metrics=dict(_metric(each) for each in metrics),
@@ -131,10 +133,12 @@ def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export
     from weighbridge.study.source import parse
     from weighbridge.study.weighed import study_text
 
-    if weighed.server is None:  # as `docker run` has it
-        source = registry.userlands()[weighed.userland["kind"]]
-        words = source.entry_point(source.options.model_validate(weighed.userland))
+    source = registry.userlands()[weighed.userland["kind"]]
+    words = source.entry_point(source.options.model_validate(weighed.userland))  # as `docker run` has it
+    if weighed.server is None:
         weighed = replace(weighed, command=(*words, *weighed.command))
+    else:
+        weighed = replace(weighed, server=" ".join([shlex.join(words), weighed.server]).strip())
     text = study_text(weighed)
     study = check(parse(text, "weigh"))
     if save is not None:
@@ -173,10 +177,14 @@ def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
     """Where the program is: on this machine, in an image of the engine, or in one that was saved to a file."""
     if image is None:
-        return {"kind": "host", "folder": str(Path.cwd()), "env": _variables(env)}
+        return _this_machine(env)
     if env:
         fail("--env is for programs of this machine: those of an image have its variables", WRONG_COMMAND_LINE)
     return {"kind": "saved-image", "path": image} if Path(image).is_file() else {"kind": "image", "image": image}
+
+
+def _this_machine(env: Sequence[str]) -> Mapping[str, Any]:
+    return {"kind": "host", "folder": str(Path.cwd()), "env": _variables(env)}
 
 
 def _runs() -> Path:

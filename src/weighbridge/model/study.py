@@ -125,6 +125,11 @@ class StudyFile(Options):
     userland: Annotated[SerializeAsAny[SourceOptions], by_kind("userland", "a userland")] = Field(
         default_factory=_packages, validate_default=True, description="Where the programs come from"
     )
+    client_userland: Annotated[
+        SerializeAsAny[SourceOptions] | None,
+        by_kind("userland", "a userland"),
+        Field(description="Where those of servers' clients come from, if from elsewhere"),
+    ] = None
     resources: Resources = Resources()
     baseline: Name
     aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True
@@ -151,6 +156,12 @@ class StudyFile(Options):
         dict[Name, dict[str, Any]],
         Field(description="Named changes to this study, merged into it by --profile; never part of a run"),
     ] = Field(default_factory=dict)
+
+    @property
+    def sources(self) -> dict[str, SourceOptions]:
+        """Where its userlands come from, each by the key that says so."""
+        clients = {} if self.client_userland is None else {"client_userland": self.client_userland}
+        return {"userland": self.userland, **clients}
 
 
 DISK_SPEED = "disk_speed"

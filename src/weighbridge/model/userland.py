@@ -66,3 +66,15 @@ class Userland:
                 "cannot have: use another source of userlands, or environments native, netns and docker here"
             )
         return self.tar
+
+
+@dataclass(frozen=True, slots=True)
+class Userlands:
+    """The userlands of a run: the usual one, and that of the clients of servers where theirs is another."""
+
+    usual: Userland
+    clients: Userland | None = None
+
+    def of(self, role: str) -> Userland:
+        """Return that of a role's sites."""
+        return self.usual if self.clients is None or role != "client" else self.clients

@@ -14,8 +14,11 @@ SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd",
 """Facts of the host without which numbers of two sessions are not comparable."""
 
 
-def require_same(store: RunStore, host: Mapping[str, str], packages: Mapping[str, str]) -> None:
-    """Raise RunDirectoryError that names what has changed since the run began; a new run passes."""
+def require_same(store: RunStore, host: Mapping[str, str], userlands: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise RunDirectoryError that names what has changed since the run began; a new run passes.
+
+    ``userlands``: what is known of them, by scope (`weighbridge.runner.userlands.userland_facts`).
+    """
     first: dict[tuple[str, str], str] = {}
     for scope, key, value, _ in store.facts():
         first.setdefault((scope, key), idle_code(value) if key == IDLE_CPUS else value)
@@ -24,10 +27,11 @@ def require_same(store: RunStore, host: Mapping[str, str], packages: Mapping[str
         for key in SAME
         if ("host", key) in first and first["host", key] != host.get(key)
     ]
-    was = {key: value for (scope, key), value in first.items() if scope == "userland packages"}
-    different = sorted(name for name in {*was, *packages} if was.get(name) != packages.get(name)) if was else []
-    if different:
-        changed.append(f"the userland has other versions of {', '.join(different[:5])}")
+    for about, now in userlands.items():
+        was = {key: value for (scope, key), value in first.items() if scope == about}
+        different = sorted(name for name in {*was, *now} if was.get(name) != now.get(name)) if was else []
+        if different and about.endswith("packages"):
+            changed.append(f"the {about.removesuffix(' packages')} has other versions of {', '.join(different[:5])}")
     _refuse(store, changed)
 
 

@@ -22,7 +22,6 @@ from weighbridge.model.level import level_text
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study, StudyFile
-from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import calibration, clean
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
@@ -36,18 +35,14 @@ from weighbridge.runner.room import lacking_room
 from weighbridge.runner.session import Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
+from weighbridge.runner.userlands import ensure_userlands, userland_facts
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
-from weighbridge.userland.build import cache_folder, ensure
-
-
-def userland_of(study: Study) -> UserlandSpec:
-    """What the userland must hold for the study's workloads."""
-    return UserlandSpec.union(registry.workloads()[cell.kind].userland(cell.options) for cell in study.cells)
+from weighbridge.userland.build import cache_folder
 
 
 def loads_of(study: Study) -> dict[str, str]:
@@ -262,22 +257,23 @@ def _session(
     further: Further | None,
 ) -> None:
     _raise_open_files()
-    userland = ensure(userland_of(study), cache, progress.say, study.file.userland)
+    userlands = ensure_userlands(study, cache, progress.say)
+    about = userland_facts(userlands)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
         before = volatile_facts()
         pollers = _pollers(study.file, run)
         timed_by = _launcher(study, cache, progress)
         facts = {**fingerprint(), LAUNCHER: timed_by, IDLE_CPUS: HALT if pollers is None else POLL}
-        require_same(store, facts, userland.versions)
+        require_same(store, facts, about)
         if timed_by and launcher_unknown(store):
             progress.say("it is not known which launcher timed this run so far: times of short programs may differ")
         store.add_facts("host", {key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration.facts())
-        store.add_facts("userland", {"digest": userland.digest})
-        store.add_facts("userland packages", userland.versions)
-        session = Session(study, store, run, userland, progress, volatile_facts, pollers=pollers, further=further)
+        for scope, known in about.items():
+            store.add_facts(scope, known)
+        session = Session(study, store, run, userlands, progress, volatile_facts, pollers=pollers, further=further)
         if study.file.prometheus is not None:
             session.completed = Watched(study.file.prometheus).completed
         session.go()

@@ -17,7 +17,7 @@ from weighbridge.model.site import RunContext
 from weighbridge.model.study import Cell, Level, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.trial_length import length_text
-from weighbridge.model.userland import Userland
+from weighbridge.model.userland import Userlands
 from weighbridge.runner.allotments import Allotments
 from weighbridge.runner.continuity import layers_of_run
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
@@ -48,7 +48,7 @@ class Session:
     study: Study
     store: RunStore
     run: RunContext
-    userland: Userland
+    userlands: Userlands
     progress: Progress
     volatile_facts: Callable[[], Mapping[str, str]] = dict
     """Facts about the host, taken once every site is open: an engine's firewall rules are in force then."""
@@ -110,7 +110,7 @@ class Session:
             polled, here = (False, read_here) if self.pollers is None else (True, self.pollers.read)
             opened = self._stack.enter_context(meters(self.study.file.meters, hz, polled=polled))
             self._sites = Sites(
-                self.study, self.run, self.userland, opened, here, polled, may_leave_out=not self._finished
+                self.study, self.run, self.userlands, opened, here, polled, may_leave_out=not self._finished
             )
             self._sites.open_all(self._stack)
             self._leave_out(self._sites)

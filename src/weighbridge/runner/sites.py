@@ -24,7 +24,7 @@ from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, RunContext, Site, SiteRequest
 from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
-from weighbridge.model.userland import Userland
+from weighbridge.model.userland import Userlands
 from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import limits_of
 from weighbridge.runner.machine_use import reader_of
@@ -46,7 +46,7 @@ class Sites:
 
     study: Study
     run: RunContext
-    userland: Userland
+    userlands: Userlands
     meters: OpenMeters
     here: Read = read_here
     """Reads the files of this machine; ``polled``: whose idle CPUs poll."""
@@ -150,7 +150,7 @@ class Sites:
             host=host,
             name=self._requests.name(key),
             role=role,
-            userland=self.userland,
+            userland=self.userlands.of(role),
             limits=limits_of(self.study, role, host),
             ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
             environment=place,
@@ -216,7 +216,8 @@ class Sites:
             open_site=partial(self._requests.open_beside, keys[measured]), below=below(sites, self.here),
             storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
             written=self._written() if writes(self.study) else (),
-            hold_back=partial(set_disk_speed, keepers, cell.disk_speed), process=self.userland.process,
+            hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
+            process={role: self.userlands.of(role).process for role in sites},
         )  # fmt: skip
 
     def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Idle, Read, read_here
 from weighbridge.meters.meter import Meter
-from weighbridge.model.command import ProcessDefaults
+from weighbridge.model.command import Command, ProcessDefaults
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import HERE, Group, Host, Link, Site
 from weighbridge.model.study import Role
@@ -58,8 +58,8 @@ class Stage:
     """The hosts, all of the run's, on which trials write: what an earlier one left to be written is written first."""
     hold_back: Callable[[], None] = lambda: None
     """Limits the disks of the data to the speed at which the workload is measured: what it starts from is there."""
-    process: ProcessDefaults = field(default_factory=ProcessDefaults)
-    """What the workload's programs are started with in this userland."""
+    process: Mapping[Role, ProcessDefaults] = field(default_factory=dict)
+    """What the programs of each role are started with in their userland."""
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
 
@@ -67,6 +67,10 @@ class Stage:
     def measured(self) -> Role:
         """The role whose program is measured."""
         return list(self.sites)[-1]
+
+    def started(self, role: Role, command: Command) -> Command:
+        """Return the command as a role's program is started in its userland."""
+        return self.process.get(role, ProcessDefaults()).of(command)
 
     def sites_of(self, role: Role) -> tuple[Site, ...]:
         """The sites in which a role's program runs."""

@@ -94,11 +94,11 @@ def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) 
         state.threads = workload.generator_threads(options) * len(state.endpoints)
         measured, served = roles[-1], workload.command("server", options, at) if "server" in roles else None
         opens = workload.openings(options)
-        commands = [stage.process.of(workload.command(measured, options, its)) for its in state.endpoints]
+        commands = [stage.started(measured, workload.command(measured, options, its)) for its in state.endpoints]
         warming = (workload.warm_up(options, its) for its in state.endpoints)
-        warm_ups = [stage.process.of(each) for each in warming if each is not None]
+        warm_ups = [stage.started(measured, each) for each in warming if each is not None]
     if served is not None:
-        serve(stage.process.of(served), stage.sites["server"], state)
+        serve(stage.started("server", served), stage.sites["server"], state)
     command = commands[0]
     site, sites = stage.sites[measured], stage.sites_of(measured)
     if warm_ups:

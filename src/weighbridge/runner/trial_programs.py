@@ -64,11 +64,11 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
             command, restore = workload.prepare(options, its), workload.restore(options, its)
         if command is not None and (once := (site.name, given, *command.argv)) not in stage.prepared:
             state.completed[place(PREPARATION, number)] = _run_before(
-                site, stage.process.of(command), Step.PREPARE, data=writes
+                site, stage.started(role, command), Step.PREPARE, data=writes
             )
             stage.prepared.add(once)
         if restore is not None:
-            _run_before(site, stage.process.of(restore), Step.RESTORE, data=writes)
+            _run_before(site, stage.started(role, restore), Step.RESTORE, data=writes)
     if cold or writes or stage.written:
         sites = [*stage.sites.values(), *stage.further]
         settle_page_caches(sites, stage.storage_servers, stage.written, empty=cold)
@@ -96,7 +96,7 @@ def check(workload: Workload, options: Any, stage: Stage, state: TrialState) -> 
             command = workload.check(options, its)
         if command is None or measured.returncode != 0:
             continue
-        completed = site.run(replace(stage.process.of(command), stdin=measured.stdout[:_CHECKED]))
+        completed = site.run(replace(stage.started(stage.measured, command), stdin=measured.stdout[:_CHECKED]))
         state.completed[place(CHECK, number)] = completed
         if completed.returncode != 0:
             why = "it did not end in time" if completed.timed_out else missing(completed) or completed.last_words

@@ -55,8 +55,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     if arm.name == file.baseline and len(reached) < len(hosts):
         yield (*place, "clients"), f"{arm.name} is the baseline: it is measured with every client"
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
-    if not registry.userlands()[file.userland.kind].packed:
-        yield from ((place, f"{arm.name}: {problem}") for problem in _unpacked(arm, file))
+    yield from ((place, f"{arm.name}: {problem}") for problem in _unpacked(arm, file, cells))
     told: dict[str, list[str]] = {}
     for host in reached:
         for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs_of(file, cells, host)):
@@ -68,15 +67,22 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield place, f"{arm.name}{where}: {problem}{way}"
 
 
-def _unpacked(arm: Arm, file: StudyFile) -> Iterator[str]:
+def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
     """Why sites of an environment cannot have a root folder that is only on this machine."""
-    source, every = file.userland.kind, registry.environments()
-    if not every[arm.kind].shares_root:
-        fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
-        yield f"its sites cannot have the userland '{source}', which is not packed; these can: {fits}"
-    for name, host in file.hosts.items():
-        if not host.traits.this_machine:
-            yield f"host '{name}' cannot have the userland '{source}', which is this machine's own and is not packed"
+    every, first = registry.environments(), next(iter(file.hosts))
+    fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
+    told = set()
+    for role in {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}:
+        source = (file.userland if role != "client" else file.client_userland or file.userland).kind
+        if registry.userlands()[source].packed:
+            continue
+        if (role == "solo" or role in file.inside) and not every[arm.kind].shares_root:
+            told.add(f"its sites cannot have the userland '{source}', which is not packed; these can: {fits}")
+        clients = file.placement.clients or (first,)
+        for name in clients if role == "client" else (file.placement.server or first,):
+            if name in file.hosts and not file.hosts[name].traits.this_machine:
+                told.add(f"host '{name}' cannot have the userland '{source}': it is this machine's own, not packed")
+    yield from sorted(told)
 
 
 def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:

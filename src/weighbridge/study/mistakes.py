@@ -167,7 +167,8 @@ def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
         return list(plugin.options.model_fields) if plugin is not None else []
     storage = {name: each for each in registry.storage().values() for name in (each.kind, *each.aliases)}
     sections: Mapping[Any, Mapping[str, Plugin]] = {
-        "adapter": registry.adapters(), "storage": storage, "userland": registry.userlands(),
+        "adapter": registry.adapters(), "storage": storage,
+        "userland": registry.userlands(), "client_userland": registry.userlands(),
     }  # fmt: skip
     if place and place[-1] in sections:
         named = sections[place[-1]].get(str(kind))

@@ -43,6 +43,8 @@ class Weighed:
     command: Sequence[str]
     userland: Mapping[str, Any]
     server: str | None = None
+    client_userland: Mapping[str, Any] | None = None
+    """Where the client of a server comes from, if from elsewhere."""
     inside: Sequence[str] = ()
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -66,6 +68,7 @@ def study_text(weighed: Weighed) -> str:
         "study": "weigh",
         "question": plain(f"What does isolation cost '{shlex.join(weighed.command)}'?", _QUESTION),
         "userland": dict(weighed.userland),
+        "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
         "baseline": "native",
         "environments": {"native": {"kind": "native"}, **environments},
