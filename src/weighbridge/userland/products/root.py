@@ -6,7 +6,7 @@ from pathlib import Path
 from weighbridge.userland.commands import must
 
 NAME = "root"
-_MOUNT_POINTS = ("proc", "sys", "dev", "tmp", "run", "srv")
+MOUNT_POINTS = ("proc", "sys", "dev", "tmp", "run", "srv")
 """Where sites mount something; images and folders of users may lack them."""
 
 
@@ -17,7 +17,7 @@ def unpack(tar: Path, root: Path) -> None:
         ("--numeric-owner", "--same-permissions") if os.geteuid() == 0 else ("--no-same-owner", "--exclude=./dev/*")
     )
     must("tar", "--extract", "--file", str(tar), "--directory", str(root), *keep)
-    for name in _MOUNT_POINTS:
+    for name in MOUNT_POINTS:
         (root / name).mkdir(exist_ok=True)
 
 
