@@ -121,7 +121,7 @@ def test_its_configuration(tmp_path: Path):
     config = {"Entrypoint": ["/shop", "-v"], "User": "7:8", "WorkingDir": "/srv", "Env": ["A=1"]}
     options = saved(tmp_path / "i.tar", layer({"x": b""}), config=config)
     process = PLUGIN.process(options, tmp_path)
-    assert (process.env, process.cwd, process.uid, process.gid) == ({"A": "1"}, "/srv", 7, 8)
+    assert (process.env, process.cwd, process.uid, process.gid) == ({"A": "1", "HOME": "/"}, "/srv", 7, 8)
     assert PLUGIN.entry_point(options) == ("/shop", "-v")
 
 

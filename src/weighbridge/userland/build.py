@@ -32,7 +32,8 @@ def cached(spec: UserlandSpec, cache: Path, source: SourceOptions | None = None)
     folder = cache / "userlands" / plugin.key(source, spec)
     try:
         about = json.loads((folder / _ABOUT).read_text())
-        process = ProcessDefaults(**about.get("process", {}))  # older ones have none
+        process = about.get("process", {})  # older ones have none
+        process = ProcessDefaults(**{**process, "groups": tuple(process.get("groups", ()))})
         return Userland(about["digest"], folder / root.NAME, folder / archive.NAME, about["versions"], process)
     except FileNotFoundError:
         return None

@@ -47,7 +47,7 @@ static void run_child(const struct plan *plan, volatile int *error)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	if (dup2(plan->input, 0) >= 0 && dup2(plan->printed[0], 1) >= 0 && dup2(plan->printed[1], 2) >= 0 &&
-	    (plan->group == NOBODY || (setgroups(0, NULL) == 0 && setresgid(plan->group, plan->group, plan->group) == 0)) &&
+	    (plan->group == NOBODY || (setgroups(plan->group_count, plan->groups) == 0 && setresgid(plan->group, plan->group, plan->group) == 0)) &&
 	    (plan->user == NOBODY || setresuid(plan->user, plan->user, plan->user) == 0) && chdir(plan->folder) == 0 &&
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)  /* last: another user's process has none */
 		become(plan->argv, plan->env);

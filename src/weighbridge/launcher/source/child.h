@@ -10,6 +10,8 @@
 
 struct plan {
 	uint32_t user, group;          /* NOBODY: the launcher's */
+	gid_t *groups;                 /* beside that one, where it is not the launcher's */
+	size_t group_count;
 	const char *folder;
 	char **argv, **env;
 	int input, printed[2];         /* files: what it reads, its standard output, its standard error */

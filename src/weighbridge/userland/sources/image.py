@@ -41,7 +41,7 @@ class Image(UserlandSource):
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """The engine's digest of the image: another image under the same name is another userland."""
         with _image(options.image) as (_, image):
-            return hashlib.sha256(f"image with its links {image.id}".encode()).hexdigest()[:16]
+            return hashlib.sha256(f"image 2 {image.id}".encode()).hexdigest()[:16]
 
     def process(self, options: Any, root: Path) -> ProcessDefaults:
         """Env, WorkingDir and User of its configuration (OCI Image Specification, config)."""
