@@ -125,6 +125,8 @@ void start_process(struct frame *request)
 			error = errno;
 		else {
 			memcpy(plan.printed, process->printed, sizeof plan.printed);
+			drop_rest(request);
+			forget_peak();
 			process->began = now();
 			error = launch(&plan, &process->pid);
 		}

@@ -27,6 +27,9 @@ uint32_t take_u32(struct frame *frame);
 uint16_t take_u16(struct frame *frame);
 const char *take_string(struct frame *frame);
 
+/* Gives back the memory of what has not been taken of a frame: whole pages of it. */
+void drop_rest(struct frame *frame);
+
 /* Gives 1 and the next whole frame, 0 where there is none yet, -1 at the end of the stream or where it is damaged.
    The frame is valid until the next call. */
 int next_frame(struct frame *frame);
