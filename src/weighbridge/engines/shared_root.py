@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from weighbridge.engines.layers import executable
 from weighbridge.errors import Unavailable
 from weighbridge.linux.mounts import Mounted, mount_table
 from weighbridge.model.mount import Volumes
@@ -36,11 +37,9 @@ _MEMORY = Path("/dev/shm")  # noqa: S108 - it is looked for what is mounted ther
 
 def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
     """Return a layer with the launcher, folders to mount onto, and the root folder's own links, as an archive."""
-    made = io.BytesIO()
+    made = io.BytesIO(executable(launcher, program))
+    made.seek(0, io.SEEK_END)
     with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        about = tarfile.TarInfo(launcher.lstrip("/"))
-        about.size, about.mode = len(program), 0o755
-        archive.addfile(about, io.BytesIO(program))
         for entry in sorted(os.scandir(root), key=lambda each: each.name):
             about = tarfile.TarInfo(entry.name)
             if entry.is_symlink():
