@@ -69,6 +69,7 @@ class Receiver:
         self._sum = hashlib.sha256()
         with self._no_space_told():
             self._part.mkdir(parents=True)
+            self._part.chmod(0o700)  # its files may have the setuid bit of root; nobody else's run uses this folder
             self._tar = (self._part / "root.tar").open("wb")
 
     def piece(self, data: bytes) -> None:
