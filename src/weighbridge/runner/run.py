@@ -28,6 +28,8 @@ from weighbridge.runner import run_lock as state
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.further import Further
 from weighbridge.runner.left_out import leave_out
+from weighbridge.runner.measured_programs import SCOPE as PROGRAMS
+from weighbridge.runner.measured_programs import measured_programs
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.preflight import missing_cpus
 from weighbridge.runner.progress import Progress
@@ -269,7 +271,8 @@ def _session(
         pollers = _pollers(study.file, run)
         timed_by = _launcher(study, cache, progress)
         facts = {**fingerprint(), LAUNCHER: timed_by, IDLE_CPUS: HALT if pollers is None else POLL}
-        require_same(store, facts, userland.versions)
+        programs = measured_programs(study, userland)
+        require_same(store, facts, userland.versions, programs)
         if timed_by and launcher_unknown(store):
             progress.say("it is not known which launcher timed this run so far: times of short programs may differ")
         store.add_facts("host", {key: value for key, value in facts.items() if value})
@@ -277,6 +280,7 @@ def _session(
         store.add_facts("calibration", calibration.facts())
         store.add_facts("userland", {"digest": userland.digest})
         store.add_facts("userland packages", userland.versions)
+        store.add_facts(PROGRAMS, programs)
         session = Session(study, store, run, userland, progress, volatile_facts, pollers=pollers, further=further)
         if study.file.prometheus is not None:
             session.completed = Watched(study.file.prometheus).completed
