@@ -1,6 +1,9 @@
 """This machine's own programs natively and in a container: the same files, and nothing that is written stays."""
 
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -26,7 +29,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sites(folder: Path) -> Iterator[dict[str, Site]]:
+def mounted() -> Iterator[Path]:
+    """A folder of this machine's below which there are a tmpfs, an overlay over it and a file that is mounted."""
+    made = Path(tempfile.mkdtemp(prefix="weighbridge-test-", dir="/var/tmp"))
+    with ExitStack() as stack:
+        stack.callback(made.rmdir)
+        for name in ("memory", "layers", "upper"):
+            (made / name).mkdir()
+            stack.callback((made / name).rmdir)
+        (made / "file").touch()
+        stack.callback((made / "file").unlink)
+        (made / "memory").chmod(0o755)
+
+        def mount(*words: str, at: Path) -> None:
+            subprocess.run(["mount", *words, at], check=True)
+            stack.callback(subprocess.run, ["umount", "--lazy", at], check=True)
+
+        mount("-t", "tmpfs", "tmpfs", at=made / "memory")
+        (made / "memory/in").write_text("in memory\n")
+        mount("-t", "tmpfs", "tmpfs", at=made / "upper")
+        for name in ("upper", "work"):
+            (made / "upper" / name).mkdir()
+        options = f"lowerdir={made}/memory,upperdir={made}/upper/upper,workdir={made}/upper/work"
+        mount("-t", "overlay", "overlay", "-o", options, at=made / "layers")
+        (made / "layers/over").write_text("over it\n")
+        mount("--bind", str(made / "memory/in"), at=made / "file")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def sites(folder: Path, mounted: Path) -> Iterator[dict[str, Site]]:
     userland = PLUGIN.existing(HostOptions(folder=str(folder), env={"WORD": "handed on"}))
     with open_run(RUN) as run:
         opened = {}
@@ -73,6 +105,13 @@ def test_everything_else_is_read_only(shell):
         done = shell(f"touch {place}/weighbridge-was-here")
         assert done.returncode != 0 and "Read-only file system" in done.last_words
         assert not Path(place, "weighbridge-was-here").exists()
+
+
+def test_what_is_mounted_below_it_is_there_and_read_only(shell, mounted: Path):
+    done = shell(f"cd {mounted} && cat memory/in layers/in layers/over file")
+    assert done.text.splitlines() == ["in memory", "in memory", "over it", "in memory"], done
+    for place in ("memory", "layers"):
+        assert "Read-only file system" in shell(f"touch {mounted}/{place}/was-here").last_words
 
 
 def test_other_folders_of_tmp_are_not_there(shell, folder: Path):
