@@ -10,6 +10,8 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
+from weighbridge.launcher import build
+from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.site import Limits, Site, SiteRequest
 from weighbridge.userland.sources.host import PLUGIN, HostOptions
@@ -112,6 +114,31 @@ def test_what_is_mounted_below_it_is_there_and_read_only(shell, mounted: Path):
     assert done.text.splitlines() == ["in memory", "in memory", "over it", "in memory"], done
     for place in ("memory", "layers"):
         assert "Read-only file system" in shell(f"touch {mounted}/{place}/was-here").last_words
+
+
+RESOLVED = """
+mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work
+mount -t overlay overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work /etc
+mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/resolve
+echo 'nameserver 192.0.2.1' > /run/systemd/resolve/stub.conf
+rm /etc/resolv.conf && ln -s "$1" /etc/resolv.conf && shift && exec "$@"
+"""
+"""A machine as systemd-resolved makes it, in a mount namespace."""
+
+
+@pytest.mark.parametrize("link", ["../run/systemd/resolve/stub.conf", "/run/systemd/resolve/stub.conf"])
+def test_a_resolver_in_run_is_there_natively(link: str):
+    with open_run("5a4ed400a123") as run:
+        launcher = LocalHost(run.id).program(build.ensure(run.cache, run.say))
+        inside = ("unshare", "--mount", "sh", "-c", RESOLVED, "sh", link, launcher)
+        process, stream = LocalHost(run.id).talk(Command((*inside, "--root", "/", "--name", "resolved")))
+        try:
+            with Launcher(stream, "resolved", lambda: process.stop().last_words, {}) as site:
+                assert site.read("/etc/resolv.conf") == b"nameserver 192.0.2.1\n"
+                done = site.run(Command(("/bin/sh", "-c", "pwd; readlink /etc/resolv.conf; find /run -type f")))
+                assert done.text.splitlines() == ["/", link, "/run/systemd/resolve/stub.conf"]
+        finally:
+            process.stop()
 
 
 def test_other_folders_of_tmp_are_not_there(shell, folder: Path):
