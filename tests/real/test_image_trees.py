@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import stat
+import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -38,10 +39,14 @@ def layer(entries: Mapping[str, Entry]) -> bytes:
                 about.linkname = (content or b"").decode()
             elif kind == "file":
                 about.size = len(content or b"")
+            if kind in ("file", "link") and content != b"l":  # as an engine saves it: of links, too
+                about.pax_headers = {"SCHILY.xattr.security.capability": CAPABILITY.decode()}
             tar.addfile(about, io.BytesIO(content or b"") if kind == "file" else None)
     return made.getvalue()
 
 
+CAPABILITY = bytes.fromhex("0100000200040000") + bytes(12)
+"""cap_net_bind_service=ep (capabilities(7))."""
 FOLDER: Entry = ("folder", None)
 GONE: Entry = ("file", b"")
 LOWER = {
@@ -87,8 +92,13 @@ def tree(folder: Path) -> dict[str, Any]:
         content = path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else b""
         digest = hashlib.sha256(os.fsencode(content) if isinstance(content, Path) else content).hexdigest()
         shares = inodes.setdefault(about.st_ino, name)
-        found[name] = (stat.S_IFMT(about.st_mode), stat.S_IMODE(about.st_mode), about.st_uid, digest, shares)
+        may = os.getxattr(path, "security.capability") if "security.capability" in _attributes(path) else b""
+        found[name] = (stat.S_IFMT(about.st_mode), stat.S_IMODE(about.st_mode), about.st_uid, digest, shares, may)
     return found
+
+
+def _attributes(path: Path) -> list[str]:
+    return os.listxattr(path, follow_symlinks=False)
 
 
 def engines_tree(client: Any, tag: str, place: Path) -> dict[str, Any]:
@@ -98,8 +108,12 @@ def engines_tree(client: Any, tag: str, place: Path) -> dict[str, Any]:
         (place / "engine.tar").write_bytes(b"".join(container.export()))
     finally:
         container.remove(force=True, v=True)
-    root.unpack(place / "engine.tar", place / "engine")
-    return tree(place / "engine")
+    (place / "engine").mkdir()
+    keep = ("--same-permissions", "--numeric-owner", "--xattrs", "--xattrs-include=security.capability")
+    subprocess.run(["tar", "-x", "-f", place / "engine.tar", "-C", place / "engine", *keep], check=True)
+    found = tree(place / "engine")
+    assert any(each[-1] == CAPABILITY for each in found.values())
+    return found
 
 
 @pytest.mark.parametrize("case", CASES)

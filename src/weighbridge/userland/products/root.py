@@ -6,6 +6,8 @@ from pathlib import Path
 from weighbridge.userland.commands import must
 
 NAME = "root"
+_AS_ROOT = ("--numeric-owner", "--same-permissions", "--xattrs", "--xattrs-include=security.capability")
+"""With the capabilities of files (capabilities(7)), as engines unpack them."""
 MOUNT_POINTS = ("proc", "sys", "dev", "tmp", "run", "srv")
 """Where sites mount something; images and folders of users may lack them."""
 
@@ -13,9 +15,7 @@ MOUNT_POINTS = ("proc", "sys", "dev", "tmp", "run", "srv")
 def unpack(tar: Path, root: Path) -> None:
     """Extract an archive into a new folder. Raises UserlandError, DiskFull."""
     root.mkdir()
-    keep = (
-        ("--numeric-owner", "--same-permissions") if os.geteuid() == 0 else ("--no-same-owner", "--exclude=./dev/*")
-    )
+    keep = _AS_ROOT if os.geteuid() == 0 else ("--no-same-owner", "--exclude=./dev/*")
     must("tar", "--extract", "--file", str(tar), "--directory", str(root), *keep)
     for name in MOUNT_POINTS:
         (root / name).mkdir(exist_ok=True)
