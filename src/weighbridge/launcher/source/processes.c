@@ -92,15 +92,6 @@ static char **strings_of(struct frame *request, uint32_t count)
 	return strings;
 }
 
-static gid_t *groups_of(struct frame *request, size_t *count)
-{
-	*count = take_u32(request);
-	gid_t *groups = *count < (1u << 16) ? calloc(*count + 1, sizeof *groups) : NULL;
-	for (size_t each = 0; groups && each < *count; each++)
-		groups[each] = take_u32(request);
-	return groups;
-}
-
 /* u32 user, group (all ones: the launcher's), number of arguments, of variables and of further groups; u32 each of these;
    then strings: folder, arguments, variables; then what the program reads. */
 void start_process(struct frame *request)
@@ -108,7 +99,8 @@ void start_process(struct frame *request)
 	struct plan plan = {.user = take_u32(request)};
 	plan.group = take_u32(request);
 	uint32_t arguments = take_u32(request), variables = take_u32(request);
-	plan.groups = groups_of(request, &plan.group_count);
+	plan.group_count = take_u32(request);
+	plan.groups = take_u32s(request, plan.group_count);
 	plan.folder = take_string(request);
 	plan.argv = strings_of(request, arguments);
 	plan.env = strings_of(request, variables);

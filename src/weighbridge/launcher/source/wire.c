@@ -43,6 +43,14 @@ uint16_t take_u16(struct frame *frame)
 	return value;
 }
 
+uint32_t *take_u32s(struct frame *frame, size_t count)
+{
+	uint32_t *values = count < (1u << 16) ? calloc(count + 1, sizeof *values) : NULL;
+	for (size_t each = 0; values && each < count; each++)
+		values[each] = take_u32(frame);
+	return values;
+}
+
 const char *take_string(struct frame *frame)
 {
 	const uint8_t *at = frame->at;

@@ -26,6 +26,7 @@ struct frame {
 uint32_t take_u32(struct frame *frame);
 uint16_t take_u16(struct frame *frame);
 const char *take_string(struct frame *frame);
+uint32_t *take_u32s(struct frame *frame, size_t count);  /* to be freed; NULL: too many, or no memory */
 
 /* Gives back the memory of what has not been taken of a frame: whole pages of it. */
 void drop_rest(struct frame *frame);
