@@ -60,11 +60,13 @@ def test_facts_that_changed_come_in_the_order_in_which_they_are_looked_for(run):
     one = {"host": {**HOST["host"], "microcode": "0x1", "version of dockerd": "Docker 20.10", "load": "1"},
            "bridge/server@here": {"docker": "20.10", "runtime": "runc", "address": "172.17.0.2"},
            "before": {"interface eth0": "mtu 1500", "load": "0.1"},
+           "programs": {"./own": "1" * 64, "python3": "2" * 64, "gone": "3"},
            "userland packages": {"iperf3": "3.12"}}  # fmt: skip
     other = {"host": {**one["host"], "kernel": "Linux 6.2", "microcode": "0x2", "version of dockerd": "Docker 29.1",
                       "idle CPUs": "poll (programs of SCHED_IDLE)", "load": "2"},
              "bridge/server@here": {"docker": "29.1", "runtime": "runc", "address": "172.17.0.9"},
              "before": {"interface eth0": "mtu 9000", "load": "7"},
+             "programs": {"./own": "7" * 64, "python3": "2" * 64, "new": "3"},
              "userland packages": {"iperf3": "3.13"}}  # fmt: skip
     pair = pair_of(run, {"facts": one}, {"facts": other})
     assert pair.facts == (
@@ -73,6 +75,7 @@ def test_facts_that_changed_come_in_the_order_in_which_they_are_looked_for(run):
         FactChange(FactKind.ENGINE, "docker", "20.10", "29.1", environments=("bridge",)),
         FactChange(FactKind.PATH, "interface eth0", "mtu 1500", "mtu 9000"),
         FactChange(FactKind.PACKAGES, "iperf3", "3.12", "3.13"),
+        FactChange(FactKind.PROGRAM, "./own", "1" * 12, "7" * 12),
         FactChange(FactKind.CPU, "microcode", "0x1", "0x2"),
         FactChange(FactKind.IDLE, "idle CPUs", "halt", "poll"),
     )

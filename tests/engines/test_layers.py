@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive
+from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
 
@@ -30,6 +30,13 @@ def test_the_layers_of_an_image_are_those_that_its_manifest_and_its_config_name(
         [member] = layer.getmembers()
         assert (member.name, member.mode) == ("launcher", 0o755)
         assert layer.extractfile(member).read() == upper  # type: ignore[union-attr]
+
+
+@given(st.binary(max_size=2000))
+def test_further_files_can_follow_an_executable(content: bytes):
+    with tarfile.open(fileobj=io.BytesIO(executable("/a", content) + file_layer("b", b"2"))) as archive:
+        found = {each.name: (each.mode, archive.extractfile(each).read()) for each in archive}  # type: ignore[union-attr]
+    assert found == {"a": (0o755, content), "b": (0o755, b"2")}
 
 
 class Host:

@@ -38,10 +38,24 @@ def test_what_is_mounted_below_it_is_bound_by_itself_but_no_engines_and_no_kerne
     table = [
         Mounted("/", "ext4"), Mounted(f"{tree}/home/nfs", "nfs4"), Mounted(f"{tree}/proc", "proc"),
         Mounted(f"{tree}/usr", "overlay"), Mounted(f"{tree}/home/gone", "ext4"),
+        Mounted(f"{tree}/home/memory", "tmpfs"), Mounted(f"{tree}/home/layers", "overlay"),
+        Mounted(f"{tree}/home/file", "ext4"), Mounted(f"{tree}/home/kernel", "tracefs"),
+        Mounted(f"{tree}/usr/docker/overlay2/0/merged", "overlay"),
+        Mounted(f"{tree}/usr/containers/storage/0/userdata/shm", "tmpfs"),
     ]  # fmt: skip
+    for folder in ("memory", "layers", "kernel"):
+        (tree / "home" / folder).mkdir()
+    (tree / "home/file").touch()
+    for folder in ("docker/overlay2/0/merged", "containers/storage/0/userdata/shm"):
+        (tree / "usr" / folder).mkdir(parents=True)
     monkeypatch.setattr(shared_root, "mount_table", lambda: table)
     found = shared_root.bound(tree)
-    assert found == (tree / "etc", tree / "home", tree / "usr", tree / "home/nfs")
+    assert found == (
+        tree / "etc",
+        tree / "home",
+        tree / "usr",
+        *(tree / "home" / each for each in ("nfs", "memory", "layers", "file")),
+    )
 
 
 def test_a_file_that_docker_replaces_has_to_be_there(tree: Path, monkeypatch: pytest.MonkeyPatch):

@@ -191,6 +191,14 @@ def test_a_userland_that_arrives_damaged_is_refused(home: Path):
     assert list(home.iterdir()) == []
 
 
+def test_a_userland_is_its_owners_alone(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(userlands.Receiver, "_unpack", lambda self: (self._part / "root").mkdir())
+    receiver = userlands.Receiver(digest := hashlib.sha256(b"sent").hexdigest(), "run-far", 1)
+    receiver.piece(zlib.compress(b"sent"))
+    assert receiver.finish() == userlands.root_of(digest)
+    assert userlands.root_of(digest).parent.stat().st_mode & 0o777 == 0o700
+
+
 def test_half_received_userlands_are_removed(home: Path):
     for whose in ("run-far", "run-near"):
         userlands.Receiver("0" * 64, whose, 1).piece(zlib.compress(b"half")[:4])

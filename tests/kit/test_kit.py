@@ -305,3 +305,13 @@ def test_folders_differ_where_names_do_not():
     found = contents(study.model_copy(update={"arms": (study.arms[0], *arms)}))
     assert [each.folder for each in found.environments] == ["native", "a-b", "a-b-2", "a-b-3", "x"]
     assert replace(found.environments[0], folder="x").arm.name == "native"
+
+
+def test_a_check_is_a_script_that_reads_what_was_printed():
+    workload = "tcp: {kind: command, run: [./load], check: [grep, -q, ok]}"
+    files = files_of(mine(**{"tcp: {kind: iperf3, duration: [1s, 2s]}": workload}))
+    for environment in ("native", "bridge"):
+        assert last_line(text_of(files, f"environments/{environment}/tcp/check.sh"))[-3:] == ["grep", "-q", "ok"]
+        assert last_line(text_of(files, f"environments/{environment}/tcp/solo.sh"))[-1] == "</dev/null"
+    assert not [path for path in files if path.endswith("/check.sh") and "/tcp/" not in path]
+    assert "a check has what the program printed" in text_of(files, "README.md")

@@ -47,14 +47,14 @@ def test_no_body_is_more_than_a_value_error(body: bytes):
 def test_a_start_has_every_word_and_the_input():
     frame = frames.start(7, Command(("wrk", "-c", "ü"), stdin=b"\0in"), {"A": "b"})
     assert (frame.kind, frame.number) == (Kind.START, 7)
-    assert struct.unpack_from("<IIII", frame.body) == (2**32 - 1, 2**32 - 1, 3, 1)
-    assert frame.body[16:] == b"/\0wrk\0-c\0" + "ü".encode() + b"\0A=b\0" + b"\0in"
+    assert struct.unpack_from("<IIIII", frame.body) == (2**32 - 1, 2**32 - 1, 3, 1, 0)
+    assert frame.body[20:] == b"/\0wrk\0-c\0" + "ü".encode() + b"\0A=b\0" + b"\0in"
 
 
 def test_a_start_in_a_folder_as_a_user():
-    frame = frames.start(7, Command(("id",), cwd="/srv", uid=1000, gid=50), {})
-    assert struct.unpack_from("<IIII", frame.body) == (1000, 50, 1, 0)
-    assert frame.body[16:] == b"/srv\0id\0"
+    frame = frames.start(7, Command(("id",), cwd="/srv", uid=1000, gid=50, groups=(20, 44)), {})
+    assert struct.unpack_from("<IIIIIII", frame.body) == (1000, 50, 1, 0, 2, 20, 44)
+    assert frame.body[28:] == b"/srv\0id\0"
 
 
 def test_a_zero_byte_ends_no_word_silently():

@@ -171,3 +171,34 @@ def test_a_round_that_fails_is_told_and_the_others_go_on(run_script: RunScript, 
     assert "bridge: tcp: round 1 of 1 failed" in said
     assert "not everything ran in: bridge" in said
     assert "events per second" in (folder / "results/bridge/cpu/001.out").read_text()
+
+
+CHECKED = """\
+study: checked
+question: Are checks run?
+aa: false
+baseline: native
+environments:
+  native:  {kind: native}
+  bridge:  {kind: docker, network: bridge}
+workloads:
+  good: {kind: command, run: [echo, fine], check: [grep, -q, fine]}
+  bad:  {kind: command, run: [echo, wrong], check: [grep, -q, fine]}
+repetitions: {blocks: 1}
+"""
+
+
+def test_a_check_reads_what_was_printed_and_fails_the_round(run_script: RunScript, tmp_path: Path):
+    folder = tmp_path / "kit"
+    write(kit(check(parse(CHECKED, "checked.yaml"))), folder)
+    completed = run_script(folder, "run.sh", ROUNDS="1")
+    said = completed.stderr.decode()
+    for environment in ("native", "bridge"):
+        results = folder / f"results/{environment}"
+        assert (results / "good/001.out").read_text() == "fine\n"
+        assert (results / "bad/001.refused").read_text() == "wrong\n" and not (results / "bad/001.out").exists()
+        assert (
+            f"{environment}: bad: round 1 of 1 failed" in said
+            and f"{environment}: good: round 1 of 1 failed" not in said
+        )
+    assert completed.returncode == 1

@@ -224,6 +224,21 @@ def test_a_big_file_and_much_input_take_no_more_than_themselves(run: RunContext,
             assert done.usage is not None and done.usage.peak_memory < 4 * MIB
 
 
+def test_a_small_programs_peak_is_its_own(bare: Site):
+    """Whatever the launcher has held before, and holds of its input: a child begins in the launcher's memory."""
+
+    def peak(stdin: bytes = b"") -> int:
+        usage = bare.run(Command(("/no-op",), stdin=stdin)).usage
+        assert usage is not None
+        return usage.peak_memory
+
+    bare.put("/tmp/big", b"x" * 32 * MIB)
+    bare.read("/tmp/big")
+    peaks = [peak(), peak(b"x" * 8 * MIB), peak(), peak(b"x" * MIB), peak()]
+    print(f"{[each / MIB for each in peaks]} MiB")
+    assert max(peaks) < MIB
+
+
 def test_programs_have_what_a_container_has(site: Site):
     """Whatever the shell is set to from which this was started."""
     script = "umask; nice; df -k /dev/shm | tail -1 | awk '{print $2}'; ls -A /dev/shm | wc -l"

@@ -90,6 +90,11 @@ def test_killed_then_built_once_by_two(place: Path):
     assert ensure(UserlandSpec.of([PACKAGE]), place, print).digest == told[0][0].strip()
     assert list(work.glob("*/root/usr/bin/nc.openbsd"))
     assert not list(work.glob("*/root/proc/*")), "nothing is mounted in it"
+    (root,) = work.glob("*/root")
+    assert root.parent.stat().st_mode & 0o777 == 0o755
+    programs = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert "su" in [path.name for path in programs]
+    assert not [path for path in programs if path.stat().st_mode & 0o6000]
 
 
 def test_wrong_package_is_one_sentence(wrong: subprocess.Popen[str]):

@@ -30,30 +30,41 @@ def begun(store: RunStore) -> None:
 
 
 def test_a_new_run_and_an_unchanged_machine_pass(store: RunStore):
-    require_same(store, HOST, PACKAGES)
+    require_same(store, HOST, PACKAGES, {})
     begun(store)
-    require_same(store, HOST | {"memory": "8 GiB"}, PACKAGES)
+    require_same(store, HOST | {"memory": "8 GiB"}, PACKAGES, {})
 
 
 def test_another_kernel_is_refused_by_name(store: RunStore):
     begun(store)
     with pytest.raises(RunDirectoryError, match=r"kernel was Linux 6.1 and is Linux 6.2.*--out"):
-        require_same(store, HOST | {"kernel": "Linux 6.2"}, PACKAGES)
+        require_same(store, HOST | {"kernel": "Linux 6.2"}, PACKAGES, {})
 
 
 def test_idle_cpus_do_the_same_in_every_session(store: RunStore):
     store.add_facts("host", HOST | {IDLE_CPUS: "poll (as an older version said it)"})
-    require_same(store, HOST | {IDLE_CPUS: POLL}, {})
+    require_same(store, HOST | {IDLE_CPUS: POLL}, {}, {})
     with pytest.raises(RunDirectoryError, match="idle CPUs was poll and is halt"):
-        require_same(store, HOST | {IDLE_CPUS: HALT}, {})
+        require_same(store, HOST | {IDLE_CPUS: HALT}, {}, {})
 
 
 def test_all_of_a_run_is_timed_by_one_launcher(store: RunStore):
     begun(store)
-    require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES)  # runs from before this was a fact
+    require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES, {})  # runs from before this was a fact
     store.add_facts("host", {LAUNCHER: "old"})
     with pytest.raises(RunDirectoryError, match="launcher was old and is new"):
-        require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES)
+        require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES, {})
+
+
+def test_measured_programs_stay_the_files_that_they_were(store: RunStore):
+    begun(store)
+    require_same(store, HOST, PACKAGES, {"./own": "1"})  # a run from before they were noted
+    store.add_facts("programs", {"./own": "1", "python3": "2"})
+    require_same(store, HOST, PACKAGES, {"./own": "1", "python3": "2", "added": "3"})
+    with pytest.raises(RunDirectoryError, match=r"\./own is not the file that it was.*--out"):
+        require_same(store, HOST, PACKAGES, {"./own": "7", "python3": "2"})
+    with pytest.raises(RunDirectoryError, match=r"python3 is no longer there"):
+        require_same(store, HOST, PACKAGES, {"./own": "1"})
 
 
 def test_a_run_from_before_launchers_were_noted_is_known_as_one(store: RunStore):
@@ -67,21 +78,21 @@ def test_a_run_from_before_launchers_were_noted_is_known_as_one(store: RunStore)
 def test_it_is_the_first_session_that_counts(store: RunStore):
     begun(store)
     store.add_facts("host", HOST | {"kernel": "Linux 6.2"})
-    require_same(store, HOST, PACKAGES)
+    require_same(store, HOST, PACKAGES, {})
 
 
 def test_other_programs_are_refused_by_name(store: RunStore):
     begun(store)
     with pytest.raises(RunDirectoryError, match="other versions of iperf3, netperf"):
-        require_same(store, HOST, {"userland packages": {**VERSIONS, "iperf3": "3.13-1", "netperf": "2.7"}})
+        require_same(store, HOST, {"userland packages": {**VERSIONS, "iperf3": "3.13-1", "netperf": "2.7"}}, {})
 
 
 def test_the_programs_of_clients_are_told_by_their_own_userland(store: RunStore):
     begun(store)
     store.add_facts("client userland packages", {"curl": "7.88"})
-    require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "7.88"}})
+    require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "7.88"}}, {})
     with pytest.raises(RunDirectoryError, match="the client userland has other versions of curl"):
-        require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "8.0"}})
+        require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "8.0"}}, {})
 
 
 def test_a_site_stays_in_its_hypervisors(store: RunStore):

@@ -32,6 +32,21 @@ def layer(files: Mapping[str, bytes | None]) -> bytes:
     return made.getvalue()
 
 
+def linked(files: Mapping[str, bytes | str]) -> bytes:
+    """An archive of files, and of hard links where there is a name in place of content."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, content in files.items():
+            about = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                about.type, about.linkname = tarfile.LNKTYPE, content
+                archive.addfile(about)
+            else:
+                about.size = len(content)
+                archive.addfile(about, io.BytesIO(content))
+    return made.getvalue()
+
+
 def saved(path: Path, *layers: bytes, config: Mapping[str, object] | None = None) -> SavedImageOptions:
     text = json.dumps({"config": config or {}}).encode()
     names = [f"blobs/{hashlib.sha256(each).hexdigest()}" for each in layers]
@@ -68,6 +83,29 @@ def test_a_removed_folder_takes_what_is_in_it(tmp_path: Path):
     assert found == {"./optional": b"1"}
 
 
+LINKS = linked({"d/a": b"old", "b": "d/a", "c": "b"})
+
+
+@pytest.mark.parametrize(
+    ("upper", "left"),
+    [
+        ({}, {"./d/a": b"old", "./b": b"old", "./c": b"old"}),
+        ({"d/a": b"new"}, {"./d/a": b"new", "./b": b"old", "./c": b"old"}),
+        ({"d/.wh.a": b""}, {"./b": b"old", "./c": b"old"}),
+        ({"d/.wh..wh..opq": b"", "d/e": b"new"}, {"./b": b"old", "./c": b"old", "./d/e": b"new"}),
+        ({".wh.d": b"", "b": b"new"}, {"./b": b"new", "./c": b"old"}),
+    ],
+)
+def test_a_hard_link_keeps_what_it_holds_whatever_is_made_of_its_target(tmp_path: Path, upper: dict, left: dict):
+    options = saved(tmp_path / "i.tar", LINKS, linked(upper))
+    built(options, tmp_path)
+    with tarfile.open(tmp_path / "root.tar") as archive:
+        archive.extractall(tmp_path / "root", filter="data")
+    found = {f"./{p.relative_to(tmp_path / 'root')}": p for p in (tmp_path / "root").rglob("*") if p.is_file()}
+    assert {name: path.read_bytes() for name, path in found.items()} == left
+    assert (tmp_path / "root/c").stat().st_nlink == sum(content == b"old" for content in left.values())
+
+
 def test_names_lead_nowhere_else(tmp_path: Path):
     found = built(saved(tmp_path / "i.tar", layer({"../../etc/passwd": b"1", "/abs": b"1"})), tmp_path)
     assert found == {"./etc/passwd": b"1", "./abs": b"1"}
@@ -83,7 +121,7 @@ def test_its_configuration(tmp_path: Path):
     config = {"Entrypoint": ["/shop", "-v"], "User": "7:8", "WorkingDir": "/srv", "Env": ["A=1"]}
     options = saved(tmp_path / "i.tar", layer({"x": b""}), config=config)
     process = PLUGIN.process(options, tmp_path)
-    assert (process.env, process.cwd, process.uid, process.gid) == ({"A": "1"}, "/srv", 7, 8)
+    assert (process.env, process.cwd, process.uid, process.gid) == ({"A": "1", "HOME": "/"}, "/srv", 7, 8)
     assert PLUGIN.entry_point(options) == ("/shop", "-v")
 
 

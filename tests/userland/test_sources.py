@@ -17,7 +17,7 @@ from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland import build
 from weighbridge.userland.products import root
-from weighbridge.userland.sources import directory, host, image
+from weighbridge.userland.sources import directory, host, image, packages
 
 SPEC = UserlandSpec.of(["iperf3"])
 TEXT = """\
@@ -126,6 +126,42 @@ def test_a_built_one_is_found_again_under_its_key(tree: Path, tmp_path: Path):
     found = build.cached(SPEC, tmp_path, options)
     assert found is not None and found.root == folder / "root" and found.archive() == folder / "root.tar"
     assert build.cached(SPEC, tmp_path) is None
+
+
+@pytest.mark.parametrize(("shared", "mode"), [(False, 0o700), (True, 0o755)])
+def test_who_may_enter_a_kept_one(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool, mode: int
+):
+    """Files of images may have the setuid bit of root: while they are unpacked, too."""
+    seen = []
+
+    def unpack(tar: Path, folder: Path) -> None:
+        seen.append(tar.parent.stat().st_mode & 0o777)
+        folder.mkdir()
+
+    monkeypatch.setattr(root, "unpack", unpack)
+    monkeypatch.setattr(directory.archive, "pack", lambda folder, tar: tar.write_bytes(b""))
+    monkeypatch.setattr(directory.Directory, "shared", shared)
+    made = build.ensure(SPEC, tmp_path / "cache", print, directory.DirectoryOptions(path=str(tree)))
+    assert seen == [mode] and made.root.parent.stat().st_mode & 0o777 == mode
+
+
+def test_another_users_is_told_as_such(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refused(self: Path) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(Unavailable, match="WEIGHBRIDGE_CACHE"):
+        build.cached(SPEC, tmp_path, directory.DirectoryOptions(path=str(tree)))
+
+
+def test_only_packages_are_shared_and_they_have_no_setuid_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert [kind for kind, each in registry.userlands().items() if each.shared] == ["packages"]
+    told: list[str] = []
+    monkeypatch.setattr(packages, "must", lambda *argv, **named: told.extend(argv))
+    packages.PLUGIN.build(packages.PackagesOptions(), SPEC, tmp_path, tmp_path, print)
+    (hook,) = [each for each in told if "-perm /6000" in each]
+    assert hook.startswith("--customize-hook=find") and "chmod ug-s" in hook
 
 
 def test_packages_without_a_database_have_no_versions(tmp_path: Path):

@@ -23,6 +23,7 @@ class FactKind(StrEnum):
     MITIGATIONS = "mitigations"
     PATH = "path"
     PACKAGES = "packages"
+    PROGRAM = "program"
     LAUNCHER = "launcher"
     CPU = "cpu"
     WEIGHBRIDGE = "weighbridge"
@@ -78,6 +79,7 @@ def changed_facts(first: ComparedRun, second: ComparedRun) -> tuple[FactChange, 
         *_of_layers(first, second),
         *_of_paths(first, second),
         *_of_packages(first, second),
+        *_of_programs(first, second),
         *_of_weighbridge(first, second),
     ]
     order = list(FactKind)
@@ -196,6 +198,14 @@ def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange
         digests = [each.get(scope, {}).get("digest", "") for each in sides]
         if not found and digests[0] != digests[1]:
             yield FactChange(FactKind.PACKAGES, scope, digests[0][:12], digests[1][:12])
+
+
+def _of_programs(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
+    """Measured programs that are other files; one that a run does not name is a difference of the study."""
+    before, after = (_by_scope(run).get("programs", {}) for run in (first, second))
+    for name in before:
+        if after.get(name, before[name]) != before[name]:
+            yield FactChange(FactKind.PROGRAM, name, before[name][:12], after[name][:12])
 
 
 def _of_weighbridge(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:

@@ -77,7 +77,7 @@ class DockerSite(LaunchedSite):
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
         return {
             "userland": self._userland.digest,
-            "user": "root",
+            "user": self._userland.process.user("root"),
             "docker": self._engine.version + (" (private)" if self._engine.private else ""),
             "storage driver": " on ".join((info.get("Driver", "?"), *_backing(info))),
             "cgroup driver": info.get("CgroupDriver", "?"),

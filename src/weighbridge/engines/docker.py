@@ -2,14 +2,13 @@
 
 import contextlib
 import itertools
-import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from weighbridge.engines.client import LABEL, client_from_environment, client_of, quietly, readiness, remove_labelled
 from weighbridge.engines.hosted import hosted_engine
-from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive
+from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
@@ -77,7 +76,7 @@ class Engine:
             pieces = iter(lambda: data.read(_CHUNK), b"")  # a file object would get two contradicting headers
             repository, _, version = tag.partition(":")
             self.client.api.import_image_from_stream(
-                itertools.chain([_member(LAUNCHER, program)], pieces),
+                itertools.chain([executable(LAUNCHER, program)], pieces),
                 repository=repository,
                 tag=version,
                 changes=[f"LABEL {LABEL}={self._run.id}"],
@@ -107,13 +106,6 @@ class Engine:
     def remove_all(self) -> None:
         """Remove every container, network and image of this run."""
         remove_labelled(self.client, f"{LABEL}={self._run.id}")
-
-
-def _member(path: str, content: bytes) -> bytes:
-    """An executable file as the beginning of an archive (tar(5))."""
-    about = tarfile.TarInfo(path.lstrip("/"))
-    about.size, about.mode = len(content), 0o755
-    return about.tobuf() + content + b"\0" * (-len(content) % tarfile.BLOCKSIZE)
 
 
 def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine:

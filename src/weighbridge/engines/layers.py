@@ -16,16 +16,19 @@ from weighbridge.model.command import Command
 from weighbridge.model.host import SecludedHost
 
 _MOUNT_S = 60.0
+_END = b"\0" * 2 * tarfile.BLOCKSIZE
+
+
+def executable(path: str, content: bytes) -> bytes:
+    """Return an executable file as the beginning of an archive (tar(5)), behind which others can follow."""
+    about = tarfile.TarInfo(path.lstrip("/"))
+    about.size, about.mode = len(content), 0o755
+    return about.tobuf(tarfile.GNU_FORMAT) + content + b"\0" * (-len(content) % tarfile.BLOCKSIZE)
 
 
 def file_layer(path: str, content: bytes) -> bytes:
     """A layer with one executable file, as an archive."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        about = tarfile.TarInfo(path.lstrip("/"))
-        about.size, about.mode = len(content), 0o755
-        archive.addfile(about, io.BytesIO(content))
-    return made.getvalue()
+    return executable(path, content) + _END
 
 
 def image_archive(tag: str, labels: Mapping[str, str], architecture: str, layers: Sequence[bytes]) -> bytes:

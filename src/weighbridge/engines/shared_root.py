@@ -7,6 +7,7 @@ that a storage driver's cost is no part of what is compared.
 import contextlib
 import io
 import os
+import re
 import shutil
 import stat
 import tarfile
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from weighbridge.engines.layers import executable
 from weighbridge.errors import Unavailable
 from weighbridge.linux.mounts import Mounted, mount_table
 from weighbridge.model.mount import Volumes
@@ -25,22 +27,22 @@ _SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
 """What the engine mounts into a container itself."""
 _ENGINES_FILES = ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
 """What Docker puts its own in the place of: it needs something there, as the folder is read-only."""
-_UNREAL = frozenset((
+_KERNELS = frozenset((
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs",
-    "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "overlay", "proc", "pstore", "ramfs", "rpc_pipefs",
-    "securityfs", "selinuxfs", "sysfs", "tmpfs", "tracefs",
+    "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs",
+    "sysfs", "tracefs",
 ))  # fmt: skip
-"""File systems that hold no programs: what is mounted of them below the root is an engine's, or the kernel's."""
+"""File systems that hold no files of anybody's."""
+_ENGINES = re.compile(r"/(docker|containers|containerd|podman)/.*/(merged|shm|rootfs)$")
+"""Where engines mount the root folders of their containers, and their memory: these come and go."""
 _MEMORY = Path("/dev/shm")  # noqa: S108 - it is looked for what is mounted there
 
 
 def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
     """Return a layer with the launcher, folders to mount onto, and the root folder's own links, as an archive."""
-    made = io.BytesIO()
+    made = io.BytesIO(executable(launcher, program))
+    made.seek(0, io.SEEK_END)
     with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        about = tarfile.TarInfo(launcher.lstrip("/"))
-        about.size, about.mode = len(program), 0o755
-        archive.addfile(about, io.BytesIO(program))
         for entry in sorted(os.scandir(root), key=lambda each: each.name):
             about = tarfile.TarInfo(entry.name)
             if entry.is_symlink():
@@ -54,7 +56,7 @@ def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
 
 
 def bound(root: Path) -> tuple[Path, ...]:
-    """Return the folders of the machine's root that a container gets, and the file systems mounted below them.
+    """Return the folders of the machine's root that a container gets, and what is mounted below them, files too.
 
     Each is bound by itself: Docker makes read-only what it binds, and not what is mounted below that. Raises
     Unavailable where a file is missing that Docker replaces.
@@ -89,8 +91,10 @@ def _bind(mount: Any, path: str) -> Any:
 
 
 def _holds_files(mounted: Mounted, top: list[Path]) -> bool:
-    below = any(folder in Path(mounted.at).parents for folder in top)
-    return below and mounted.filesystem not in _UNREAL and os.path.isdir(mounted.at)  # noqa: PTH112 - it never raises
+    if mounted.filesystem in _KERNELS or mounted.at in _ENGINES_FILES or _ENGINES.search(mounted.at):
+        return False
+    there = os.path.isdir(mounted.at) or os.path.isfile(mounted.at)  # noqa: PTH112, PTH113 - they never raise
+    return there and any(folder in Path(mounted.at).parents for folder in top)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class PodmanSite(GroupedSite):
         made = self._made
         return {
             "userland": self._userland.digest,
-            "user": "root of a user namespace" if made.rootless else "root",
+            "user": self._userland.process.user("root of a user namespace" if made.rootless else "root"),
             "podman": f"{made.version} ({'rootless' if made.rootless else 'rootful'})",
             "storage driver": made.storage_driver,
             "runtime": made.runtime,

@@ -154,7 +154,7 @@ class SystemContainerSite(GroupedSite):
         """The userland, the network, what isolates it, and the limits that could not be honoured."""
         found = {
             "userland": self._container.request.userland.digest,
-            "user": "root",
+            "user": self._container.request.userland.process.user("root"),
             "host": self.host.name,
             "address": self.address,
         }

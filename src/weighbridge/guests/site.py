@@ -49,7 +49,7 @@ class GuestSite(GroupedSite):
         clock = self.read("/sys/devices/system/clocksource/clocksource0/current_clocksource").decode().strip()
         return {
             "userland": self._userland.digest,
-            "user": "root",
+            "user": self._userland.process.user("root"),
             "host": self.host.name,
             "address": self.address,
             "guest kernel": kernel,

@@ -46,7 +46,7 @@ class ChrootSite(GroupedSite):
         """The userland, the limits, and what could not be honoured."""
         found = {
             "userland": self._request.userland.digest,
-            "user": "root" if self.host.root else "unprivileged",
+            "user": self._request.userland.process.user("root" if self.host.root else "unprivileged"),
         }
         return found | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}
 

@@ -224,4 +224,6 @@ def _differs(found: Contents) -> Iterator[str]:
         yield "natively data is kept in /srv"
     if any(cell.workload.cold(cell.options) for environment in found.environments for cell in environment.cells):
         yield "page caches are not emptied before a round: run sync, then echo 3 > /proc/sys/vm/drop_caches, as root"
+    if any(cell.workload.check(cell.options, cell.at) for each in found.environments for cell in each.cells):
+        yield "a check has what the program printed, but in a container of its own: not what it left in /tmp"
     yield "resource use is not metered: run sar, or docker stats, beside it"

@@ -33,7 +33,9 @@ def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files
             kept = {path: _kept(read, path, content) for path, content in of_role.items()}
             stdin = _kept(read, "stdin", command.stdin) if command.stdin else ""
             started = {path for path in of_role if cell.workload.file_mode(cell.options, path) & 0o100}
-            scripts[f"{folder}/{name}.sh"] = _script(title, command, kept, stdin, started, ends=name != "server")
+            reads = "" if name == "check" else "/dev/null"
+            made = _script(title, command, kept, stdin, started, ends=name != "server", reads=reads)
+            scripts[f"{folder}/{name}.sh"] = made
     except TrialFailure as failure:
         raise StudyError(f"{cell.cell.label}: {failure}") from failure
     if jq := cell.workload.jq(cell.options):
@@ -59,6 +61,8 @@ def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
         yield "warm_up", cell.roles[-1], warm_up
     for role in cell.roles:
         yield role, role, cell.command(role)
+    if (check := workload.check(options, at)) is not None:
+        yield "check", cell.roles[-1], check
 
 
 def _kept(read: Files, path: str, data: bytes) -> str:
@@ -69,9 +73,16 @@ def _kept(read: Files, path: str, data: bytes) -> str:
 
 
 def _script(
-    title: str, command: Command, files: Mapping[str, str], stdin: str, started: Collection[str] = (), *, ends: bool
+    title: str,
+    command: Command,
+    files: Mapping[str, str],
+    stdin: str,
+    started: Collection[str] = (),
+    *,
+    ends: bool,
+    reads: str = "/dev/null",
 ) -> bytes:
-    """``started``: those of the files that are programs."""
+    """``started``: those of the files that are programs; ``reads``: without ``stdin``; "" is the script's own."""
     lines = [
         "#!/bin/sh",
         "# shellcheck shell=dash disable=SC2016",
@@ -87,6 +98,6 @@ def _script(
         lines.append(f'cp "$kit"/{shlex.quote(place)} {shlex.quote(path)}')
         lines += [f"chmod 755 {shlex.quote(path)}"] if path in started else []
     deadline = ("timeout", "--foreground", "-k", "5", f"{command.deadline_s:.0f}") if ends else ()
-    source = f'"$kit"/{shlex.quote(stdin)}' if stdin else "/dev/null"
-    lines.append(f"exec {shlex.join((*deadline, *command.argv))} <{source}")
+    source = f'"$kit"/{shlex.quote(stdin)}' if stdin else reads
+    lines.append(f"exec {shlex.join((*deadline, *command.argv))}" + (f" <{source}" if source else ""))
     return ("\n".join(lines) + "\n").encode(errors="replace")

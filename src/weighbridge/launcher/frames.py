@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weighbridge.model.command import Command, Transport, Usage
 
-VERSION = 3
+VERSION = 4
 LARGEST = 192 * 2**20
 """Bytes of a body at most."""
 TOO_MUCH = 1
@@ -15,7 +15,7 @@ TOO_MUCH = 1
 _HEADER = struct.Struct("<IIc")
 _HELLO = struct.Struct("<IIQ")
 _RESULT = struct.Struct("<iIQQQQQQQQQ")
-_START = struct.Struct("<IIII")
+_START = struct.Struct("<IIIII")
 _NOBODY = 0xFFFFFFFF
 _PROTOCOLS: Mapping[Transport, int] = {"tcp": 6, "udp": 17}
 
@@ -89,7 +89,8 @@ def start(number: int, command: Command, env: Mapping[str, str]) -> Frame:
     if any("\0" in word for word in words):
         raise ValueError("a word of a command has a zero byte")
     user, group = (_NOBODY if number is None else number for number in (command.uid, command.gid))
-    counts = _START.pack(user, group, len(command.argv), len(env))
+    groups = struct.pack(f"<{len(command.groups)}I", *command.groups)
+    counts = _START.pack(user, group, len(command.argv), len(env), len(command.groups)) + groups
     strings = b"".join(word.encode(errors="surrogateescape") + b"\0" for word in words)
     return Frame(Kind.START, number, counts + strings + command.stdin)
 

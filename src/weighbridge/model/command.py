@@ -31,6 +31,8 @@ class Command:
     """The working directory, in a site alone; ``uid``, ``gid`` likewise: None is the launcher's own."""
     uid: int | None = None
     gid: int | None = None
+    groups: tuple[int, ...] = ()
+    """Those beside ``gid``, where that is not None."""
 
     def wrapped(self, *prefix: str) -> "Command":
         """The same command behind another program (nsenter, nice, ...)."""
@@ -39,16 +41,25 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ProcessDefaults:
-    """What the programs of a userland are started with, as an image's configuration has it: variables, cwd, user."""
+    """What the programs of a userland are started with, as an image's configuration has it: variables, cwd, user.
+
+    ``groups``: its supplementary groups.
+    """
 
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str = "/"
     uid: int | None = None
     gid: int | None = None
+    groups: tuple[int, ...] = ()
+
+    def user(self, launcher: str) -> str:
+        """Return as whom they run, in a site whose launcher runs as ``launcher`` says."""
+        return launcher if self.uid is None else f"{self.uid}:{self.gid}"
 
     def of(self, command: Command) -> Command:
         """Return the command as it is started in such a userland: its own variables go over these."""
-        return replace(command, env={**self.env, **command.env}, cwd=self.cwd, uid=self.uid, gid=self.gid)
+        env = {**self.env, **command.env}
+        return replace(command, env=env, cwd=self.cwd, uid=self.uid, gid=self.gid, groups=self.groups)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ class UserlandSource(Plugin):
     packed: ClassVar[bool] = True
     """Whether there is an archive of it, which engines, guests and other machines can have."""
 
+    shared: ClassVar[bool] = False
+    """Whether a kept one may be entered by other users of the machine: not where its files are an image's, which may
+    have the setuid bit of root, and are never brought up to date."""
+
     def existing(self, options: Any) -> Userland | None:
         """The userland, where it needs not be built; None where it must be."""
         return None

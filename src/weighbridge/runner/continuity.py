@@ -6,6 +6,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.idle import IDLE_CPUS, idle_code
 from weighbridge.model.isolation import SCOPE, SiteLayers, by_environment
 from weighbridge.model.stored_layers import layers_of
+from weighbridge.runner.measured_programs import SCOPE as PROGRAMS
 from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"
@@ -14,10 +15,16 @@ SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd",
 """Facts of the host without which numbers of two sessions are not comparable."""
 
 
-def require_same(store: RunStore, host: Mapping[str, str], userlands: Mapping[str, Mapping[str, str]]) -> None:
+def require_same(
+    store: RunStore,
+    host: Mapping[str, str],
+    userlands: Mapping[str, Mapping[str, str]],
+    programs: Mapping[str, str],
+) -> None:
     """Raise RunDirectoryError that names what has changed since the run began; a new run passes.
 
     ``userlands``: what is known of them, by scope (`weighbridge.runner.userlands.userland_facts`).
+    ``programs``: those that are measured; of a run from before they were noted they are not known.
     """
     first: dict[tuple[str, str], str] = {}
     for scope, key, value, _ in store.facts():
@@ -32,6 +39,11 @@ def require_same(store: RunStore, host: Mapping[str, str], userlands: Mapping[st
         different = sorted(name for name in {*was, *now} if was.get(name) != now.get(name)) if was else []
         if different and about.endswith("packages"):
             changed.append(f"the {about.removesuffix(' packages')} has other versions of {', '.join(different[:5])}")
+    began = {key: value for (scope, key), value in first.items() if scope == PROGRAMS}
+    if rebuilt := [name for name, value in began.items() if programs.get(name, value) != value]:
+        changed.append(f"{', '.join(rebuilt[:5])} is not the file that it was")
+    if gone := [name for name in began if name not in programs]:
+        changed.append(f"{', '.join(gone[:5])} is no longer there")
     _refuse(store, changed)
 
 

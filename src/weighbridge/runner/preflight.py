@@ -26,7 +26,9 @@ _LEAST_FREE = 2 * 2**30
 def environment_readiness(environment: Environment) -> Readiness:
     """An environment is ready where it can be opened and there is, or can be, a userland to put into it."""
     state = ready(environment)
-    if not state.ready or any((cache_folder() / "userlands").glob("*/about.json")):
+    if not state.ready or any(
+        os.access(each / "about.json", os.R_OK) for each in (cache_folder() / "userlands").glob("*")
+    ):
         return state
     lacking = cannot_build(UserlandSpec())
     return Readiness(False, *lacking) if lacking else state

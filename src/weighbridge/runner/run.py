@@ -27,6 +27,8 @@ from weighbridge.runner import run_lock as state
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.further import Further
 from weighbridge.runner.left_out import leave_out
+from weighbridge.runner.measured_programs import SCOPE as PROGRAMS
+from weighbridge.runner.measured_programs import measured_programs
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
 from weighbridge.runner.preflight import missing_cpus
 from weighbridge.runner.progress import Progress
@@ -265,7 +267,8 @@ def _session(
         pollers = _pollers(study.file, run)
         timed_by = _launcher(study, cache, progress)
         facts = {**fingerprint(), LAUNCHER: timed_by, IDLE_CPUS: HALT if pollers is None else POLL}
-        require_same(store, facts, about)
+        programs = measured_programs(study, userlands)
+        require_same(store, facts, about, programs)
         if timed_by and launcher_unknown(store):
             progress.say("it is not known which launcher timed this run so far: times of short programs may differ")
         store.add_facts("host", {key: value for key, value in facts.items() if value})
@@ -273,6 +276,7 @@ def _session(
         store.add_facts("calibration", calibration.facts())
         for scope, known in about.items():
             store.add_facts(scope, known)
+        store.add_facts(PROGRAMS, programs)
         session = Session(study, store, run, userlands, progress, volatile_facts, pollers=pollers, further=further)
         if study.file.prometheus is not None:
             session.completed = Watched(study.file.prometheus).completed

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from weighbridge import build_once, registry
-from weighbridge.errors import UserlandError
+from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
@@ -32,10 +32,15 @@ def cached(spec: UserlandSpec, cache: Path, source: SourceOptions | None = None)
     folder = cache / "userlands" / plugin.key(source, spec)
     try:
         about = json.loads((folder / _ABOUT).read_text())
-        process = ProcessDefaults(**about.get("process", {}))  # older ones have none
+        process = about.get("process", {})  # older ones have none
+        process = ProcessDefaults(**{**process, "groups": tuple(process.get("groups", ()))})
         return Userland(about["digest"], folder / root.NAME, folder / archive.NAME, about["versions"], process)
     except FileNotFoundError:
         return None
+    except PermissionError as error:
+        raise Unavailable(
+            f"the cached userland {folder} is for whoever built it alone: set WEIGHBRIDGE_CACHE to a folder of yours"
+        ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error
 
@@ -56,6 +61,8 @@ def ensure(
     plugin = _plugin(source)
 
     def build(work: Path) -> None:
+        if not plugin.shared:
+            work.chmod(0o700)
         versions = plugin.build(source, spec, work, cache, say)
         tar, folder = work / archive.NAME, work / root.NAME
         root.unpack(tar, folder)

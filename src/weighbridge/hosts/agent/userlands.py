@@ -15,6 +15,7 @@ from weighbridge.user_cache import user_cache_folder
 
 _UNPACK_S = 1800.0
 _KEPT = 32
+_AS_ROOT = ("--numeric-owner", "--same-permissions", "--xattrs", "--xattrs-include=security.capability")
 
 
 def folder() -> Path:
@@ -69,6 +70,7 @@ class Receiver:
         self._sum = hashlib.sha256()
         with self._no_space_told():
             self._part.mkdir(parents=True)
+            self._part.chmod(0o700)  # its files may have the setuid bit of root; nobody else's run uses this folder
             self._tar = (self._part / "root.tar").open("wb")
 
     def piece(self, data: bytes) -> None:
@@ -108,7 +110,7 @@ class Receiver:
         root = self._part / "root"
         root.mkdir()
         asroot = os.geteuid() == 0
-        keep = ("--numeric-owner", "--same-permissions") if asroot else ("--no-same-owner", "--exclude=./dev/*")
+        keep = _AS_ROOT if asroot else ("--no-same-owner", "--exclude=./dev/*")
         tar = ("tar", "--extract", "--file", str(self._part / "root.tar"), "--directory", str(root), *keep)
         done = run(Command(tar, _UNPACK_S, {"LC_ALL": "C"}))
         if "No space left" in done.stderr.decode(errors="replace"):

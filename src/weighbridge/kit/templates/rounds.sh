@@ -52,14 +52,14 @@ native() { # native ROLE SCRIPT: becomes the program, on the CPUs of its role
     exec sh "$2"
 }
 
-run_role() { # run_role ROLE SCRIPT: to its end
+run_role() { # run_role ROLE SCRIPT [INPUT]: to its end
     role=$1
     [ "$role" != solo ] || role=$solo
     if [ "$(place "$role")" = native ]; then
-        (native "$role" "$folder/$2.sh") </dev/null
+        (native "$role" "$folder/$2.sh") <"${3:-/dev/null}"
     else
         up=yes
-        compose run --rm -T --no-deps "$role" sh "/kit/$folder/$2.sh" </dev/null
+        compose run --rm -T --no-deps "$role" sh "/kit/$folder/$2.sh" <"${3:-/dev/null}"
     fi
 }
 
@@ -135,7 +135,12 @@ measure() {
     if [ -e "$folder/warm_up.sh" ]; then
         run_role "$measured" warm_up >"$1.warm_up" 2>&1 || return 1
     fi
-    run_role "$measured" "$measured" >"$1.out" 2>"$1.err"
+    run_role "$measured" "$measured" >"$1.out" 2>"$1.err" || return 1
+    [ -e "$folder/check.sh" ] || return 0
+    run_role "$measured" check "$1.out" >"$1.check" 2>&1 || {
+        mv "$1.out" "$1.refused" # so that it is in no summary
+        return 1
+    }
 }
 
 run_cell() { # run_cell FOLDER ROLES PORTS SIGNAL PAUSE: all rounds of a workload, then the pause after it

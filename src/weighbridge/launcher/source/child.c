@@ -47,7 +47,7 @@ static void run_child(const struct plan *plan, volatile int *error)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	if (dup2(plan->input, 0) >= 0 && dup2(plan->printed[0], 1) >= 0 && dup2(plan->printed[1], 2) >= 0 &&
-	    (plan->group == NOBODY || (setgroups(0, NULL) == 0 && setresgid(plan->group, plan->group, plan->group) == 0)) &&
+	    (plan->group == NOBODY || (setgroups(plan->group_count, plan->groups) == 0 && setresgid(plan->group, plan->group, plan->group) == 0)) &&
 	    (plan->user == NOBODY || setresuid(plan->user, plan->user, plan->user) == 0) && chdir(plan->folder) == 0 &&
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)  /* last: another user's process has none */
 		become(plan->argv, plan->env);
@@ -80,6 +80,15 @@ int input_of(const uint8_t *bytes, size_t size)
 	if (file >= 0)
 		lseek(file, 0, SEEK_SET);
 	return file;
+}
+
+void forget_peak(void)
+{
+	int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+	ssize_t ignored = file < 0 ? 0 : write(file, "5", 1);  /* proc_pid_clear_refs(5) */
+	(void)ignored;
+	if (file >= 0)
+		close(file);
 }
 
 int launch(const struct plan *plan, pid_t *started)

@@ -10,6 +10,8 @@
 
 struct plan {
 	uint32_t user, group;          /* NOBODY: the launcher's */
+	gid_t *groups;                 /* beside that one, where it is not the launcher's */
+	size_t group_count;
 	const char *folder;
 	char **argv, **env;
 	int input, printed[2];         /* files: what it reads, its standard output, its standard error */
@@ -20,6 +22,10 @@ int file_in_memory(const char *name, int flags);
 
 /* A file with what the program is to read; -1 with errno. */
 int input_of(const uint8_t *bytes, size_t size);
+
+/* Has the kernel forget how much memory we have had: of a child, which begins in our memory, it tells the larger of ours
+   and its own (getrusage(2)). Where it cannot, what we have had is the least that it tells. */
+void forget_peak(void);
 
 /* Starts it as the leader of a session. Gives 0, or the errno for which it could not become the program. */
 int launch(const struct plan *plan, pid_t *pid);

@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -158,6 +159,7 @@ int main(int count, char **words)
 	sigaddset(&ours, SIGTERM);
 	sigprocmask(SIG_SETMASK, &ours, NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	mallopt(M_MMAP_THRESHOLD, 1 << 16);  /* what was large goes back to the system, however often it comes */
 	int signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return refuse("signalfd");

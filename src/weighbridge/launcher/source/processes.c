@@ -92,19 +92,21 @@ static char **strings_of(struct frame *request, uint32_t count)
 	return strings;
 }
 
-/* u32 user, group (all ones: the launcher's), number of arguments and of variables; then strings: folder, arguments,
-   variables; then what the program reads. */
+/* u32 user, group (all ones: the launcher's), number of arguments, of variables and of further groups; u32 each of these;
+   then strings: folder, arguments, variables; then what the program reads. */
 void start_process(struct frame *request)
 {
 	struct plan plan = {.user = take_u32(request)};
 	plan.group = take_u32(request);
 	uint32_t arguments = take_u32(request), variables = take_u32(request);
+	plan.group_count = take_u32(request);
+	plan.groups = take_u32s(request, plan.group_count);
 	plan.folder = take_string(request);
 	plan.argv = strings_of(request, arguments);
 	plan.env = strings_of(request, variables);
 	struct process *process = calloc(1, sizeof *process);
 	int error = ENOMEM;
-	if (plan.argv && plan.env && process) {
+	if (plan.argv && plan.env && plan.groups && process) {
 		process->id = request->id;
 		process->printed[0] = file_in_memory("stdout", O_APPEND);
 		process->printed[1] = file_in_memory("stderr", O_APPEND);
@@ -115,6 +117,8 @@ void start_process(struct frame *request)
 			error = errno;
 		else {
 			memcpy(plan.printed, process->printed, sizeof plan.printed);
+			drop_rest(request);
+			forget_peak();
 			process->began = now();
 			error = launch(&plan, &process->pid);
 		}
@@ -126,6 +130,7 @@ void start_process(struct frame *request)
 	}
 	free(plan.argv);
 	free(plan.env);
+	free(plan.groups);
 	struct body body = {.size = 0};
 	put_u32(&body, error);
 	put_u32(&body, error ? 0 : process->pid);

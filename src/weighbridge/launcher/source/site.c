@@ -134,6 +134,30 @@ static const char *mount_all(const struct site *site)
 	return site->layered ? layer_over(site, lower, path) : NULL;
 }
 
+static const char RESOLVER[] = "/etc/resolv.conf";
+
+/* Where the machine's resolv.conf is a link into /run (systemd-resolved), of which the site has one of its own: puts there
+ * what it holds, as an engine does for its containers. Where that cannot be the link stays as it is. */
+static void keep_resolver(int was)
+{
+	char target[4096], piece[4096];
+	ssize_t size = readlink(RESOLVER, target, sizeof target - 1);
+	if (was < 0 || size <= 0 || access(RESOLVER, F_OK) == 0 || chdir("/etc") != 0)
+		return;
+	target[size] = 0;
+	char *name = strrchr(target, '/');
+	if (name && name != target) {
+		*name = 0;
+		make_folders(target);
+	}
+	int now = open(RESOLVER, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	for (ssize_t got; now >= 0 && (got = read(was, piece, sizeof piece)) > 0;)
+		if (write(now, piece, got) != got)
+			break;
+	if (now >= 0)
+		close(now);
+}
+
 const char *enter(const struct site *site)
 {
 	unsigned user = geteuid(), group = getegid();
@@ -142,9 +166,16 @@ const char *enter(const struct site *site)
 	if (namespaces && unshare(namespaces) != 0)
 		return "a namespace";
 	const char *failed = site->own_user ? map_root(user, group) : NULL;
+	int resolver = site->root && strcmp(site->root, "/") == 0 ? open(RESOLVER, O_RDONLY | O_CLOEXEC) : -1;
 	if (failed == NULL && site->root)
 		failed = mount_all(site);
 	if (failed == NULL && site->root && (chroot(place_of(site)) != 0 || chdir("/") != 0))
 		failed = site->root;
+	if (failed == NULL && site->root) {
+		keep_resolver(resolver);
+		failed = chdir("/") == 0 ? NULL : site->root;
+	}
+	if (resolver >= 0)
+		close(resolver);
 	return failed;
 }

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are written as the machine has its numbers");
@@ -42,6 +43,14 @@ uint16_t take_u16(struct frame *frame)
 	return value;
 }
 
+uint32_t *take_u32s(struct frame *frame, size_t count)
+{
+	uint32_t *values = count < (1u << 16) ? calloc(count + 1, sizeof *values) : NULL;
+	for (size_t each = 0; values && each < count; each++)
+		values[each] = take_u32(frame);
+	return values;
+}
+
 const char *take_string(struct frame *frame)
 {
 	const uint8_t *at = frame->at;
@@ -52,6 +61,14 @@ const char *take_string(struct frame *frame)
 	}
 	frame->at = zero + 1;
 	return (const char *)at;
+}
+
+void drop_rest(struct frame *frame)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), begin = ((uintptr_t)frame->at + page - 1) / page * page;
+	uintptr_t end = (uintptr_t)frame->end / page * page;
+	if (frame->at && end > begin)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 /* Reads what is there. False at the end of the stream. */

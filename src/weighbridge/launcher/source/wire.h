@@ -12,7 +12,7 @@ enum kind {
 	HELLO = 'h', REFUSED = 'x', BEGAN = 'b', ENDED = 'e', RESULT = 'r', DONE = 'o', DATA = 'd',
 };
 
-#define VERSION 3
+#define VERSION 4
 #define HEADER 9               /* u32 size of the body, u32 id, u8 kind */
 #define LARGEST (192u << 20)   /* bytes of a body */
 
@@ -26,6 +26,10 @@ struct frame {
 uint32_t take_u32(struct frame *frame);
 uint16_t take_u16(struct frame *frame);
 const char *take_string(struct frame *frame);
+uint32_t *take_u32s(struct frame *frame, size_t count);  /* to be freed; NULL: too many, or no memory */
+
+/* Gives back the memory of what has not been taken of a frame: whole pages of it. */
+void drop_rest(struct frame *frame);
 
 /* Gives 1 and the next whole frame, 0 where there is none yet, -1 at the end of the stream or where it is damaged.
    The frame is valid until the next call. */

@@ -12,6 +12,7 @@ from weighbridge.report.text.sessions import date_words
 KINDS = {
     FactKind.KERNEL: "kernel", FactKind.ENGINE: "engine", FactKind.MITIGATIONS: "mitigations",
     FactKind.PATH: "network path", FactKind.PACKAGES: "package", FactKind.LAUNCHER: "launcher",
+    FactKind.PROGRAM: "measured program",
     FactKind.CPU: "CPU", FactKind.WEIGHBRIDGE: "Weighbridge", FactKind.IDLE: "idle CPUs",
     FactKind.MACHINE: "machine", FactKind.SITE: "environment",
 }  # fmt: skip
@@ -72,6 +73,8 @@ def fact_words(change: FactChange) -> str:
         name = "Weighbridge"
     if change.kind is FactKind.LAUNCHER:
         return "launcher: another, so that times of short programs may differ"
+    if change.kind is FactKind.PROGRAM:
+        name = f"measured program {name}"
     if change.kind is FactKind.MITIGATIONS:
         return f"{name}: {_parts_apart(change.before, change.after)}"
     where = f" on host {change.place}" if change.place else ""

@@ -6,18 +6,18 @@ from pathlib import Path
 from weighbridge.userland.commands import must
 
 NAME = "root"
-_MOUNT_POINTS = ("proc", "sys", "dev", "tmp", "run", "srv")
+_AS_ROOT = ("--numeric-owner", "--same-permissions", "--xattrs", "--xattrs-include=security.capability")
+"""With the capabilities of files (capabilities(7)), as engines unpack them."""
+MOUNT_POINTS = ("proc", "sys", "dev", "tmp", "run", "srv")
 """Where sites mount something; images and folders of users may lack them."""
 
 
 def unpack(tar: Path, root: Path) -> None:
     """Extract an archive into a new folder. Raises UserlandError, DiskFull."""
     root.mkdir()
-    keep = (
-        ("--numeric-owner", "--same-permissions") if os.geteuid() == 0 else ("--no-same-owner", "--exclude=./dev/*")
-    )
+    keep = _AS_ROOT if os.geteuid() == 0 else ("--no-same-owner", "--exclude=./dev/*")
     must("tar", "--extract", "--file", str(tar), "--directory", str(root), *keep)
-    for name in _MOUNT_POINTS:
+    for name in MOUNT_POINTS:
         (root / name).mkdir(exist_ok=True)
 
 

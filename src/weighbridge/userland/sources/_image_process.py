@@ -1,6 +1,7 @@
 """What the configuration of an image says of its programs (OCI Image Specification, config)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +10,47 @@ from weighbridge.model.command import ProcessDefaults
 
 
 def process_of(config: Mapping[str, Any], root: Path) -> ProcessDefaults:
-    """Return what an image's programs are started with. Raises UserlandError where it names a user that it lacks."""
+    """Return what an image's programs are started with, as Docker does: HOME is the user's, unless Env has one.
+
+    Raises UserlandError where it names a user that it lacks.
+    """
     env = dict(each.partition("=")[::2] for each in config.get("Env") or ())
-    user, _, group = str(config.get("User") or "").partition(":")
-    if not user:
-        return ProcessDefaults(env, config.get("WorkingDir") or "/")
-    uid, gid = _user(user, root)
-    return ProcessDefaults(env, config.get("WorkingDir") or "/", uid, _group(group, root) if group else gid)
+    cwd = config.get("WorkingDir") or "/"
+    name, _, group = str(config.get("User") or "").partition(":")
+    user = _user(name or "0", root)
+    if not env.get("HOME"):
+        env["HOME"] = user.home
+    if not name:
+        return ProcessDefaults(env, cwd)
+    if group:  # then it is in no other
+        return ProcessDefaults(env, cwd, user.uid, _group(group, root))
+    return ProcessDefaults(env, cwd, user.uid, user.gid, _groups_with(user.name, root))
 
 
-def _user(name: str, root: Path) -> tuple[int, int]:
-    """The numbers of a user and of its group, by the image's own passwd(5); of a number that is not in it 0."""
+@dataclass(frozen=True, slots=True)
+class _User:
+    """A user of an image; ``name``: "" of a number that is not in its passwd(5)."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+
+
+def _user(name: str, root: Path) -> _User:
+    """A user by the image's own passwd(5); of a number that is not in it group 0 and the root folder."""
     for fields in _lines(root / "etc/passwd"):
         if len(fields) > 3 and name in (fields[0], fields[2]):
-            return int(fields[2]), int(fields[3])
+            return _User(fields[0], int(fields[2]), int(fields[3]), "".join(fields[5:6]) or "/")
     if name.isdigit():
-        return int(name), 0
+        return _User("", int(name), 0, "/")
     raise UserlandError(f"the image's programs run as user '{name}', who is not in its /etc/passwd")
+
+
+def _groups_with(user: str, root: Path) -> tuple[int, ...]:
+    """The groups of which a user is a member, by the image's own group(5)."""
+    members = ((fields[2], fields[3].split(",")) for fields in _lines(root / "etc/group") if len(fields) > 3)
+    return tuple(int(number) for number, names in members if user and user in names)
 
 
 def _group(name: str, root: Path) -> int:

@@ -9,15 +9,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.engines.client import client_from_environment, engine_errors, quietly
+from weighbridge.engines.client import client_from_environment, engine_errors
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
+from weighbridge.userland.commands import BUILD_DEADLINE_S
 from weighbridge.userland.products import archive
+from weighbridge.userland.sources import _image_archive
 from weighbridge.userland.sources._image_process import process_of
+
+_SAVED = "saved.tar"
 
 
 class ImageOptions(SourceOptions):
@@ -28,7 +32,7 @@ class ImageOptions(SourceOptions):
 
 
 class Image(UserlandSource):
-    """Its files are exported once from a container that never runs."""
+    """Its files are read once, as the engine saves them."""
 
     kind = "image"
     summary = "an image that the user's Docker engine has"
@@ -37,7 +41,7 @@ class Image(UserlandSource):
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """The engine's digest of the image: another image under the same name is another userland."""
         with _image(options.image) as (_, image):
-            return hashlib.sha256(f"image with its process {image.id}".encode()).hexdigest()[:16]
+            return hashlib.sha256(f"image 2 {image.id}".encode()).hexdigest()[:16]
 
     def process(self, options: Any, root: Path) -> ProcessDefaults:
         """Env, WorkingDir and User of its configuration (OCI Image Specification, config)."""
@@ -63,16 +67,16 @@ class Image(UserlandSource):
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:
-        """Export it."""
-        say(f"exporting the image {options.image}")
+        """Have the engine save it: no container is made, and folders that the image declares as volumes are in it."""
+        say(f"reading the image {options.image}")
+        saved = work / _SAVED
         with _image(options.image) as (client, image):
-            container = client.containers.create(image.id, ["true"], network="none")
-            try:
-                with (work / archive.NAME).open("wb") as tar:
-                    for piece in container.export():
-                        tar.write(piece)
-            finally:
-                quietly(container.remove, force=True, v=True)  # and the volumes that the image asks for
+            client.api.timeout = BUILD_DEADLINE_S  # an engine puts all of it together before it sends a byte
+            with saved.open("wb") as tar:
+                for piece in image.save():
+                    tar.write(piece)
+        _image_archive.unpack(str(saved), work / archive.NAME)
+        saved.unlink()
         return {}
 
 

@@ -21,6 +21,8 @@ from weighbridge.userland import maven as jars
 from weighbridge.userland.commands import must
 from weighbridge.userland.products import archive
 
+_NO_SETUID = '--customize-hook=find "$1" -xdev -type f -perm /6000 -exec chmod ug-s {} +'
+"""Other users may enter it, and what it has is not brought up to date; its programs are started as root."""
 SUITE = "bookworm"
 COMPONENTS = "main contrib non-free"  # netperf is in non-free
 BASE = ("iproute2",)
@@ -42,6 +44,7 @@ class Packages(UserlandSource):
     kind = "packages"
     summary = "the Debian packages that the study's workloads need, with nothing else"
     options = PackagesOptions
+    shared = True
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """What is asked for, not what came of it."""
@@ -147,6 +150,7 @@ def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Pat
         "--essential-hook=mkdir -p $1/usr/share/man/man1",  # where Java's packages put links to their manuals
         "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
         "--customize-hook=mkdir -p $1/var/lib/apt/lists $1/var/cache/apt",
+        _NO_SETUID,
         *(f"--customize-hook=copy-in {shlex.quote(str(folder))} /opt" for folder in folders),
         *(f"--customize-hook=copy-in {shlex.quote(str(file))} {PROGRAMS}" for file in files),
         suite, str(tar),

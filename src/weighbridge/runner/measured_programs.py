@@ -1,0 +1,46 @@
+"""The programs that a study measures, by what they hold: facts of a run, noted once a session."""
+
+import hashlib
+from collections.abc import Iterator
+
+from weighbridge import registry
+from weighbridge.model.measurement import TrialFailure
+from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.study import Study
+from weighbridge.model.userland import Userlands
+from weighbridge.userland.programs import digests
+
+SCOPE = "programs"
+"""The scope of these facts: a word of a command -> SHA-256 of the file that it names, in its role's userland."""
+_NOWHERE = Endpoint("127.0.0.1", "127.0.0.1", 5201, "127.0.0.1", 1472)
+"""No program is named after where its server is."""
+
+
+def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
+    """Return the digest of each program, script and further file that the commands of a study's roles name.
+
+    Programs among the ``files`` of a workload are found, too.
+    """
+    found: dict[str, str] = {}
+    for workload, options in _workloads(study):
+        for role in workload.roles(options):
+            userland = userlands.of(role)
+            note = "" if userland is userlands.usual else " (client)"
+            try:
+                command = userland.process.of(workload.command(role, options, _NOWHERE))
+                files = workload.files(role, options, _NOWHERE)
+            except TrialFailure:  # the trial tells it
+                continue
+            found |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
+            own = {path: data for path, data in files.items() if workload.file_mode(options, path) & 0o100}
+            found |= {path: hashlib.sha256(data).hexdigest() for path, data in own.items()}
+    return dict(sorted(found.items()))
+
+
+def _workloads(study: Study) -> Iterator[tuple[Workload, object]]:
+    """Each workload with the options that it has somewhere, but for those that open sites."""
+    for cell in study.cells:
+        workload = registry.workloads()[cell.kind]
+        for options in [cell.options, *(study.options(arm, cell) for arm in study.arms if arm.workloads)]:
+            if workload.openings(options) is None:
+                yield workload, options

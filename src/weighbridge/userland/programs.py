@@ -1,0 +1,101 @@
+"""The programs of a userland by what they hold: a package's version says nothing of one that the user has built."""
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from weighbridge.model.command import Command
+from weighbridge.model.site import SITE_ENV
+from weighbridge.model.userland import Userland
+
+WHOLE = 256 * 2**20
+"""Bytes of a file that are summed up as a whole, which takes a second at most."""
+_PART = 32 * 2**20
+_LINKS = 40
+"""Symbolic links to a file at most, as the kernel has it (path_resolution(7))."""
+_SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
+_SHEBANG = 256
+
+
+def digests(userland: Userland, command: Command) -> dict[str, str]:
+    """Return what each word of a command holds that names a file of the userland, by that word: SHA-256.
+
+    The first word is looked for on PATH; a script has its interpreter beside it. Files in folders that each site has
+    of its own are not looked for. Of a file larger than `WHOLE` its size and three parts are summed up, and the
+    text says so.
+    """
+    found: dict[str, str] = {}
+    todo = [(word, number == 0) for number, word in enumerate(command.argv)]
+    for word, on_path in todo:
+        path = _file_of(userland, word, command, on_path=on_path)
+        if path is None or word in found:
+            continue
+        try:
+            found[word] = _digest(path)
+            todo += _interpreter(path) if on_path else ()
+        except OSError:  # it may not be read: it cannot be started either, or is no program's to read
+            continue
+    return found
+
+
+def _file_of(userland: Userland, word: str, command: Command, *, on_path: bool) -> Path | None:
+    """Where the file is that a word of a command names; None where it names none."""
+    if not word or "\0" in word:
+        return None
+    folders = [command.cwd]
+    if on_path and "/" not in word:
+        path = {**SITE_ENV, **userland.process.env, **command.env}["PATH"]
+        folders = [each for each in path.split(":") if each.startswith("/")]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            found = _inside(userland.root, str(Path(folder, word)), userland.layered)
+            if found is not None and stat.S_ISREG(found.stat().st_mode):
+                return found
+    return None
+
+
+def _inside(root: Path, path: str, layered: str) -> Path | None:
+    """A path as it is seen in a root folder: links start there, and lead nowhere else. None: it is a site's own."""
+    at: list[str] = []
+    todo = [part for part in reversed(path.split("/")) if part]
+    links = 0
+    while todo:
+        part = todo.pop()
+        if part in (".", ".."):
+            del at[len(at) - (part == "..") :]
+            continue
+        here = root.joinpath(*at, part)
+        if here.is_symlink() and links < _LINKS:
+            links += 1
+            target = str(here.readlink())
+            at = [] if target.startswith("/") else at
+            todo += [each for each in reversed(target.split("/")) if each]
+        else:
+            at.append(part)
+    if at[:1] and at[0] in _SITES_OWN and not (layered and Path("/", *at).is_relative_to(layered)):
+        return None
+    return root.joinpath(*at)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size <= WHOLE:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        parts = hashlib.sha256(str(size).encode())
+        for at in (0, (size - _PART) // 2, size - _PART):
+            file.seek(at)
+            parts.update(file.read(_PART))
+    return f"{parts.hexdigest()} (of its size and of three parts: it has {size} bytes)"
+
+
+def _interpreter(path: Path) -> Iterator[tuple[str, bool]]:
+    """The words of the first line of a script that starts a program (execve(2)); env(1) looks for its own on PATH."""
+    with path.open("rb") as file:
+        first = file.read(_SHEBANG).partition(b"\n")[0]
+    if first.startswith(b"#!"):
+        words = first[2:].decode(errors="replace").split()
+        yield from ((word, number == 0 or words[0].endswith("/env")) for number, word in enumerate(words))

@@ -1,0 +1,80 @@
+"""An image as ``docker save`` writes it: an archive of its configuration and its layers."""
+
+import contextlib
+import gzip
+import hashlib
+import json
+import lzma
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import Unavailable, UserlandError
+from weighbridge.userland.sources._image_layers import write_merged
+
+_DAMAGED = (
+    tarfile.TarError, KeyError, IndexError, TypeError, ValueError, AttributeError, EOFError,
+    gzip.BadGzipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+_LARGEST_JSON = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class SavedImage:
+    """An open archive of an image: its configuration (OCI's ``config``), its layers, the lowest first."""
+
+    archive: tarfile.TarFile
+    digest: str
+    config: Mapping[str, Any]
+    layers: tuple[str, ...]
+
+    @property
+    def entry_point(self) -> tuple[str, ...]:
+        """The words that come before those of a program."""
+        return tuple(self.config.get("Entrypoint") or ())
+
+    @contextmanager
+    def layer(self, number: int) -> Iterator[tarfile.TarFile]:
+        """Open a layer, the lowest being 0."""
+        file = self.archive.extractfile(self.layers[number])
+        if file is None:
+            raise KeyError(self.layers[number])
+        with contextlib.closing(file), tarfile.open(fileobj=file) as layer:
+            yield layer
+
+
+@contextmanager
+def opened(path: str) -> Iterator[SavedImage]:
+    """Open an archive of one image; of several the first is taken.
+
+    Raises Unavailable where it cannot be read, UserlandError where it is none, or damaged: while it is read, too.
+    """
+    try:
+        with tarfile.open(path) as archive:
+            manifest = json.loads(_text(archive, "manifest.json"))[0]
+            text = _text(archive, manifest["Config"])
+            config = json.loads(text).get("config") or {}
+            layers = tuple(str(layer) for layer in manifest["Layers"])
+            yield SavedImage(archive, hashlib.sha256(text).hexdigest(), config, layers)
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise Unavailable(f"userland: the image {path} cannot be read: {error.strerror}") from error
+    except _DAMAGED as error:
+        why = f"{path} is no image of docker save, or a damaged one ({type(error).__name__})"
+        raise UserlandError(f"userland: {why}: docker save -o FILE IMAGE") from error
+
+
+def unpack(path: str, tar: Path) -> None:
+    """Write the files of a saved image as one archive. Raises as `opened` does."""
+    with opened(path) as image, tarfile.open(tar, "w", format=tarfile.PAX_FORMAT) as made:
+        write_merged(image.layer, len(image.layers), made)
+
+
+def _text(archive: tarfile.TarFile, name: str) -> bytes:
+    file = archive.extractfile(name)
+    if file is None:
+        raise KeyError(name)
+    return file.read(_LARGEST_JSON)
