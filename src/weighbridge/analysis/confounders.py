@@ -20,6 +20,7 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.remarks import Remark
 from weighbridge.model import host_difference
+from weighbridge.model.companion import WAY
 from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.interrupts import FACT
 from weighbridge.model.isolation import OUTSIDE
@@ -29,7 +30,7 @@ from weighbridge.model.stored_study import StoredFile
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
 
-COMPARED = ("userland", "packages", "user", "limits", OPEN_FILES)
+COMPARED = ("userland", "packages", "user", "limits", OPEN_FILES, WAY)
 """Facts of a site that have to be the same in every environment, beside those that start with ``version``."""
 
 

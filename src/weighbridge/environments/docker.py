@@ -104,6 +104,12 @@ class Docker(Environment):
         known = f"name one that it has: {', '.join(links)}"
         return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", known)
 
+    def way_to_companions(self, options: Any) -> str:
+        """As a second interface on their bridge; with the host's network as the host does."""
+        if options.network == "host":
+            return "host to bridge"
+        return "on the same bridge" if options.network == "bridge" and not options.attach else ""
+
     def variants(self) -> Mapping[str, Any]:
         """The networks for which a kernel may lack something."""
         return {
@@ -127,6 +133,8 @@ class Docker(Environment):
             attachment = _attach(stack, options, request, made)
             with engine_errors(f"opening {request.name}"):
                 container = _container(stack, made, options, request, attachment)
+                if request.companions is not None and options.network != "host":
+                    made.client.networks.get(request.companions.network).connect(container)
                 attached = _start(made, container, options, attachment)
                 addresses = _addresses(container, options, request, made, attachment)
             notes = partial(notes_of, options, request, made)
@@ -244,6 +252,9 @@ def _container(
         cpuset_cpus=limits.cpuset,
         ulimits=[_open_files()],
         environment=environment_of(request.run.id),
+        extra_hosts=dict(request.companions.addresses)
+        if request.companions
+        else None,  # natively they are there, too
     )
     if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)

@@ -115,6 +115,14 @@ class Environment(Plugin):
         """
         return None
 
+    def way_to_companions(self, options: Any) -> str:
+        """How its sites reach containers on a bridge of this machine's engine ("host to bridge"); "": not at all.
+
+        Where it is not that of the baseline a report says so. Sites that have one open with `SiteRequest.companions`:
+        their programs find each name in /etc/hosts, and have a route to each address.
+        """
+        return ""
+
     def variants(self) -> Mapping[str, Any]:
         """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""
         return {}

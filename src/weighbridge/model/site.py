@@ -12,6 +12,7 @@ from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
 
 if TYPE_CHECKING:
+    from weighbridge.model.companion import Neighbourhood
     from weighbridge.model.host import SecludedHost
     from weighbridge.model.mount import SiteStorage
 
@@ -235,6 +236,8 @@ class SiteRequest:
     """Whether the other role is on another host, so that the site must be reachable from there."""
     beside: str = ""
     """An open site that was asked for in the same way: what can be shared, such as a network, it shares with that."""
+    companions: "Neighbourhood | None" = None
+    """What it must reach by name, where its environment has a `way_to_companions`."""
 
 
 class Site(Protocol):

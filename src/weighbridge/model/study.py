@@ -12,6 +12,7 @@ from pydantic import (
     SerializeAsAny,
 )
 
+from weighbridge.model.companion import Companion
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.idle import CpuIdle
@@ -125,6 +126,14 @@ class StudyFile(Options):
     userland: Annotated[SerializeAsAny[SourceOptions], by_kind("userland", "a userland")] = Field(
         default_factory=_packages, validate_default=True, description="Where the programs come from"
     )
+    companions: Annotated[
+        dict[Name, Companion],
+        Field(description="Services that stay where they are, which the measured ones reach by name"),
+    ] = Field(default_factory=dict)
+    without: Annotated[
+        dict[str, tuple[str, ...]],
+        Field(description="What a Compose file asks for and the study does without, by service; a report says so"),
+    ] = Field(default_factory=dict)
     resources: Resources = Resources()
     baseline: Name
     aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True

@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from weighbridge import registry
+from weighbridge.engines.companions import start_companions
+from weighbridge.engines.docker import engine_of
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
@@ -15,6 +17,7 @@ from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
+from weighbridge.model.companion import WAY, Neighbourhood
 from weighbridge.model.cpus import cpus_in
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.left_out import LeftOut
@@ -63,6 +66,8 @@ class Sites:
     _paths: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
     """By environment and host of the client, as the other one."""
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    neighbourhood: Neighbourhood | None = None
+    """The companions of the study, once they are ready."""
     _further: dict[Key, list[Site]] = field(default_factory=dict)
     """Those beside the open one of a key, for workloads that run in several at a time."""
     _awake: set[Key] = field(default_factory=set)
@@ -77,6 +82,9 @@ class Sites:
         Raises Unavailable or EnvironmentLost, which leave out an environment that may be missing.
         """
         self.hosts = open_hosts(self.study, self.run)
+        if self.study.file.companions:
+            made = engine_of(self.run, self._host("server"))
+            self.neighbourhood = start_companions(self.run, made, self.study.file.companions)
         for cell in self.study.cells:
             for arm in self.study.arms_of(cell):
                 if transports_of(self.study, arm, cell):
@@ -156,6 +164,7 @@ class Sites:
             environment=place,
             apart=self._host("server") is not self._host("client", client),
             storage=storage,
+            companions=self.neighbourhood if inside else None,
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.say(f"starting {place} ({role}{apart})")
@@ -286,10 +295,17 @@ class Sites:
             limits = limits_of(self.study, role, site.host)
             stored = storage_facts(self._mounts.get(key, ()), site, limits)
             # unless it has others, as it then says
-            found[name] = {"limits": str(limits), **site.facts(), **about_site(site), **stored}
+            found[name] = {"limits": str(limits), **site.facts(), **about_site(site), **stored, **self._way(key[0])}
             site.freeze()
         self._awake = set()
         return found
+
+    def _way(self, place: str) -> dict[str, str]:
+        """How the sites of an environment reach the companions, where there are any."""
+        arm = next((arm for arm in self.study.arms if arm.name == place), None)
+        if self.neighbourhood is None or arm is None:
+            return {}
+        return {WAY: registry.environments()[arm.kind].way_to_companions(arm.options)}
 
     def _named(self) -> list[tuple[str, Role, Site]]:
         several = len({client for _, _, client in self._open}) > 1
