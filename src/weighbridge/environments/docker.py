@@ -17,7 +17,7 @@ from weighbridge.engines.networks import Attachment, network_name
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_by_hand import by_hand
-from weighbridge.environments._docker_notes import notes_of
+from weighbridge.environments._docker_notes import notes_of, way_to_companions
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.links import interfaces
@@ -106,9 +106,7 @@ class Docker(Environment):
 
     def way_to_companions(self, options: Any) -> str:
         """As a second interface on their bridge; with the host's network as the host does."""
-        if options.network == "host":
-            return "host to bridge"
-        return "on the same bridge" if options.network == "bridge" and not options.attach else ""
+        return way_to_companions(options)
 
     def variants(self) -> Mapping[str, Any]:
         """The networks for which a kernel may lack something."""
@@ -252,9 +250,7 @@ def _container(
         cpuset_cpus=limits.cpuset,
         ulimits=[_open_files()],
         environment=environment_of(request.run.id),
-        extra_hosts=dict(request.companions.addresses)
-        if request.companions
-        else None,  # natively they are there, too
+        extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
     if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)

@@ -130,10 +130,6 @@ class StudyFile(Options):
         dict[Name, Companion],
         Field(description="Services that stay where they are, which the measured ones reach by name"),
     ] = Field(default_factory=dict)
-    without: Annotated[
-        dict[str, tuple[str, ...]],
-        Field(description="What a Compose file asks for and the study does without, by service; a report says so"),
-    ] = Field(default_factory=dict)
     resources: Resources = Resources()
     baseline: Name
     aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True
