@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weighbridge.model.clock import ClockOffset
 from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
 from weighbridge.model.isolation import Layers
+from weighbridge.model.link import Link as Link  # noqa: PLC0414 - others have it from here
 from weighbridge.model.userland import Userland
 
 if TYPE_CHECKING:
@@ -68,17 +69,6 @@ class RunContext:
             self._shared[key] = self.stack.enter_context(make())
         value: T = self._shared[key]
         return value
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A cable whose rate is known. ``where``: "host NAME", or the role whose site it belongs to."""
-
-    where: str
-    rate: float
-    """Bits per second of Ethernet in each direction."""
-    carried: Callable[[], Mapping[str, float]]
-    """Bits carried so far on the wire (with preamble, FCS, gap), by direction; what is unreadable is absent."""
 
 
 HERE = "host"
