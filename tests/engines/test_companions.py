@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from weighbridge import registry
 from weighbridge.engines.companions import listens
 from weighbridge.errors import StudyError
-from weighbridge.model.companion import Companion, Neighbourhood, in_order
+from weighbridge.model.companion import Companion, in_order
+from weighbridge.model.neighbourhood import Neighbourhood
 from weighbridge.study.brings import brought_by
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse

@@ -20,10 +20,10 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.remarks import Remark
 from weighbridge.model import host_difference
-from weighbridge.model.companion import WAY
 from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.interrupts import FACT
 from weighbridge.model.isolation import OUTSIDE
+from weighbridge.model.neighbourhood import WAY
 from weighbridge.model.site_facts import OPEN_FILES
 from weighbridge.model.stored_study import StoredFile
 

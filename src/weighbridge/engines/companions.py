@@ -12,7 +12,8 @@ from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.process import link_prefix
-from weighbridge.model.companion import Companion, Healthcheck, Neighbourhood, in_order
+from weighbridge.model.companion import Companion, Healthcheck, in_order
+from weighbridge.model.neighbourhood import Neighbourhood
 from weighbridge.model.site import RunContext
 
 _AGAIN_S = 0.1

@@ -13,9 +13,9 @@ from weighbridge.model.link import Link as Link  # noqa: PLC0414 - others have i
 from weighbridge.model.userland import Userland
 
 if TYPE_CHECKING:
-    from weighbridge.model.companion import Neighbourhood
     from weighbridge.model.host import SecludedHost
     from weighbridge.model.mount import SiteStorage
+    from weighbridge.model.neighbourhood import Neighbourhood
 
 T = TypeVar("T")
 

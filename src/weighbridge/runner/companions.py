@@ -3,7 +3,7 @@
 from weighbridge import registry
 from weighbridge.engines.companions import start_companions
 from weighbridge.engines.docker import engine_of
-from weighbridge.model.companion import WAY, Neighbourhood
+from weighbridge.model.neighbourhood import WAY, Neighbourhood
 from weighbridge.model.site import Host, RunContext
 from weighbridge.model.study import Study
 

@@ -15,10 +15,10 @@ from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
-from weighbridge.model.companion import Neighbourhood
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.mount import Mount
+from weighbridge.model.neighbourhood import Neighbourhood
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, RunContext, Site, SiteRequest
