@@ -7,6 +7,13 @@ from weighbridge.engines.docker import Engine
 from weighbridge.model.site import DATA, SiteRequest
 
 
+def way_to_companions(options: Any) -> str:
+    """Return how a container gets to the companions of a study; "" where no network of its own leads there."""
+    if options.network == "host":
+        return "host to bridge"
+    return "on the same bridge" if options.network == "bridge" and not options.attach else ""
+
+
 def notes_of(options: Any, request: SiteRequest, made: Engine) -> dict[str, str]:
     """Return it by what it is about; ``options`` are those of the environment."""
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}

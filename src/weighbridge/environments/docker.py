@@ -17,7 +17,7 @@ from weighbridge.engines.networks import Attachment, network_name
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_by_hand import by_hand
-from weighbridge.environments._docker_notes import notes_of
+from weighbridge.environments._docker_notes import notes_of, way_to_companions
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.links import interfaces
@@ -104,6 +104,10 @@ class Docker(Environment):
         known = f"name one that it has: {', '.join(links)}"
         return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", known)
 
+    def way_to_companions(self, options: Any) -> str:
+        """As a second interface on their bridge; with the host's network as the host does."""
+        return way_to_companions(options)
+
     def variants(self) -> Mapping[str, Any]:
         """The networks for which a kernel may lack something."""
         return {
@@ -127,6 +131,8 @@ class Docker(Environment):
             attachment = _attach(stack, options, request, made)
             with engine_errors(f"opening {request.name}"):
                 container = _container(stack, made, options, request, attachment)
+                if request.companions is not None and options.network != "host":
+                    made.client.networks.get(request.companions.network).connect(container)
                 attached = _start(made, container, options, attachment)
                 addresses = _addresses(container, options, request, made, attachment)
             notes = partial(notes_of, options, request, made)
@@ -244,6 +250,7 @@ def _container(
         cpuset_cpus=limits.cpuset,
         ulimits=[_open_files()],
         environment=environment_of(request.run.id),
+        extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
     if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)

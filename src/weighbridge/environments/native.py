@@ -61,6 +61,10 @@ class Native(Environment):
             options.cpu_share is not None and not options.limits
         )
 
+    def way_to_companions(self, options: Any) -> str:
+        """Through the host's own address on their bridge."""
+        return "" if options.engine or options.own_host else "host to bridge"
+
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
         """A machine without an engine, for one that runs during its trials alone."""
         here = any(host.this_machine for host in needs.holding.values())

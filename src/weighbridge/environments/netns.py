@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -11,8 +11,8 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import routes_of
 from weighbridge.hosts.chroot import chroot_site
-from weighbridge.linux import network, tc
-from weighbridge.linux.links import must
+from weighbridge.linux import links, network, tc
+from weighbridge.linux.links import must, must_tell
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
@@ -54,6 +54,10 @@ class Netns(Environment):
         text = "its network ends at its host: put both roles on one host, or use docker with attach: interface"
         return [text] if needs.apart and needs.network else []
 
+    def way_to_companions(self, options: Any) -> str:
+        """Its packets are the host's to pass on."""
+        return "routed by the host to the bridge"
+
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready for root: links can only be made by root."""
         if output(("unshare", "--net", "true")) is None:
@@ -68,8 +72,12 @@ class Netns(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A chroot behind a veth pair; the link goes away with the namespace."""
         name = f"{link_prefix(request.run.id)}v{next(_numbers) % 1000}"
-        with chroot_site(request, own_network=True) as site, _link(request, name, site.pid) as address:
+        with ExitStack() as stack:
+            site = stack.enter_context(chroot_site(request, own_network=True))
+            address = stack.enter_context(_link(request, name, site.pid))
             site.address = site.listen = address
+            if request.companions is not None:
+                stack.enter_context(_routed(request, name, site.pid))
             if options.rate is not None:
                 _limit(request.host, name, site.pid, options.rate)
                 site.notes["link"] = tc.rate_words(options.rate)
@@ -93,6 +101,24 @@ def _link(request: SiteRequest, name: str, pid: int) -> Iterator[str]:
     finally:
         with contextlib.suppress(Unavailable):
             must(host, "ip", "link", "delete", name)
+
+
+@contextmanager
+def _routed(request: SiteRequest, name: str, pid: int) -> Iterator[None]:
+    """A route to the companions' bridge and back, which the packet filter lets pass: an engine sets it to drop.
+
+    The engine has the host forward packets already. The rules end with the run by `links.remove_all`, too.
+    """
+    assert request.companions is not None
+    host, there = request.host, request.companions
+    gateway = must_tell(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
+    must(host, *in_network_of(pid), "ip", "route", "add", there.subnet, "via", gateway)
+    ways = [links.rule(one, request.run.id, other) for one, other in ((name, there.link), (there.link, name))]
+    with ExitStack() as stack:
+        for way in ways:
+            must(host, "iptables", "--wait", "-I", "FORWARD", *way)
+            stack.callback(host.run, Command(("iptables", "--wait", "-D", "FORWARD", *way), 10))
+        yield
 
 
 def _free_block(run: RunContext, host: Host) -> int:

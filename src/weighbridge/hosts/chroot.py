@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
@@ -71,6 +72,15 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
             site.thaw()
 
 
+def _hosts_file(request: SiteRequest) -> Path:
+    """The names of the companions, which are containers of this machine; it goes with the run's state."""
+    assert request.companions is not None
+    path = request.run.state / f"hosts-{request.name}"
+    path.write_bytes(request.companions.hosts_file())
+    path.chmod(0o644)
+    return path
+
+
 def _data(request: SiteRequest) -> AbstractContextManager[Mount]:
     assert request.storage is not None
     return request.storage.open(MountRequest(request.run, request.host, request.name))
@@ -100,6 +110,7 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
     argv += [*(() if host.root else ("--user",)), *(("--net",) if own_network else ())]
     argv += ["--root", str(host.userland(request.userland)), "--name", mounted_by(run.id)]
     argv += ["--data", data] if data else []
+    argv += ["--hosts", str(_hosts_file(request))] if request.companions else []
     argv += ["--layer", request.userland.layered] if request.userland.layered else []
     process, stream = host.talk(Command(tuple(argv)))
 

@@ -25,10 +25,13 @@ def interfaces() -> list[str]:
     return sorted(path.name for path in Path("/sys/class/net").iterdir() if path.is_symlink())
 
 
-def rule(bridge: str, run_id: str) -> tuple[str, ...]:
-    """What is let pass: what follows ``-I FORWARD`` or ``-D FORWARD``. Its comment tells whose it is."""
+def rule(bridge: str, run_id: str, other: str | None = None) -> tuple[str, ...]:
+    """What is let pass between a bridge's ports, or from it to an ``other`` link: what follows ``-I FORWARD``.
+
+    Its comment tells whose it is.
+    """
     comment = ("-m", "comment", "--comment", f"weighbridge-{run_id}")
-    return ("-i", bridge, "-o", bridge, *comment, "-j", "ACCEPT")
+    return ("-i", bridge, "-o", other or bridge, *comment, "-j", "ACCEPT")
 
 
 def is_rule(line: str) -> bool:
@@ -66,9 +69,15 @@ def over_interface(
 
 def must(host: Host, *argv: str) -> None:
     """Run a command that sets up a network. Unavailable, with its last words, where it fails."""
+    must_tell(host, *argv)
+
+
+def must_tell(host: Host, *argv: str) -> str:
+    """As `must`; gives what it printed."""
     done = host.run(Command(argv, 10))
     if done.returncode != 0:
         raise Unavailable(f"host {host.name}: {' '.join(argv)}: {done.last_words}")
+    return done.text
 
 
 def remove_all(run_id: str) -> None:

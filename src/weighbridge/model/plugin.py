@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Literal, final
 
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.endpoint import Endpoint as Endpoint  # noqa: PLC0414 - others have it from here
 from weighbridge.model.ledger import Ledger
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.mount import Way
 from weighbridge.model.needs import Needs
 from weighbridge.model.openings import Openings
 from weighbridge.model.result import TrialResult
-from weighbridge.model.site import DATA, Site, SiteRequest
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Options, Role
 from weighbridge.model.trial_length import Length
 from weighbridge.model.userland import UserlandSpec
@@ -32,29 +33,6 @@ class Readiness:
     detail: str = ""
     remedy: str = ""
     caveat: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a workload's server is: it binds to ``listen``, its client connects to ``address``.
-
-    The next number, ``data_port``, is the workload's too, for programs whose data has a connection of its own.
-    ``client`` is the address of the client's site, to which it binds. ``udp_payload`` is the largest UDP payload in
-    bytes that does not fragment between them, probed where some workload of the study uses UDP (else None).
-    """
-
-    listen: str
-    address: str
-    port: int
-    client: str = ""
-    udp_payload: int | None = None
-    data: str = DATA
-    """The folder below which a site's programs keep data; each of several sites on one storage has its own."""
-
-    @property
-    def data_port(self) -> int:
-        """The second port; it is published only where the workload says ``has_data_port``."""
-        return self.port + 1
 
 
 Durability = Literal["synchronous", "asynchronous", "none"]
@@ -114,6 +92,10 @@ class Environment(Plugin):
         An interface that they name, the memory of all sites. Asked where its hosts have this machine's kernel.
         """
         return None
+
+    def way_to_companions(self, options: Any) -> str:
+        """How its sites reach `SiteRequest.companions`, by names in /etc/hosts ("host to bridge"); "": not at all."""
+        return ""
 
     def variants(self) -> Mapping[str, Any]:
         """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weighbridge.model.clock import ClockOffset
 from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
 from weighbridge.model.isolation import Layers
+from weighbridge.model.link import Link as Link  # noqa: PLC0414 - others have it from here
 from weighbridge.model.userland import Userland
 
 if TYPE_CHECKING:
     from weighbridge.model.host import SecludedHost
     from weighbridge.model.mount import SiteStorage
+    from weighbridge.model.neighbourhood import Neighbourhood
 
 T = TypeVar("T")
 
@@ -67,17 +69,6 @@ class RunContext:
             self._shared[key] = self.stack.enter_context(make())
         value: T = self._shared[key]
         return value
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A cable whose rate is known. ``where``: "host NAME", or the role whose site it belongs to."""
-
-    where: str
-    rate: float
-    """Bits per second of Ethernet in each direction."""
-    carried: Callable[[], Mapping[str, float]]
-    """Bits carried so far on the wire (with preamble, FCS, gap), by direction; what is unreadable is absent."""
 
 
 HERE = "host"
@@ -235,6 +226,8 @@ class SiteRequest:
     """Whether the other role is on another host, so that the site must be reachable from there."""
     beside: str = ""
     """An open site that was asked for in the same way: what can be shared, such as a network, it shares with that."""
+    companions: "Neighbourhood | None" = None
+    """What it must reach by name, where its environment has a `way_to_companions`."""
 
 
 class Site(Protocol):

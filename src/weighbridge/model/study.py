@@ -12,6 +12,7 @@ from pydantic import (
     SerializeAsAny,
 )
 
+from weighbridge.model.companion import Companion
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.idle import CpuIdle
@@ -130,6 +131,10 @@ class StudyFile(Options):
         by_kind("userland", "a userland"),
         Field(description="Where those of servers' clients come from, if from elsewhere"),
     ] = None
+    companions: Annotated[
+        dict[Name, Companion],
+        Field(description="Services that stay where they are, which the measured ones reach by name"),
+    ] = Field(default_factory=dict)
     resources: Resources = Resources()
     baseline: Name
     aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True

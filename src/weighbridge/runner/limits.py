@@ -2,7 +2,7 @@
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.cpus import cpus_in
-from weighbridge.model.site import Host, Limits
+from weighbridge.model.site import Host, Limits, Site
 from weighbridge.model.study import Role, Study
 
 
@@ -19,3 +19,9 @@ def limits_of(study: Study, role: Role, host: Host) -> Limits:
             raise Unavailable(f"the study pins {role} to CPU {cpu}, but host {host.name} has only {online}")
     period_us = round(resources.cpu_period * 1e6)
     return Limits(resources.cpus, resources.memory, cpuset, period_us)
+
+
+def cpus_of(study: Study, role: Role, site: Site) -> int:
+    """Return on how many CPUs the processes of a role's site may run."""
+    cpuset = limits_of(study, role, site.host).cpuset
+    return len(cpus_in(cpuset) if cpuset else site.host.cpus_online())

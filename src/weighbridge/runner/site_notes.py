@@ -18,6 +18,8 @@ def note_sites(store: RunStore, study: Study, sites: Sites) -> None:
         store.add_facts(place, facts)
     for scope, facts in about_hosts(sites.hosts).items():
         store.add_facts(scope, facts)
+    if sites.neighbourhood is not None:
+        store.add_facts("companions", sites.neighbourhood.images)
     store.add_facts("path", sites.paths())
     store.add_facts("packet sizes", packet_sizes(study, sites.endpoint_of))
     for scope, facts in about_study(study).items():

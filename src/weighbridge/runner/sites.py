@@ -15,18 +15,19 @@ from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
-from weighbridge.model.cpus import cpus_in
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.left_out import LeftOut
 from weighbridge.model.mount import Mount
+from weighbridge.model.neighbourhood import Neighbourhood
 from weighbridge.model.path import NetworkPath
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Host, RunContext, Site, SiteRequest
 from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userlands
+from weighbridge.runner import companions
 from weighbridge.runner.left_out import measured
-from weighbridge.runner.limits import limits_of
+from weighbridge.runner.limits import cpus_of, limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.room import Room, Written, written
@@ -63,6 +64,7 @@ class Sites:
     _paths: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
     """By environment and host of the client, as the other one."""
     _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    neighbourhood: Neighbourhood | None = None  # once the companions are ready
     _further: dict[Key, list[Site]] = field(default_factory=dict)
     """Those beside the open one of a key, for workloads that run in several at a time."""
     _awake: set[Key] = field(default_factory=set)
@@ -77,6 +79,8 @@ class Sites:
         Raises Unavailable or EnvironmentLost, which leave out an environment that may be missing.
         """
         self.hosts = open_hosts(self.study, self.run)
+        if self.study.file.companions:
+            self.neighbourhood = companions.start(self.study, self.run, self._host("server"))
         for cell in self.study.cells:
             for arm in self.study.arms_of(cell):
                 if transports_of(self.study, arm, cell):
@@ -141,8 +145,7 @@ class Sites:
         if key in self._open:
             return
         place, role, client = key
-        inside, host = place != OUTSIDE, self._host(role, client)
-        ports = self._ports.get((arm.name, client), {})
+        inside, host, ports = place != OUTSIDE, self._host(role, client), self._ports.get((arm.name, client), {})
         environment = registry.environments()[arm.kind if inside else "native"]
         storage = site_storage(environment, arm.options if inside else None, self.study, role, self.hosts)
         request = SiteRequest(
@@ -156,6 +159,7 @@ class Sites:
             environment=place,
             apart=self._host("server") is not self._host("client", client),
             storage=storage,
+            companions=self.neighbourhood if inside else None,
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.say(f"starting {place} ({role}{apart})")
@@ -208,7 +212,7 @@ class Sites:
         set_disk_speed(keepers, None)
         hosts = {role: site.host.name for role, site in sites.items()}
         meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
-        cpus: dict[str, int] = {role: self._cpus(role, site) for role, site in sites.items()}
+        cpus: dict[str, int] = {role: cpus_of(self.study, role, site) for role, site in sites.items()}
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
             sites, self._endpoint(arm, cell, sites), machines_of(sites, self.here), hosts, meters,
@@ -226,10 +230,6 @@ class Sites:
 
     def _written(self) -> tuple[Host, ...]:
         return (*(site.host for site in self._open.values()), *self._storage_servers(self._open))
-
-    def _cpus(self, role: Role, site: Site) -> int:
-        cpuset = limits_of(self.study, role, site.host).cpuset
-        return len(cpus_in(cpuset) if cpuset else site.host.cpus_online())
 
     def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
         server = sites.get("server", next(iter(sites.values())))
@@ -285,7 +285,7 @@ class Sites:
         for key, (name, role, site) in zip(self._open, self._named(), strict=True):
             site.thaw()
             limits = limits_of(self.study, role, site.host)
-            stored = storage_facts(self._mounts.get(key, ()), site, limits)
+            stored = storage_facts(self._mounts.get(key, ()), site, limits) | companions.way(self.study, key[0])
             # unless it has others, as it then says
             found[name] = {"limits": str(limits), **site.facts(), **about_site(site), **stored}
             site.freeze()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from weighbridge import registry
+from weighbridge.model.companion import in_order
 from weighbridge.model.cpus import MOST_CPUS
 from weighbridge.model.ladder import Rung
 from weighbridge.model.needs import Needs
@@ -31,6 +32,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _mixed(arms, cells)
     yield from _other_roles(arms, cells)
     yield from _missteps(file.ladder, names)
+    yield from _lonely(file)
     if not unplaced and set(file.placement.named) <= set(file.hosts):
         for arm in arms:
             yield from _cannot_be(arm, file, cells)
@@ -56,6 +58,8 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield (*place, "clients"), f"{arm.name} is the baseline: it is measured with every client"
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
     yield from ((place, f"{arm.name}: {problem}") for problem in _unpacked(arm, file, cells))
+    if file.companions and not registry.environments()[arm.kind].way_to_companions(arm.options):
+        yield place, f"{arm.name}: its sites cannot reach the study's companions ({', '.join(file.companions)})"
     told: dict[str, list[str]] = {}
     for host in reached:
         for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs_of(file, cells, host)):
@@ -154,6 +158,30 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
             yield ("placement",), f"{text}: hosts of kind {one.kind} and of kind {other.kind} share no network"
         elif one.traits.this_machine and other.traits.this_machine:
             yield ("placement",), f"placement: {client} and {server} are both this machine: give them one name"
+
+
+def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
+    """Companions that can be nowhere, wait for ever, or have the name of what every site has."""
+    for name, companion in file.companions.items():
+        place: Place = ("companions", name)
+        for other in companion.after:
+            if other not in file.companions:
+                hint = nearest(other, file.companions)
+                yield (*place, "after"), f"{name}: after: there is no companion '{other}'{hint}"
+        if companion.healthcheck is not None and companion.port is not None:
+            yield (*place, "port"), f"{name}: 'healthcheck' says when it is ready: leave 'port' out"
+        if name == "localhost":
+            yield place, "a companion cannot be called localhost"
+    if all({*each.after} <= {*file.companions} for each in file.companions.values()):
+        try:
+            in_order(file.companions)
+        except ValueError as error:
+            yield ("companions",), f"companions: {error}"
+    server = file.placement.server or next(iter(file.hosts))
+    for host in dict.fromkeys((server, *file.placement.clients)) if file.companions else ():
+        if host in file.hosts and not file.hosts[host].traits.this_machine:
+            why = f"are containers on this machine, and host '{host}' is another one: use a host of kind local"
+            yield ("companions",), f"companions: they {why}"
 
 
 def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:

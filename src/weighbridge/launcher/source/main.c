@@ -1,6 +1,6 @@
 /* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
  *
- *     launcher [--join FILE]... [--files NUMBER] [--user] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER]]
+ *     launcher [--join FILE]... [--files NUMBER] [--user] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE]]
  *     launcher [--join FILE]... [--files NUMBER] --exec PROGRAM [ARGUMENT]...
  *     launcher --connect SOCKET
  *
@@ -133,6 +133,8 @@ int main(int count, char **words)
 			site.data = value;
 		} else if (strcmp(word, "--layer") == 0) {
 			site.layered = value;
+		} else if (strcmp(word, "--hosts") == 0) {
+			site.hosts = value;
 		} else if (strcmp(word, "--name") == 0) {
 			site.source = value;
 		} else if (strcmp(word, "--files") == 0) {

@@ -130,6 +130,9 @@ static const char *mount_all(const struct site *site)
 	snprintf(path, sizeof path, "%s/srv", place);
 	if (site->data && mount(site->data, path, NULL, MS_BIND, NULL) != 0)
 		return path;
+	snprintf(path, sizeof path, "%s/etc/hosts", place);
+	if (site->hosts && mount(site->hosts, path, NULL, MS_BIND, NULL) != 0)
+		return path;
 	snprintf(path, sizeof path, "%s%s", place, site->layered ? site->layered : "");
 	return site->layered ? layer_over(site, lower, path) : NULL;
 }

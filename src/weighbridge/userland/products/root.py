@@ -19,6 +19,10 @@ def unpack(tar: Path, root: Path) -> None:
     must("tar", "--extract", "--file", str(tar), "--directory", str(root), *keep)
     for name in MOUNT_POINTS:
         (root / name).mkdir(exist_ok=True)
+    if not (root / "etc").is_symlink():
+        (root / "etc").mkdir(exist_ok=True)
+        if not os.path.lexists(root / "etc/hosts"):  # sites that know names mount theirs there, as Docker does
+            (root / "etc/hosts").touch()
 
 
 def packages_in(root: Path) -> dict[str, str]:

@@ -1,0 +1,167 @@
+"""Companions of a study in an engine: started in their order, ready before the first site is opened.
+
+Everything has the run's label, so that it goes with what else the run has in the engine, by ``clean`` too.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from weighbridge.engines.client import engine_errors
+from weighbridge.engines.docker import Engine
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.process import link_prefix
+from weighbridge.model.companion import Companion, Healthcheck, in_order
+from weighbridge.model.neighbourhood import Neighbourhood
+from weighbridge.model.site import RunContext
+
+_AGAIN_S = 0.1
+_LISTENS = "0A"
+"""TCP_LISTEN in /proc/net/tcp (proc_pid_net(5))."""
+_SAID = 300
+
+
+def start_companions(run: RunContext, made: Engine, wanted: Mapping[str, Companion]) -> Neighbourhood:
+    """Start them one after the other; returns once all are ready. Raises Unavailable, EnvironmentLost."""
+    images = {name: _image(made, name, companion) for name, companion in wanted.items()}
+    link = f"{link_prefix(run.id)}c"
+    # by its name it comes after the networks of sites: an engine takes the default route of the first
+    with engine_errors("making the network of the companions"):
+        network = made.client.networks.create(
+            f"weighbridge-{run.id}-companions", driver="bridge", labels=made.labels,
+            options={"com.docker.network.bridge.name": link},
+        )  # fmt: skip
+        network.reload()
+    volumes = {each for companion in wanted.values() for each in companion.volumes.values()}
+    for volume in sorted(volumes):
+        with engine_errors(f"making the volume {volume}"):
+            made.client.volumes.create(_named(run, volume), labels=made.labels)
+    addresses: dict[str, str] = {}
+    for name in in_order(wanted):
+        run.say(f"starting the companion {name}")
+        addresses[name] = _start(run, made, network.name, name, wanted[name], images[name].id)
+    subnet = str(network.attrs["IPAM"]["Config"][0]["Subnet"])
+    found = {name: image.id for name, image in images.items()}
+    return Neighbourhood(network.name, subnet, link, addresses, found)
+
+
+def _named(run: RunContext, name: str) -> str:
+    return f"weighbridge-{run.id}-companion-{name}"
+
+
+def _image(made: Engine, name: str, companion: Companion) -> Any:
+    """The image, which nothing is pulled for; of a private engine it may be loaded."""
+    from docker.errors import ImageNotFound
+
+    with engine_errors(f"companion {name}: the image {companion.image}"):
+        try:
+            return made.client.images.get(companion.image)
+        except ImageNotFound:
+            if companion.saved is None or not made.private:
+                raise Unavailable(_missing(made, name, companion)) from None
+        try:
+            with Path(companion.saved).open("rb") as file:
+                made.client.images.load(file)
+        except OSError as error:
+            told = f"companion {name}: {companion.saved} cannot be read: {error.strerror}"
+            raise Unavailable(told) from error
+        try:
+            return made.client.images.get(companion.image)
+        except ImageNotFound:
+            raise Unavailable(f"companion {name}: {companion.saved} has no image {companion.image}") from None
+
+
+def _missing(made: Engine, name: str, companion: Companion) -> str:
+    what = f"companion {name}: the Docker engine has no image {companion.image}, and none is pulled"
+    if companion.saved is not None:
+        return f"{what}: docker load -i {companion.saved}"
+    if made.private:
+        return f"{what}: name an archive of it (saved: FILE of docker save), or start your own engine, which has it"
+    return f"{what}: docker pull {companion.image}"
+
+
+def _start(run: RunContext, made: Engine, network: str, name: str, companion: Companion, image: str) -> str:
+    """Start one and wait for it; gives its address."""
+    volumes = {_named(run, volume): {"bind": place, "mode": "rw"} for place, volume in companion.volumes.items()}
+    volumes |= {local: {"bind": place, "mode": "ro"} for place, local in companion.files.items()}
+    api = made.client.api
+    with engine_errors(f"starting the companion {name}"):
+        container = made.client.containers.create(
+            image,
+            None if companion.command is None else [*companion.command],
+            entrypoint=None if companion.entrypoint is None else [*companion.entrypoint],
+            environment=dict(companion.environment),
+            user=companion.user,
+            working_dir=companion.working_dir,
+            volumes=volumes,
+            tmpfs=dict.fromkeys(companion.tmpfs, ""),
+            read_only=companion.read_only,
+            init=companion.init or None,
+            healthcheck=_healthcheck(companion.healthcheck),
+            name=_named(run, name),
+            hostname=name[:63],
+            labels=made.labels,
+            cgroup_parent=made.cgroup_parent,
+            network=network,
+            networking_config={network: api.create_endpoint_config(aliases=[name])},
+        )
+        container.start()
+    _wait_until_ready(container, name, companion)
+    return str(container.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
+
+
+def _healthcheck(check: Healthcheck | None) -> dict[str, Any] | None:
+    """As the engine takes it: nanoseconds."""
+    if check is None:
+        return None
+    seconds = {"interval": check.interval, "timeout": check.timeout, "start_period": check.start_period}
+    times = {key: int(value * 1e9) for key, value in seconds.items() if value}
+    return {"test": ["CMD", *check.test], "retries": check.retries, **times}
+
+
+def _wait_until_ready(container: Any, name: str, companion: Companion) -> None:
+    deadline = time.monotonic() + companion.deadline
+    while True:
+        with engine_errors(f"companion {name}"):
+            container.reload()
+        state = container.attrs["State"]
+        if not state["Running"]:
+            raise Unavailable(f"companion {name} ended with code {state['ExitCode']}: {_last_words(container)}")
+        if _is_ready(state, companion):
+            return
+        if (state.get("Health") or {}).get("Status") == "unhealthy" or time.monotonic() > deadline:
+            told = f"companion {name} was not ready within {companion.deadline:g} s (deadline)"
+            raise Unavailable(f"{told}: {_last_words(container)}")
+        time.sleep(_AGAIN_S)
+
+
+def _is_ready(state: Mapping[str, Any], companion: Companion) -> bool:
+    if companion.port is not None:
+        return listens(int(state["Pid"]), companion.port)
+    health = state.get("Health")  # of its own, or of its image
+    return health is None or health["Status"] == "healthy"
+
+
+def listens(pid: int, port: int) -> bool:
+    """Return whether somebody listens on a TCP port in the network of a process of this machine."""
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        fields = (line.split() for line in lines)
+        if any(
+            len(each) > 3 and each[3] == _LISTENS and int(each[1].rpartition(":")[2], 16) == port for each in fields
+        ):
+            return True
+    return False
+
+
+def _last_words(container: Any) -> str:
+    try:
+        with engine_errors("its log"):
+            text = container.logs(tail=3).decode(errors="replace").strip()
+    except (Unavailable, EnvironmentLost):
+        text = ""
+    return text[-_SAID:].replace("\n", " / ") or "it printed nothing"

@@ -1,0 +1,85 @@
+"""Companions: services beside the measured one, which stay where they are while it moves between environments."""
+
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StrictBool, model_validator
+
+from weighbridge.model.options import ABSOLUTE, Brings, Name, Options
+from weighbridge.model.quantity import Duration
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+_Words = tuple[str, ...]
+
+
+def _inside(path: str) -> str:
+    if not path.startswith("/"):
+        raise ValueError(f"'{path:.60}' is no absolute path in the container")
+    return path
+
+
+_Inside = Annotated[str, AfterValidator(_inside)]
+_Here = Annotated[str, Field(min_length=1), ABSOLUTE]
+
+
+class Healthcheck(Options):
+    """A command in the container that ends with code 0 once the service can be used."""
+
+    test: Annotated[_Words, Field(min_length=1, description="Its words; none is read by a shell"), Brings.COMMAND]
+    interval: Annotated[Duration, Field(gt=0, le=3600, description="Between two of them")] = 1.0
+    timeout: Annotated[Duration, Field(gt=0, le=3600, description="How long one may take")] = 10.0
+    retries: Annotated[int, Field(ge=1, le=10_000, description="So many failures in a row: it is unhealthy")] = 60
+    start_period: Annotated[Duration, Field(ge=0, le=3600, description="In which failures do not count")] = 0.0
+
+
+class Companion(Options):
+    """One container of this machine's Docker engine, on the run's own bridge, reached by its name.
+
+    It publishes no port. ``image`` has to be in the engine, which pulls none; with ``saved`` it may come from a file.
+    """
+
+    image: Annotated[str, Field(min_length=1, max_length=500, description="An image that the engine has")]
+    saved: Annotated[
+        _Here | None,
+        Field(description="An archive of docker save that has the image, for a private engine"),
+        Brings.FILE,
+    ] = None
+    entrypoint: Annotated[
+        _Words | None, Field(min_length=1, description="In place of the image's own"), Brings.COMMAND
+    ] = None
+    command: Annotated[_Words | None, Field(description="In place of the image's own"), Brings.COMMAND] = None
+    environment: Annotated[dict[str, str], Field(description="Variables, over those of the image")] = Field(
+        default_factory=dict
+    )
+    user: Annotated[str | None, Field(min_length=1, description="In place of the image's own")] = None
+    working_dir: Annotated[_Inside | None, Field(description="In place of the image's own")] = None
+    volumes: Annotated[dict[_Inside, Name], Field(description="Where it has which volume of the run")] = Field(
+        default_factory=dict
+    )
+    files: Annotated[dict[_Inside, _Here], Brings.FILE] = Field(
+        default_factory=dict, description="Files and folders of this machine by their path in it, read-only"
+    )
+    tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders that are in memory")] = ()
+    read_only: Annotated[StrictBool, Field(description="Its root folder cannot be written to")] = False
+    init: Annotated[StrictBool, Field(description="With the engine's own first process (tini)")] = False
+    healthcheck: Annotated[Healthcheck | None, Field(description="Tells that it is ready")] = None
+    port: Annotated[Port | None, Field(description="It is ready once it listens on this port (TCP)")] = None
+    deadline: Annotated[Duration, Field(gt=0, le=3600, description="Within which it must be ready")] = 60.0
+    after: Annotated[tuple[Name, ...], Field(description="Companions that are ready before it starts")] = ()
+
+    @model_validator(mode="after")
+    def _one_thing_at_a_place(self) -> "Companion":
+        places = [*self.volumes, *self.files, *self.tmpfs]
+        if twice := next((place for place in places if places.count(place) > 1), None):
+            raise ValueError(f"two things are mounted at '{twice:.60}'")
+        return self
+
+
+def in_order(companions: Mapping[str, Companion]) -> tuple[str, ...]:
+    """Return their names so that each comes after those that it waits for. ValueError: they wait for one another."""
+    sorter = TopologicalSorter({name: companion.after for name, companion in companions.items()})
+    try:
+        return tuple(sorter.static_order())
+    except CycleError as error:
+        raise ValueError(f"{', '.join(error.args[1][1:])} wait for one another") from None

@@ -1,0 +1,216 @@
+"""A Compose file's services as keys of a study: one is measured, the others are its companions. Pure.
+
+What is read is the normalised file, as ``docker-compose config`` prints it: variables, anchors, extends and env_file
+are resolved there.
+"""
+
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from weighbridge.errors import StudyError
+from weighbridge.study.source import nearest, plain
+
+_MEASURED = frozenset({"image", "command", "entrypoint", "environment", "depends_on", "ports", "expose"})
+"""What is honoured of the measured service; its host's port is what environments differ in."""
+_COMPANION = frozenset((
+    "image", "command", "entrypoint", "environment", "depends_on", "expose", "healthcheck", "volumes", "tmpfs",
+    "user", "working_dir", "read_only", "init",
+))  # fmt: skip
+_CONDITIONS = ("service_started", "service_healthy")
+_CHECK = {"test", "interval", "timeout", "retries", "start_period", "disable"}
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The parts of a study. ``without``: what is not honoured, by service."""
+
+    image: str
+    server: tuple[str, ...] | None
+    """The words of the service's own command line; None: those of its image."""
+    entrypoint: tuple[str, ...] | None
+    environment: Mapping[str, str]
+    port: int | None
+    companions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def composed(text: str, service: str, without: Collection[str] = ()) -> Composed:
+    """Return what a normalised Compose file says. ``without``: keys that the study does without (KEY, SERVICE.KEY).
+
+    Raises StudyError, which lists every key that cannot be honoured.
+    """
+    data = _read(text)
+    services = _mapping(data.get("services"), "services")
+    if service not in services:
+        raise StudyError(f"compose: there is no service '{plain(service, 60)}'{nearest(service, services)}")
+    used = {name: _mapping(each, name) for name, each in services.items()}
+    used = {name: each for name, each in used.items() if name == service or not each.get("profiles")}
+    lacking = {name: tuple(dict.fromkeys(_unhonoured(name, each, data, service))) for name, each in used.items()}
+    refused = [
+        f"{name}.{key}"
+        for name, keys in lacking.items()
+        for key in keys
+        if key not in without and f"{name}.{key}" not in without
+    ]
+    if refused:
+        keys = ", ".join(dict.fromkeys(each.partition(".")[2] for each in refused))
+        raise StudyError(
+            f"compose: this of the file cannot be honoured: {', '.join(refused)}; to measure without it: "
+            f"without: [{keys}]"
+        )
+    mine = used[service]
+    return Composed(
+        image=_image(service, mine),
+        server=_words(mine.get("command"), f"{service}.command"),
+        entrypoint=_words(mine.get("entrypoint"), f"{service}.entrypoint"),
+        environment=_environment(mine, service),
+        port=_port(mine, service),
+        companions={name: _companion(name, each, service) for name, each in used.items() if name != service},
+        without={name: keys for name, keys in lacking.items() if keys},
+    )
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    try:
+        data = YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise StudyError(f"compose: docker-compose printed no YAML: {plain(error)}") from None
+    return _mapping(data, "the file")
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise StudyError(f"compose: {plain(what, 60)} is no mapping of names")
+    return value
+
+
+def _unhonoured(name: str, service: Mapping[str, Any], data: Mapping[str, Any], measured: str) -> Iterator[str]:
+    known = _MEASURED if name == measured else _COMPANION
+    for key, value in service.items():
+        if value in (None, [], {}) or key == "profiles":
+            continue
+        if key == "networks":
+            if {*value} != {"default"} or (isinstance(value, Mapping) and any(value.values())):
+                yield key
+        elif (key == "ports" and name != measured) or key not in known:
+            yield key
+        elif key == "volumes":
+            yield from _unhonoured_volumes(value, data)
+        elif key == "healthcheck" and {*_mapping(value, f"{name}.{key}")} - _CHECK:
+            yield key
+        elif key == "depends_on":
+            waits = value.items() if isinstance(value, Mapping) else ((each, None) for each in value)
+            conditions = [(each, (how or {}).get("condition", _CONDITIONS[0])) for each, how in waits]
+            if any(each == measured or how not in _CONDITIONS for each, how in conditions):
+                yield key
+
+
+def _unhonoured_volumes(value: Any, data: Mapping[str, Any]) -> Iterator[str]:
+    for volume in value:
+        source, _, mode = _volume(volume)
+        named = not source.startswith("/")
+        about = (data.get("volumes") or {}).get(source) or {}
+        if not source or (named and (mode != "rw" or {*about} - {"name"})) or (not named and mode != "ro"):
+            yield "volumes"
+
+
+def _volume(volume: Any) -> tuple[str, str, str]:
+    """Source, place and mode: of the short form or of the long one."""
+    if isinstance(volume, Mapping):
+        if volume.get("type") not in ("bind", "volume"):
+            return "", "", ""
+        mode = "ro" if volume.get("read_only") else "rw"
+        return str(volume.get("source", "")), str(volume.get("target", "")), mode
+    source, _, rest = str(volume).rpartition(":") if str(volume).count(":") == 1 else str(volume).partition(":")
+    place, _, mode = rest.partition(":")
+    return source, place, mode or "rw"
+
+
+def _image(name: str, service: Mapping[str, Any]) -> str:
+    if not isinstance(service.get("image"), str):
+        raise StudyError(f"compose: service {name} names no image: build it, and name it (image: ...)")
+    return _plain_text(service["image"])
+
+
+def _plain_text(value: object) -> str:
+    """A dollar is written twice in the normalised file."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text.replace("$$", "$")
+
+
+def _words(value: Any, what: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return tuple(map(_plain_text, value))
+    try:
+        return tuple(shlex.split(_plain_text(value)))
+    except ValueError as error:
+        raise StudyError(f"compose: {what}: {error}") from None
+
+
+def _environment(service: Mapping[str, Any], name: str) -> dict[str, str]:
+    given = service.get("environment") or {}
+    if isinstance(given, list):
+        given = dict(str(each).partition("=")[::2] for each in given)
+    found = _mapping(given, f"{name}.environment")
+    return {key: _plain_text(value) for key, value in found.items() if value is not None}
+
+
+def _port(service: Mapping[str, Any], name: str) -> int | None:
+    """The one port of a container that is published or exposed; None where it is not one."""
+    given = [*(service.get("ports") or ()), *(service.get("expose") or ())]
+    told = [each.get("target") if isinstance(each, Mapping) else str(each).rpartition(":")[2] for each in given]
+    found = {str(each).removesuffix("/tcp") for each in told}
+    if len(found) != 1:
+        return None
+    if not (only := found.pop()).isdigit():
+        raise StudyError(f"compose: {name}: the port {plain(only, 60)} is no number of TCP")
+    return int(only)
+
+
+def _companion(name: str, service: Mapping[str, Any], measured: str) -> dict[str, Any]:
+    waits = [each for each in service.get("depends_on") or () if each != measured]
+    mounts = [_volume(each) for each in service.get("volumes") or ()]
+    files = {place: source for source, place, mode in mounts if source.startswith("/") and mode == "ro"}
+    volumes = {place: source for source, place, mode in mounts if source and source[0] != "/" and mode == "rw"}
+    memory = service.get("tmpfs") or ()
+    check = _healthcheck(service.get("healthcheck"), name)
+    made = {
+        "image": _image(name, service),
+        "command": _words(service.get("command"), f"{name}.command"),
+        "entrypoint": _words(service.get("entrypoint"), f"{name}.entrypoint"),
+        "environment": _environment(service, name),
+        "volumes": volumes,
+        "files": files,
+        "tmpfs": (memory,) if isinstance(memory, str) else tuple(memory),
+        "healthcheck": check,
+        "port": _port(service, name) if check is None else None,
+        "after": tuple(waits),
+        **{key: service[key] for key in ("user", "working_dir", "read_only", "init") if key in service},
+    }
+    return {key: value for key, value in made.items() if value not in (None, {}, ())}
+
+
+def _healthcheck(given: Any, name: str) -> dict[str, Any] | None:
+    if not given or given.get("disable"):
+        return None
+    test = given.get("test")
+    if isinstance(test, str):
+        words: tuple[str, ...] = ("/bin/sh", "-c", _plain_text(test))
+    else:
+        how, *rest = map(_plain_text, test or ("NONE",))
+        if how == "NONE" or not rest:
+            return None
+        words = tuple(rest) if how == "CMD" else ("/bin/sh", "-c", *rest)
+    times = ("interval", "timeout", "start_period", "retries")
+    return {"test": words, **{key: given[key] for key in times if given.get(key) is not None}}
+
+
+Read = Callable[[str], str]
+"""Gives the normalised text of a Compose file. Raises StudyError, Unavailable."""

@@ -1,0 +1,63 @@
+"""A Compose file as docker-compose 1.29.2 printed it, taken apart."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.errors import StudyError
+from weighbridge.model.companion import Companion, in_order
+from weighbridge.study.compose import Composed, composed
+
+TEXT = (Path(__file__).parent / "data/compose-config.yml").read_text()
+WITHOUT = ("deploy", "redis.volumes", "restart", "networks", "sysctls")
+
+
+def test_every_key_that_cannot_be_honoured_is_listed():
+    with pytest.raises(StudyError) as error:
+        composed(TEXT, "shop")
+    listed = str(error.value).partition("honoured: ")[2].partition(";")[0].split(", ")
+    assert {*listed} == {"shop.deploy", "redis.volumes", "redis.restart", "db.networks", "db.sysctls"}
+
+
+def test_the_measured_service_and_its_companions():
+    found = composed(TEXT, "shop", WITHOUT)
+    assert (found.image, found.port) == ("shop:1.4", 8000)
+    assert found.server == ("python3", "/shop.py", "--port", "8000")
+    assert found.environment == {"REDIS": "redis", "DEBUG": "0"}
+    assert found.without == {
+        "shop": ("deploy",), "redis": ("restart", "volumes"), "db": ("networks", "sysctls"),
+    }  # fmt: skip
+    redis, db = (Companion.model_validate(found.companions[name]) for name in ("redis", "db"))
+    assert redis.command == ("redis-server", "--save", "", "--protected-mode", "no")
+    assert redis.volumes == {"/data": "data"}
+    assert redis.files == {"/etc/redis": "/shop/conf"}  # what is writable of this machine's is left out
+    assert redis.healthcheck is not None and redis.healthcheck.test == ("redis-cli", "ping")
+    assert redis.healthcheck.retries == 30
+    assert db.environment == {"POSTGRES_PASSWORD": "s$$x"}  # as env_file has it
+    assert db.healthcheck is not None and db.healthcheck.start_period == 90
+    assert db.after == ("redis",)
+    assert in_order({"db": db, "redis": redis}) == ("redis", "db")
+
+
+@pytest.mark.parametrize("text", ["", "services:", "services: [a]", "services: {shop: 3}", "a: [", TEXT[:200]])
+def test_what_is_no_file_is_told(text: str):
+    with pytest.raises(StudyError, match="compose: "):
+        composed(text, "shop", WITHOUT)
+
+
+def test_who_waits_for_the_measured_service_is_listed():
+    with pytest.raises(StudyError, match=r"honoured: front\.depends_on;"):
+        composed("services: {a: {image: a}, front: {image: f, depends_on: [a]}}", "a")
+
+
+@given(st.recursive(st.none() | st.text() | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_any_value_of_a_command_is_taken_or_told(value: object):
+    import json
+
+    text = json.dumps({"services": {"a": {"image": "a", "command": value}}})
+    try:
+        assert isinstance(composed(text, "a"), Composed)
+    except StudyError as error:
+        assert str(error).startswith("compose: ")
