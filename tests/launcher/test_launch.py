@@ -81,6 +81,21 @@ def test_a_program_runs_with_the_site_s_variables_and_its_own():
     assert started.body.endswith(b"true\0PATH=/bin\0A=b\0") and stopped.body == struct.pack("<II", 10, 2000)
 
 
+def test_what_it_has_printed_so_far():
+    def printing(frame: Frame) -> Iterator[Frame]:
+        if frame.kind is Kind.PRINTED:
+            yield Frame(Kind.DATA, frame.number, struct.pack("<iQ", 0, 3) + b"outerr")
+        elif frame.kind is Kind.START:
+            yield Frame(Kind.BEGAN, frame.number, number(0) + number(77))
+
+    assert made(printing)[0].start(Command(("serve",))).printed() == (b"out", b"err")
+    gone, _ = made(lambda frame: iter([Frame(Kind.DATA, frame.number, struct.pack("<iQ", errno.ESRCH, 0))]))
+    assert gone.start(Command(("serve",))).printed() == (b"", b"")
+    running = made()[0].start(Command(("true",)))
+    running.stop()
+    assert running.printed() == (b"out", b"")
+
+
 def test_stopping_twice_is_harmless():
     launcher, stream = made()
     running = launcher.start(Command(("true",)))

@@ -179,6 +179,24 @@ def test_orphans_are_taken_up_and_seen(site: Site):
     assert "Z" not in states
 
 
+def test_what_a_program_prints_is_known_while_it_runs(site: Site):
+    running = site.start(Command(("sh", "-c", "echo first; echo wrong >&2; sleep 0.3; echo second; sleep 30"), 30))
+    seen = []
+    for _ in range(100):
+        seen.append(running.printed())
+        if b"second" in seen[-1][0]:
+            break
+        time.sleep(0.05)
+    assert (b"first\n", b"wrong\n") in seen and seen[-1] == (b"first\nsecond\n", b"wrong\n")
+    assert running.poll() is None
+    done = running.stop()
+    assert (done.stdout, done.stderr) == (b"first\nsecond\n", b"wrong\n") and running.printed()[0] == done.stdout
+    much = site.start(Command(("sh", "-c", "head -c 1000000 /dev/zero; sleep 30"), 30))
+    time.sleep(0.5)
+    assert len(much.printed()[0]) == 256 * 1024
+    assert len(much.stop().stdout) == 1000000
+
+
 def test_what_it_may_print_has_a_bound(site: Site):
     done = site.run(Command(("sh", "-c", "yes | head -c 80000000; sleep 30"), 30))
     assert done.too_much and len(done.stdout) == 64 * MIB

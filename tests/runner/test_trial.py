@@ -165,6 +165,28 @@ def test_a_server_that_ends_at_once(world: World):
     failed(record, Outcome.SERVER_NOT_READY, "ended before it listened", "bad option")
 
 
+@pytest.mark.parametrize("said", [{"stdout": b"starting\nready at 7\n"}, {"stderr": b"x\nready at 7"}])
+def test_a_server_that_says_when_it_is_ready(world: World, monkeypatch: pytest.MonkeyPatch, said: dict[str, bytes]):
+    _says(monkeypatch, r"^ready at \d$")
+    assert measure(world, server=Act(**{"stdout": b"", **said}, hangs=True)).outcome is Outcome.OK
+
+
+def test_a_server_that_listens_and_never_says_that_it_is_ready(world: World, monkeypatch: pytest.MonkeyPatch):
+    _says(monkeypatch, "^ready$")
+    record = measure(world, server=Act(stdout=b"not ready\nready" + b" " * 5000, hangs=True))
+    failed(record, Outcome.SERVER_NOT_READY, "5201", "/^ready$/")
+
+
+def _says(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    command = FakeWorkload.command
+
+    def saying(self: FakeWorkload, role: Any, *rest: Any) -> Command:
+        made = command(self, role, *rest)
+        return replace(made, says=line) if role == "server" else made
+
+    monkeypatch.setattr(FakeWorkload, "command", saying)
+
+
 def test_a_port_that_is_in_use(world: World):
     world.port_in_use = True
     record = measure(world)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.local import LocalHost
-from weighbridge.model.command import Command, Completed, Running, Transport, Usage
+from weighbridge.model.command import Command, Completed, SiteProcess, Transport, Usage
 from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.path import NetworkPath
@@ -51,7 +51,7 @@ class Act:
 
 
 class Program:
-    """A started program. Implements ``Running``."""
+    """A started program. Implements ``SiteProcess``."""
 
     def __init__(self, site: "FakeSite", command: Command, act: Act) -> None:
         self.site, self.command, self.act = site, command, act
@@ -77,6 +77,9 @@ class Program:
     def poll(self) -> int | None:
         self._lost("poll")
         return self.act.returncode if self.stopped or self._over() else None
+
+    def printed(self) -> tuple[bytes, bytes]:
+        return self.act.stdout, self.act.stderr
 
     def wait(self, timeout_s: float) -> bool:
         if not self._over():
@@ -403,5 +406,5 @@ class Told:
 if TYPE_CHECKING:
     from weighbridge.runner.progress import Progress
 
-    def _are_what_they_stand_for(site: FakeSite, program: Program, told: Told) -> tuple[Site, Running, Progress]:
+    def _are_what_they_stand_for(site: FakeSite, program: Program, told: Told) -> tuple[Site, SiteProcess, Progress]:
         return site, program, told

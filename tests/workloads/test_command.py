@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from weighbridge.model.command import Completed, Usage
 from weighbridge.model.measurement import ProgramFailed, ServerNotReady, Unparseable
+from weighbridge.model.options import STORED
 from weighbridge.workloads.command import PLUGIN, CommandOptions
 
 from .captured import AT
@@ -53,6 +54,15 @@ def failure(chosen: CommandOptions, done: Completed) -> str:
     with pytest.raises((ProgramFailed, Unparseable)) as failed:
         values(chosen, done)
     return str(failed.value)
+
+
+def test_a_server_is_ready_by_its_port_or_by_a_line_too():
+    assert PLUGIN.command("server", pair(), AT).says == ""
+    assert PLUGIN.command("server", pair(ready="port"), AT).says == ""
+    assert PLUGIN.command("server", pair(ready={"line": "listening on"}), AT).says == "listening on"
+    assert "is no regular expression" in problem(**PAIR, ready={"line": "("})
+    kept = pair(ready={"line": "up"})
+    assert CommandOptions.model_validate(kept.model_dump(mode="json"), context={STORED: True}) == kept
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weighbridge.model.command import Command, Transport, Usage
 
-VERSION = 4
+VERSION = 5
 LARGEST = 192 * 2**20
 """Bytes of a body at most."""
 TOO_MUCH = 1
@@ -15,6 +15,7 @@ TOO_MUCH = 1
 _HEADER = struct.Struct("<IIc")
 _HELLO = struct.Struct("<IIQ")
 _RESULT = struct.Struct("<iIQQQQQQQQQ")
+_PRINTED = struct.Struct("<iQ")
 _START = struct.Struct("<IIIII")
 _NOBODY = 0xFFFFFFFF
 _PROTOCOLS: Mapping[Transport, int] = {"tcp": 6, "udp": 17}
@@ -29,6 +30,7 @@ class Kind(enum.Enum):
     READ = b"R"
     LISTENING = b"L"
     ALONE = b"Q"
+    PRINTED = b"P"
     HELLO = b"h"
     REFUSED = b"x"
     BEGAN = b"b"
@@ -122,6 +124,15 @@ def hello(frame: Frame) -> tuple[int, int, int]:
         raise ValueError("a damaged greeting")
     version, pid, files = _HELLO.unpack(frame.body)
     return version, pid, files
+
+
+def printed(frame: Frame) -> tuple[bytes, bytes]:
+    """What a program has written so far to standard output and standard error; of each the beginning. ValueError."""
+    if len(frame.body) < _PRINTED.size:
+        raise ValueError("a damaged answer")
+    error, out = _PRINTED.unpack_from(frame.body)
+    told = frame.body[_PRINTED.size :]
+    return (b"", b"") if error else (told[:out], told[out:])
 
 
 def errno_of(frame: Frame) -> int:

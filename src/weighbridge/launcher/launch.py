@@ -185,7 +185,7 @@ class Launcher:
 
 
 class Launched:
-    """A program that a launcher started. Implements ``Running``."""
+    """A program that a launcher started. Implements ``SiteProcess``."""
 
     def __init__(self, launcher: Launcher, number: int, command: Command) -> None:
         self._launcher = launcher
@@ -217,6 +217,12 @@ class Launched:
         if not self._began.done.wait(max(0.0, timeout_s)):
             return False
         return self.poll() is not None or self._ended.done.wait(max(0.0, deadline - time.monotonic()))
+
+    def printed(self) -> tuple[bytes, bytes]:
+        """What it has written so far, as ``SiteProcess.printed``; of one that has ended, all of it."""
+        if self._completed is not None:
+            return self._completed.stdout, self._completed.stderr
+        return frames.printed(self._launcher.ask(Frame(Kind.PRINTED, self._number), Kind.DATA))
 
     def stop(self, *, timed_out: bool = False) -> Completed:
         """End it and its group: its stop signal, then KILL after two seconds. EnvironmentLost: the site is gone."""

@@ -26,6 +26,8 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
     listens: tuple[tuple[Transport, int], ...] = ()
+    says: str = ""
+    """A regular expression (re.search) of which a server prints a line once it is ready; "": it says nothing."""
     stop_signal: int = signal.SIGTERM
     cwd: str = "/"
     """The working directory, in a site alone; ``uid``, ``gid`` likewise: None is the launcher's own."""
@@ -123,6 +125,13 @@ class Running(Protocol):
 
     def stop(self, *, timed_out: bool = False) -> Completed:
         """End it (its stop signal, then KILL after a grace period) and give what it left."""
+
+
+class SiteProcess(Running, Protocol):
+    """A process in a site."""
+
+    def printed(self) -> tuple[bytes, bytes]:
+        """What it has written so far to standard output and standard error: of each the first 256 KiB at least."""
 
 
 class HostProcess(Running, Protocol):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from weighbridge.model.clock import ClockOffset
-from weighbridge.model.command import Command, Completed, HostProcess, Running, Stream, Transport
+from weighbridge.model.command import Command, Completed, HostProcess, SiteProcess, Stream, Transport
 from weighbridge.model.isolation import Layers
 from weighbridge.model.link import Link as Link  # noqa: PLC0414 - others have it from here
 from weighbridge.model.userland import Userland
@@ -252,7 +252,7 @@ class Site(Protocol):
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
 
-    def start(self, command: Command) -> Running:
+    def start(self, command: Command) -> SiteProcess:
         """Start and return at once."""
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:

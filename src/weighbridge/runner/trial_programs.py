@@ -1,6 +1,7 @@
 """The programs of a trial: data made for the server, the server that listens, the client that is waited for."""
 
 import hashlib
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.linux.process import OUTPUT_LIMIT
-from weighbridge.model.command import Command, Completed, Running, port_in_use
+from weighbridge.model.command import Command, Completed, Running, SiteProcess, port_in_use
 from weighbridge.model.measurement import DeadlineExceeded, ProgramFailed, ServerDied, ServerNotReady
 from weighbridge.model.plugin import Workload
 from weighbridge.model.site import DATA, Site
@@ -28,6 +29,10 @@ AFTER_SERVER_S = 2.0
 """How long a client may go on once its server has died."""
 _TOO_MUCH = f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit"
 _WATCH_S = 0.25
+_SAID_S = 0.05
+"""Between two looks at what a server has printed, in seconds."""
+_LINE = 4096
+"""Characters of a line that are looked at."""
 _CHECKED = 2**20
 """Bytes of what was printed that a check gets: the launcher holds them, and a program's peak begins at its own."""
 
@@ -119,16 +124,28 @@ def serve(command: Command, site: Site, state: TrialState, ready_s: float | None
     state.server = server
     ready_s = READY_S if ready_s is None else ready_s
     deadline = time.monotonic() + ready_s
-    while not site.listening(command.listens, _WATCH_S):
+    while not (site.listening(command.listens, _WATCH_S) and _has_said(command, server)):
         if server.poll() is not None:
             state.completed["server"] = completed = server.stop()
-            ended = f"{command.argv[0]} ended before it listened: {completed.last_words}"
+            ended = f"{command.argv[0]} ended before it {'was ready' if command.says else 'listened'}: "
+            ended += completed.last_words
             if completed.returncode == 0:
                 ended += " (it ended with code 0: a server stays in the foreground)"
             raise ServerNotReady(missing(completed) or ended)
         if time.monotonic() > deadline:
             ports = " and ".join(f"{transport} port {port}" for transport, port in command.listens)
-            raise ServerNotReady(f"{command.argv[0]} did not listen on {ports} within {ready_s:.0f} s")
+            told = f" and print a line with /{command.says:.60}/" if command.says else ""
+            raise ServerNotReady(f"{command.argv[0]} did not listen on {ports}{told} within {ready_s:.0f} s")
+        if command.says:
+            time.sleep(_SAID_S)
+
+
+def _has_said(command: Command, server: SiteProcess) -> bool:
+    """Whether a server has printed the line by which it tells that it is ready, if it is to."""
+    if not command.says:
+        return True
+    lines = (line for stream in server.printed() for line in stream.decode(errors="replace").splitlines())
+    return any(re.search(command.says, line[:_LINE]) for line in lines)
 
 
 def watch(

@@ -1,5 +1,6 @@
 """What a study says about a command of its own. No plug-in."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
@@ -59,6 +60,40 @@ _LocalFile = Annotated[str, AfterValidator(_readable), ABSOLUTE]
 _Package = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]{1,99}$")]
 
 
+def _as_ready(value: object) -> object:
+    return {} if value == "port" else value
+
+
+def _is_line(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"'{text:.60}' is no regular expression: {error}") from None
+    return text
+
+
+_READY = {
+    "anyOf": [
+        {"const": "port"},
+        {
+            "type": "object",
+            "properties": {"line": {"type": "string", "minLength": 1}},
+            "required": ["line"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+class ReadyOptions(Options):
+    """When a server is ready: once its port is listened on, and it has printed such a line where one is named."""
+
+    line: Annotated[
+        Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_is_line)] | None,
+        Field(description="A regular expression of which it has printed a line, to either output"),
+    ] = None
+
+
 class CommandOptions(Options):
     """What a study file may say about a command of its own. Text is split as by a shell, and none runs it."""
 
@@ -99,8 +134,11 @@ class CommandOptions(Options):
     warm_up: Annotated[StrictBool, Field(description="Run the measured command once before, and forget it")] = False
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What the server's port carries")] = "tcp"
     ready: Annotated[
-        Literal["port"], Field(description="When the server can be measured: port, once it is listened on")
-    ] = "port"
+        ReadyOptions,
+        BeforeValidator(_as_ready),
+        WithJsonSchema(_READY),
+        Field(description="When the server can be measured: port, once it is listened on, or a line of output too"),
+    ] = ReadyOptions()
     metrics: dict[_MetricName, MetricOptions] = Field(
         default_factory=dict, description="Numbers in the output, by name; the first is the headline"
     )
@@ -133,6 +171,8 @@ class CommandOptions(Options):
         if self.run is None and (self.server is None or self.client is None):
             lacks = "'run', or 'server' and 'client'" if self.server is self.client else "both 'server' and 'client'"
             raise ValueError(f"a command needs {lacks}")
+        if self.run is not None and self.ready.line is not None:
+            raise ValueError("ready: 'run' is no server, whose line could tell that it is ready: leave it out")
         return self
 
     @model_validator(mode="after")

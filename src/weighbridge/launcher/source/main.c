@@ -78,6 +78,7 @@ static void serve(struct frame *request, int signals)
 	case READ: read_from(request); break;
 	case LISTENING: tell_listening(request, signals); break;
 	case ALONE: tell_alone(request); break;
+	case PRINTED: tell_printed(request); break;
 	}
 }
 

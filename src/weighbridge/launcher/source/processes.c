@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define PRINTED_LIMIT (64u << 20)  /* bytes of each of a process's outputs */
+#define TOLD_LIMIT (256u << 10)    /* bytes of each that are told of a process that runs */
 #define WATCH_MS 1000              /* so often is that limit looked at: a microsecond of CPU time each */
 #define SOON_MS 20                 /* and so often at first, and while much is printed; twice as long each time else */
 #define MUCH (1u << 20)            /* bytes between two looks */
@@ -157,6 +158,25 @@ void stop_process(struct frame *request)
 	struct body body = {.size = 0};
 	put_u32(&body, ESRCH);
 	send_frame(DONE, request->id, &body, NULL, NULL, 0);
+}
+
+/* What a process has printed so far: u32 error, u64 bytes of standard output, then the beginnings of both outputs. */
+void tell_printed(struct frame *request)
+{
+	struct body body = {.size = 0};
+	struct process *process = all;
+	while (process && process->id != request->id)
+		process = process->next;
+	uint64_t sizes[2] = {0, 0};
+	for (int each = 0; process && each < 2; each++) {
+		struct stat file;
+		sizes[each] = fstat(process->printed[each], &file) == 0 ? file.st_size : 0;
+		if (sizes[each] > TOLD_LIMIT)
+			sizes[each] = TOLD_LIMIT;
+	}
+	put_u32(&body, process ? 0 : ESRCH);
+	put_u64(&body, sizes[0]);
+	send_frame(DATA, request->id, &body, process ? process->printed : NULL, sizes, process ? 2 : 0);
 }
 
 static struct process *of_pid(pid_t pid)

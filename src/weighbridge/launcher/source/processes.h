@@ -6,6 +6,7 @@
 
 void start_process(struct frame *request);
 void stop_process(struct frame *request);
+void tell_printed(struct frame *request);
 
 /* Takes up everybody who has ended, ours and orphans. What is left when no program runs any more is ended. */
 void reap(void);
