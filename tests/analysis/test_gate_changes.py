@@ -6,8 +6,9 @@ from report.made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.budget import parse_margin
 from weighbridge.analysis.changed_settings import OtherQuestionError
 from weighbridge.analysis.compared_run import read_run
-from weighbridge.analysis.gate_answer import Spending, judge_gate
+from weighbridge.analysis.gate_answer import judge_gate
 from weighbridge.analysis.gate_changes import judge_changes
+from weighbridge.analysis.gate_spending import Spending
 from weighbridge.analysis.limit import LimitError
 from weighbridge.model.measurement import Outcome
 

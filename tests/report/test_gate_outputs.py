@@ -12,7 +12,8 @@ from documents import fits
 from report.made_up_runs import TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.budget import parse_budget
-from weighbridge.analysis.gate_answer import Spending, judge_gate
+from weighbridge.analysis.gate_answer import judge_gate
+from weighbridge.analysis.gate_spending import Spending
 from weighbridge.cli.schema import Document
 from weighbridge.report.export.annotations import github_commands, gitlab_code_quality
 from weighbridge.report.export.bmf import bmf
@@ -39,8 +40,8 @@ def judged(run):
 
 
 def test_for_machines(judged):
-    gate, store, analysis = judged
-    made = gate_json(gate, store, analysis)
+    gate, _, analysis = judged
+    made = gate_json(gate, analysis)
     fits(Document.GATE, made)
     assert (made["answer"], made["looks"], made["earlier_looks"], made["against"]) == ("failed", 1, [], None)
     bridge, host, noisy = made["findings"]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from weighbridge.analysis.changed_settings import require_one_question
 from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.comparisons import paired, scale
-from weighbridge.analysis.gate import Finding, compared, unusable
-from weighbridge.analysis.gate_answer import Change, Spending, place_of
+from weighbridge.analysis.gate import Finding, Reason, compared, unusable
+from weighbridge.analysis.gate_answer import Change, place_of
+from weighbridge.analysis.gate_spending import Spending
 from weighbridge.analysis.limit import Limit, LimitError, Target
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.statistics import between, verdicts
@@ -80,7 +81,8 @@ def _judged(margin: Limit, sides: _Sides, runs: Runs, spending: Spending, looks:
     if "difference" in (row.cost.scale, earlier.cost.scale):
         return Finding(margin, target, "undecided", "no-ratio", change=True), None
     if min(row.blocks, earlier.blocks) < FEWEST or share <= 0:
-        return Finding(margin, target, "undecided", "blocks", change=True), None
+        why: Reason = "blocks" if min(row.blocks, earlier.blocks) < FEWEST else "spent"
+        return Finding(margin, target, "undecided", why, change=True), None
     key = sides.report.workload, sides.report.level, sides.report.metric
     first, second = (
         between.effects(*paired(run.values[key], run.analysis.baseline, target.environment), scale="ratio")
@@ -94,8 +96,8 @@ def _judged(margin: Limit, sides: _Sides, runs: Runs, spending: Spending, looks:
     interval = change.worsening_with_allowance
     outcome, reason = compared(interval, margin.operator, margin.amount)
     for run, side in zip(runs, (earlier, row), strict=True):
-        if (why := unusable(outcome, sides.report, side, run.analysis)) is not None:
-            outcome, reason = "undecided", why
+        if (spoiled := unusable(outcome, sides.report, side, run.analysis)) is not None:
+            outcome, reason = "undecided", spoiled
     if outcome == "exceeded" and margin.amount >= 0 and change.within_noise:
         outcome, reason = "undecided", "noise"
     p_value = margin_p_value(first, second, change, margin.amount, looks)

@@ -80,7 +80,7 @@ class Outputs:
         from weighbridge.report.export.gate_json import gate_json
 
         if self.as_json:
-            print_json(gate_json(judged.gate, store, judged.analysis, judged.against))
+            print_json(gate_json(judged.gate, judged.analysis, judged.against))
         elif self.annotations is Annotations.GITLAB:
             print(gitlab_code_quality(judged.rows, str(store.directory)), end="", flush=True)
         else:
