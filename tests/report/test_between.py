@@ -253,6 +253,17 @@ def test_history_in_the_terminal(folder, width):
         assert re.search(r"1 .*run0 .*first-look .*10 .*trusted", text) and "bridge tcp · throughput" in text
 
 
+def test_costs_of_another_study_are_in_a_table_of_their_own(run):
+    """Both have an environment and a metric of the same name."""
+    stores = [run(costs={"bridge": 1.2}, study=study, seed=number) for number, study in enumerate(("a", "b", "a"))]
+    file = io.StringIO()
+    print_history(history(stores[0].directory.parent), Console(file=file, width=160, highlight=False))
+    _, first, second = re.split(r"headline costs \[95.%\] of ", file.getvalue())
+    assert first.startswith("a against native") and second.startswith("b against native")
+    numbers = [re.findall(r"^\W*([123])\s", each, re.MULTILINE) for each in (first, second)]
+    assert numbers == [["1", "3"], ["2"]]
+
+
 def test_history_as_document_and_page(folder, tmp_path):
     found = history(folder)
     document = history_json(found)
