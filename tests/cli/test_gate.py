@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from report.made_up_runs import THROUGHPUT, Recipe, Workload, make_run
+from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
 from weighbridge.cli import gate as gate_command
 from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.store.run import RunStore
@@ -59,6 +59,21 @@ def test_against_an_earlier_run(weighbridge, run, tmp_path):  # noqa: F811
     one_sentence(weighbridge("gate", run, "--against", run, "--margin", "3%"), 2, "is the run that is judged")
 
 
+def test_runs_of_other_questions_end_as_in_compare(weighbridge, run, tmp_path):  # noqa: F811
+    for name, recipe in {
+        "elsewhere": Recipe(costs={"other": 1.0}, workloads=TCP),
+        "losses": Recipe(costs={"bridge": 1.0}, workloads=[Workload("tcp", [(LOSS, 4.0, 0.02)])]),
+    }.items():
+        make_run(tmp_path / name, recipe).close()
+        with RunStore(tmp_path / name, writable=True) as store:
+            store.set_info("run_id", name)
+    told = weighbridge("compare", run, tmp_path / "elsewhere")
+    one_sentence(told, 6, "no environment in common")
+    asked = ("--margin", "3%", "--against")
+    one_sentence(weighbridge("gate", run, *asked, tmp_path / "elsewhere"), 6, "no environment in common")
+    one_sentence(weighbridge("gate", run, *asked, tmp_path / "losses"), 6, "no headline metric in common")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -100,6 +115,22 @@ def test_every_output(weighbridge, run, tmp_path):  # noqa: F811
     assert "throughput cost (%)" in json.loads((tmp_path / "g.json").read_text())["bridge.tcp"]
     said = weighbridge("gate", run, "--budget", OVER, "--annotations", "gitlab")
     assert said.code == 11 and json.loads(said.out)[0]["severity"] == "major"
+
+
+def test_gitlab_is_given_a_path_of_the_project(weighbridge, run, monkeypatch, tmp_path):  # noqa: F811
+    """As it wants it: no absolute one, no `./`, no `..`, wherever the run is and however it was named."""
+
+    def path(named) -> str:
+        said = weighbridge("gate", named, "--budget", OVER, "--annotations", "gitlab")
+        return json.loads(said.out)[0]["location"]["path"]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI_PROJECT_DIR", raising=False)
+    assert path(run) == path("run") == path("./run") == "run"
+    monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path.parent))
+    assert path("run") == f"{tmp_path.name}/run"
+    monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path / "elsewhere"))
+    assert path(run) == "run"
 
 
 def test_a_file_that_cannot_be_written_takes_nothing_else_away(weighbridge, run, tmp_path, monkeypatch):  # noqa: F811

@@ -7,13 +7,13 @@ workload's first metric that both runs have. What takes the answer from a cost i
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weighbridge.analysis.changed_settings import require_one_question
+from weighbridge.analysis.changed_settings import OtherQuestionError, require_one_question
 from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.comparisons import paired, scale
 from weighbridge.analysis.gate import Finding, Reason, compared, unusable
 from weighbridge.analysis.gate_answer import Change, place_of
 from weighbridge.analysis.gate_spending import Spending
-from weighbridge.analysis.limit import Limit, LimitError, Target
+from weighbridge.analysis.limit import Limit, Target
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.statistics import between, verdicts
 from weighbridge.statistics.sequential import FEWEST, margin_p_value
@@ -28,13 +28,14 @@ def judge_changes(
     """Give by what each headline cost changed from the run ``against`` to the run ``now``, held against a margin.
 
     ``margin`` is in percent; ``looks`` is how often the runs were looked at, beside the looks of ``spending``. Raises
-    OtherQuestionError where the runs have another baseline or nothing in common, LimitError where they have no such
-    metric in common.
+    OtherQuestionError where the runs have another baseline, nothing or no such metric in common.
     """
     require_one_question(against, now)
     found = tuple(_judged(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
     if not found:
-        raise LimitError(f"'{against.name}' and '{now.name}' have no headline metric in common that is a ratio")
+        raise OtherQuestionError(
+            f"'{against.name}' and '{now.name}' have no headline metric in common that is a ratio"
+        )
     return found
 
 

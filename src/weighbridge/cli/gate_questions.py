@@ -17,6 +17,7 @@ from weighbridge.analysis.limit import Limit, LimitError
 from weighbridge.analysis.results import Analysis
 from weighbridge.cli.output import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.runs import run_directory
+from weighbridge.errors import RunDirectoryError
 from weighbridge.model.text import printable
 from weighbridge.report.text.gate import GateRow, gate_answer, gate_rows
 from weighbridge.store.run import RunStore
@@ -108,6 +109,6 @@ def _checked(judge: Callable[[], T], told: str = "--budget") -> T:
     try:
         return judge()
     except OtherQuestionError as error:
-        fail(f"--against: {printable(str(error))}", WRONG_COMMAND_LINE)
+        raise RunDirectoryError(f"--against: {printable(str(error))}") from None
     except LimitError as error:
         fail(f"{told}: {printable(str(error))}", WRONG_COMMAND_LINE)
