@@ -344,6 +344,8 @@ MARGINS = (0.0, 0.5, 1.0, 2.0)
 GATE_ERRS, GATE_REPORT = 4.0, 92.0
 """Bounds in percent: 2.5 and three standard errors, as there are more than a hundred cells; and the coverage of the
 report's interval of a run that a gate has extended, which is 94 to 95 (of 6,000 repetitions), with as much room."""
+GATE_CELLS = ("", " extended", " against", " interrupted")
+"""How a gate is asked. The bound of what it errs is one for all: interrupted or not, each side may err in 2.5 %."""
 OTHERS = 11
 """Comparisons beside one in a gate with several budgets."""
 
@@ -352,7 +354,7 @@ def one_gate(kind: str, margins: float, extend: bool, rng: np.random.Generator) 
     """Passed, failed, blocks, and whether the report's interval covers the cost, of a gate with a budget of 3 %."""
     base, other = session(rng, KINDS[kind], 1 - margins * MARGIN, blocks=GATE_MOST).tolist()
     looks = decision_looks(GATE_BLOCKS, GATE_MOST) if extend else (GATE_BLOCKS,)
-    shares = look_shares(looks) if extend else (1.0,)
+    shares = look_shares(looks)
     outcome, blocks = "undecided", 0
     for blocks, share in zip(looks, shares, strict=True):
         cost = compare(base[:blocks], other[:blocks], better="higher", confidence=1 - 0.05 * share)
@@ -372,6 +374,29 @@ def one_eager_gate(kind: str, rng: np.random.Generator) -> Outcome:
         if outcome != "undecided":
             break
     return outcome == "exceeded", outcome == "kept"
+
+
+MOST_CALLS = 12
+"""Calls of a gate that is interrupted again and again; all of them look at other blocks."""
+
+
+def one_interrupted_gate(kind: str, margins: float, kept: bool, rng: np.random.Generator) -> Outcome:
+    """A gate with a budget of 3 % that is called anew one to eight blocks after each look. Passed, failed, looks?
+
+    Each call is by chance one without `--extend` after somebody made the run longer, or one with it that is killed
+    before its second look. ``kept``: by what is left of the error, as the run keeps it; else (negative control) as if
+    each call were the first.
+    """
+    base, other = session(rng, KINDS[kind], 1 - margins * MARGIN, blocks=GATE_MOST).tolist()
+    outcome, blocks, left, calls = "undecided", GATE_BLOCKS, 1.0, 0
+    while outcome == "undecided" and blocks <= GATE_MOST and calls < MOST_CALLS:
+        looks = decision_looks(blocks, GATE_MOST) if rng.random() < 0.5 else (blocks,)
+        share = look_shares(looks, left if kept else 1.0)[0]
+        if share > 0:
+            cost = compare(base[:blocks], other[:blocks], better="higher", confidence=1 - 0.05 * share)
+            outcome, _ = compared(cost.worsening, ">", 100 * MARGIN)
+        left, calls, blocks = left - share, calls + 1, blocks + int(rng.integers(1, 9))
+    return outcome == "kept", outcome == "exceeded", calls
 
 
 def one_gate_of_many(kind: str, rng: np.random.Generator) -> Outcome:
@@ -517,6 +542,13 @@ def plan(repetitions: int) -> dict[Key, tuple[Simulate, int]]:
     cells["control", "gate"] = partial(one_eager_gate, "lognormal CV 8 %"), repetitions
     for kind in KINDS | FASTER:  # last: the figures of the others stay
         cells[kind, "piloted"] = partial(one_piloted, kind), repetitions
+    for kind in KINDS:
+        for margins in MARGINS:
+            cells[kind, f"gate {margins:g} interrupted"] = (
+                partial(one_interrupted_gate, kind, margins, True), repetitions,
+            )  # fmt: skip
+    forgetful = partial(one_interrupted_gate, "lognormal CV 8 %", 1.0, False)
+    cells["control", "gate interrupted"] = forgetful, repetitions
     return cells
 
 
@@ -608,7 +640,7 @@ def gate_checks(means: Means, repetitions: int) -> list[Check]:
     at_most = partial(Check, lacking=lacking)
     listed = []
     for kind in KINDS:
-        for how in ("", " extended", " against"):
+        for how in GATE_CELLS:
             rows = {margins: means[kind, f"gate {margins:g}{how}"] for margins in MARGINS}
             for margins, (passed, failed, *rest) in rows.items():
                 where = f"{margins:g} margins{how}, {kind}"
@@ -625,7 +657,18 @@ def gate_checks(means: Means, repetitions: int) -> list[Check]:
         listed.append(at_most(f"gate fails %, 12 costs of one margin, {kind}", 100 * fails, GATE_ERRS))
         listed.append(at_most(f"gate passes %, 12 costs, one of one margin, {kind}", 100 * passes, GATE_ERRS))
     eager = 100 * sum(means["control", "gate"])
-    return [*listed, Check("control: each look at 95 %, gate fails or passes %", eager, 10.0, at_least=True)]
+    forgetful = 100 * sum(means["control", "gate interrupted"][:2])
+    return [
+        *listed,
+        Check("control: each look at 95 %, gate fails or passes %", eager, 10.0, at_least=True),
+        Check(
+            "control: interrupted, no look kept, gate fails or passes %",
+            forgetful,
+            10.0,
+            at_least=True,
+            lacking=lacking,
+        ),
+    ]
 
 
 def gate_report(means: Means) -> None:
@@ -633,7 +676,7 @@ def gate_report(means: Means) -> None:
     for kind in KINDS:
         for margins in MARGINS:
             told = []
-            for how in ("", " extended", " against"):
+            for how in GATE_CELLS:
                 passed, failed, *rest = means[kind, f"gate {margins:g}{how}"]
                 blocks = f", {rest[0]:.0f} blocks, coverage {100 * rest[1]:.1f}%" if how == " extended" else ""
                 told.append(
@@ -642,7 +685,9 @@ def gate_report(means: Means) -> None:
             print(f"gate at {margins:g} margins, {kind}: {'; '.join(told)}")
         print(f"12 budgets without Holm, {kind}: {100 * means[kind, 'gate of many'][1]:.1f}% of gates fail")
     failed, passed = (100 * share for share in means["control", "gate"])
-    print(f"gate that looks at 95 % each time, one margin: {failed:.1f}% fail, {passed:.1f}% pass\n")
+    print(f"gate that looks at 95 % each time, one margin: {failed:.1f}% fail, {passed:.1f}% pass")
+    passed, failed, _ = (100 * share for share in means["control", "gate interrupted"])
+    print(f"gate that is interrupted and keeps no look, one margin: {failed:.1f}% fail, {passed:.1f}% pass\n")
 
 
 def report(means: Means) -> None:

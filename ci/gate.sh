@@ -10,12 +10,26 @@
 #   WB_AGAINST      an earlier run                                          WB_MARGIN     such as 3%
 #   WB_JUNIT, WB_MARKDOWN, WB_BMF    files to write                         WB_ANNOTATIONS   github or gitlab
 #   WB_CODE_QUALITY the file for gitlab's annotations (default: gl-code-quality-report.json)
-#   WEIGHBRIDGE     the program (default: weighbridge)
+#   WEIGHBRIDGE     the program (default: weighbridge), or a command whose words are parted by blanks: python3 -m weighbridge.
+#                   They are words as they stand: no quotes, no variables, no patterns. A program may have blanks in its name
 set -eu
 
 program=${WEIGHBRIDGE:-weighbridge}
+case $program in *[![:space:]]*) ;; *) program=weighbridge ;; esac
 study=${WB_STUDY:-}
 run=${WB_RUN:-}
+
+weigh() {  # runs the program with these arguments
+    if ! command -v -- "$program" > /dev/null 2>&1; then
+        set -f  # its words are no patterns of files
+        # shellcheck disable=SC2086
+        set -- $program "$@"
+        set +f
+        "$@"
+        return
+    fi
+    "$program" "$@"
+}
 
 if [ -z "$study" ] && [ -z "$run" ]; then
     echo "gate.sh: name a study to run (WB_STUDY) or a run to judge (WB_RUN)" >&2
@@ -31,7 +45,7 @@ if [ -n "$study" ]; then
     set -- run --yes --out "$run"
     if [ -n "${WB_PROFILE:-}" ]; then set -- "$@" --profile "$WB_PROFILE"; fi
     code=0
-    "$program" "$@" -- "$study" || code=$?
+    weigh "$@" -- "$study" || code=$?
     # 9: some comparison has no complete block, of which the gate says that it is undecided
     case $code in 0 | 9) ;; *) exit "$code" ;; esac
 fi
@@ -55,9 +69,9 @@ if [ -n "${WB_ANNOTATIONS:-}" ]; then set -- "$@" --annotations "$WB_ANNOTATIONS
 code=0
 if [ "${WB_ANNOTATIONS:-}" = gitlab ]; then
     printf '[]\n' > "${WB_CODE_QUALITY:-gl-code-quality-report.json}"
-    "$program" "$@" -- "$run" > "${WB_CODE_QUALITY:-gl-code-quality-report.json}" || code=$?
+    weigh "$@" -- "$run" > "${WB_CODE_QUALITY:-gl-code-quality-report.json}" || code=$?
 else
-    "$program" "$@" -- "$run" || code=$?
+    weigh "$@" -- "$run" || code=$?
 fi
 
 case $code in

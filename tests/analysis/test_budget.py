@@ -98,10 +98,11 @@ def test_what_is_no_budget(text):
 
 def test_what_a_budget_may_be_is_what_a_limit_must_not():
     assert (parse_budget("*.x<=5%").operator, parse_budget("*.x<5%").operator) == (">", ">=")
+    assert parse_margin(" 3.5 % ").text == "change<=3.5%"
     assert parse_margin("3%").amount == parse_margin(" 3.0 % ").amount == 3.0
 
 
-@pytest.mark.parametrize("text", ["", "3", "-3%", "three%", "3ms", "3%%", "nan%"])
+@pytest.mark.parametrize("text", ["", "3", "-3%", "three%", "3ms", "3%%", "nan%", "9" * 400 + "%", "٣%"])
 def test_what_is_no_margin(text):
     with pytest.raises(LimitError, match="is no margin"):
         parse_margin(text)

@@ -5,7 +5,8 @@ import pytest
 from report.made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.budget import parse_budget
-from weighbridge.analysis.gate_answer import Spending, judge_gate, spending_of
+from weighbridge.analysis.gate_answer import judge_gate
+from weighbridge.analysis.gate_spending import Spending, spending_of
 from weighbridge.model.gate_look import GateLook
 from weighbridge.model.measurement import Outcome
 
@@ -64,10 +65,10 @@ def test_without_other_comparisons_the_interval_alone_decides(run):
     store = run(costs={"bridge": 1.25, "host": 1.0}, workloads=TCP_ALONE, blocks=10)
     cost = next(row.cost for row in analyse(store).metrics[0].comparisons if row.environment == "bridge").worsening
     budget = f"bridge.tcp.throughput<={cost.low - 0.01}%"
-    alone = gate(store, budget)
+    alone = gate(store, budget, spending=Spending(now=1.0))
     assert (alone.answer, outcomes(alone)["bridge.tcp.throughput"]) == ("failed", ("exceeded", "above"))
     many = [f"host.tcp.throughput<={50 + number}%" for number in range(40)]
-    among = gate(store, budget, *many)
+    among = gate(store, budget, *many, spending=Spending(now=1.0))
     assert among.findings[0].reason == "many" and among.answer == "undecided" and among.open == (BRIDGE,)
     assert gate(store, "bridge.tcp.throughput<=5%", *many).answer == "failed", "what is far above, fails"
 
@@ -76,11 +77,11 @@ def test_passing_needs_no_correction(run):
     store = run(costs={"bridge": 1.25, "host": 1.0}, workloads=TCP_ALONE, blocks=10)
     cost = next(row.cost for row in analyse(store).metrics[0].comparisons if row.environment == "bridge").worsening
     budgets = [f"bridge.tcp.throughput<={cost.high + 0.01 + number}%" for number in range(40)]
-    assert gate(store, *budgets).answer == "passed"
+    assert gate(store, *budgets, spending=Spending(now=1.0)).answer == "passed"
 
 
-def test_a_first_look_is_as_the_report(store):
-    made, analysis = gate(store, "*.throughput<=35%"), analyse(store)
+def test_a_look_that_spends_everything_is_as_the_report(store):
+    made, analysis = gate(store, "*.throughput<=35%", spending=Spending(now=1.0)), analyse(store)
     rows = {row.environment: row.cost.worsening for row in analysis.metrics[0].comparisons}
     assert made.looks == 1
     for finding in made.findings:
@@ -94,8 +95,8 @@ def test_a_look_that_spends_less_has_a_wider_interval(store):
         for finding in gate(store, "bridge.tcp.throughput<=35%", spending=Spending(now=share)).findings
     ]
     assert widths == sorted(widths) and widths[0] < widths[-1]
-    (nothing,) = gate(store, "bridge.tcp.throughput<=35%", spending=Spending(now=0.0)).findings
-    assert nothing.outcome == "undecided"
+    nothing = gate(store, "bridge.tcp.throughput<=35%", spending=Spending(now=0.0))
+    assert outcomes(nothing)["bridge.tcp.throughput"] == ("undecided", "spent") and nothing.open == ()
 
 
 def test_what_was_decided_at_a_look_is_judged_as_it_was_then():
@@ -124,6 +125,12 @@ def test_a_run_that_others_have_extended_since_is_looked_at_anew(run):
         store.set_info(GATE_LOOKS, gate_looks_text(looks))
         assert spending_of(store).now == pytest.approx(0.2 * 0.8)
         assert spending_of(store).share(BRIDGE) == spending_of(store).share(HOST) == spending_of(store).now
+        further = looks[1].model_copy(update={"until": 10})
+        store.set_info(GATE_LOOKS, gate_looks_text((looks[0], further)))
+        assert spending_of(store).share(HOST) == spending_of(store).now, "beyond what the gate had asked for"
+        one_less = replace_blocks(looks[1], 12).model_copy(update={"trials": len(store.trials()) - 1})
+        store.set_info(GATE_LOOKS, gate_looks_text((looks[0], one_less)))
+        assert spending_of(store).now == pytest.approx(0.2 * 0.8), "its last block was completed later"
         store.set_info(GATE_LOOKS, gate_looks_text((looks[0], replace_blocks(looks[1], 12))))
         assert spending_of(store).now is None and spending_of(store).share(BRIDGE) == 0.5
 

@@ -3,12 +3,13 @@
 import pytest
 
 from report.made_up_runs import LOSS, TCP, THROUGHPUT, Workload
+from weighbridge.analysis.between_runs import compare_runs
 from weighbridge.analysis.budget import parse_margin
 from weighbridge.analysis.changed_settings import OtherQuestionError
 from weighbridge.analysis.compared_run import read_run
-from weighbridge.analysis.gate_answer import Spending, judge_gate
+from weighbridge.analysis.gate_answer import judge_gate
 from weighbridge.analysis.gate_changes import judge_changes
-from weighbridge.analysis.limit import LimitError
+from weighbridge.analysis.gate_spending import Spending
 from weighbridge.model.measurement import Outcome
 
 TCP_ALONE = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.005)])]
@@ -33,6 +34,14 @@ def test_a_cost_that_became_much_worse_fails(run):
     assert outcome(made) == ("exceeded", "above") and made.answer == "failed"
     (finding,) = made.findings
     assert 3 < finding.cost.low < 100 * (1 - 1.2 / 1.4) < finding.cost.high and finding.blocks == 15
+
+
+def test_the_change_is_that_of_compare(run):
+    stores = [run(**{**BASE, "seed": seed, "costs": {"bridge": cost}}) for seed, cost in ((7, 1.2), (8, 1.4))]
+    old, new = (read_run(each, f"run{number}") for number, each in enumerate(stores))
+    ((finding, _),) = judge_changes(parse_margin("3%"), new, old, Spending(now=1.0), 1)
+    row = compare_runs(old, new).pairs[0].row("tcp", "{}", "throughput", "bridge")
+    assert finding.cost == row.change.worsening_with_allowance
 
 
 def test_a_cost_that_stayed_or_became_better_passes(run):
@@ -66,7 +75,7 @@ def test_a_margin_in_percent_is_about_ratios(run):
     both = [*TCP_ALONE, Workload("udp", [(LOSS, 4.0, 0.02)])]
     assert outcome(changes(run, {"workloads": both}, {"workloads": both}, "5%")) == ("kept", "within")
     udp = both[1:]
-    with pytest.raises(LimitError, match="no headline metric in common"):
+    with pytest.raises(OtherQuestionError, match="no headline metric in common"):
         changes(run, {"workloads": udp}, {"workloads": udp}, "5%")
 
 

@@ -52,7 +52,7 @@ def test_percentages_are_read():
     assert percent("--margin", "3%") == 0.03 and percent("--margin", " 0.5 %") == 0.005
 
 
-@pytest.mark.parametrize("text", ["3", "three%", "-1%", "100%", "1e3%", ""])
+@pytest.mark.parametrize("text", ["3", "three%", "-1%", "100%", "1e3%", "", "٣%", "9" * 400 + "%"])
 def test_what_is_no_percentage_is_said(weighbridge, two, text):
     one_sentence(weighbridge("compare", *two, f"--margin={text}"), 2, "--margin", "3%")
 

@@ -1,12 +1,14 @@
 """`weighbridge gate`: its exit codes, what it writes, what it refuses, and how it goes on with a run."""
 
+import contextlib
 import json
+import os
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from report.made_up_runs import THROUGHPUT, Recipe, Workload, make_run
+from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
 from weighbridge.cli import gate as gate_command
 from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.store.run import RunStore
@@ -57,6 +59,21 @@ def test_against_an_earlier_run(weighbridge, run, tmp_path):  # noqa: F811
     one_sentence(weighbridge("gate", run, "--against", run, "--margin", "3%"), 2, "is the run that is judged")
 
 
+def test_runs_of_other_questions_end_as_in_compare(weighbridge, run, tmp_path):  # noqa: F811
+    for name, recipe in {
+        "elsewhere": Recipe(costs={"other": 1.0}, workloads=TCP),
+        "losses": Recipe(costs={"bridge": 1.0}, workloads=[Workload("tcp", [(LOSS, 4.0, 0.02)])]),
+    }.items():
+        make_run(tmp_path / name, recipe).close()
+        with RunStore(tmp_path / name, writable=True) as store:
+            store.set_info("run_id", name)
+    told = weighbridge("compare", run, tmp_path / "elsewhere")
+    one_sentence(told, 6, "no environment in common")
+    asked = ("--margin", "3%", "--against")
+    one_sentence(weighbridge("gate", run, *asked, tmp_path / "elsewhere"), 6, "no environment in common")
+    one_sentence(weighbridge("gate", run, *asked, tmp_path / "losses"), 6, "no headline metric in common")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -98,6 +115,22 @@ def test_every_output(weighbridge, run, tmp_path):  # noqa: F811
     assert "throughput cost (%)" in json.loads((tmp_path / "g.json").read_text())["bridge.tcp"]
     said = weighbridge("gate", run, "--budget", OVER, "--annotations", "gitlab")
     assert said.code == 11 and json.loads(said.out)[0]["severity"] == "major"
+
+
+def test_gitlab_is_given_a_path_of_the_project(weighbridge, run, monkeypatch, tmp_path):  # noqa: F811
+    """As it wants it: no absolute one, no `./`, no `..`, wherever the run is and however it was named."""
+
+    def path(named) -> str:
+        said = weighbridge("gate", named, "--budget", OVER, "--annotations", "gitlab")
+        return json.loads(said.out)[0]["location"]["path"]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI_PROJECT_DIR", raising=False)
+    assert path(run) == path("run") == path("./run") == "run"
+    monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path.parent))
+    assert path("run") == f"{tmp_path.name}/run"
+    monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path / "elsewhere"))
+    assert path(run) == "run"
 
 
 def test_a_file_that_cannot_be_written_takes_nothing_else_away(weighbridge, run, tmp_path, monkeypatch):  # noqa: F811
@@ -190,7 +223,7 @@ def test_a_decided_run_does_not_go_on(weighbridge, run, continued):  # noqa: F81
         assert weighbridge("gate", run, "--budget", budget, "--extend", "10min").code == code
     assert stand_in.asked == []
     with RunStore(run) as store:
-        assert store.gate_looks() == ()
+        assert [each.until for each in store.gate_looks()] == [None], "both asked at one look"
 
 
 def test_time_for_no_block(weighbridge, run, continued):  # noqa: F811
@@ -215,3 +248,114 @@ def test_a_workload_that_failed_elsewhere_is_the_gate_s_to_judge(weighbridge, ru
     with RunStore(run) as store:
         assert store.gate_looks()[-1].until is None, "what there is was looked at"
     assert gate_command.EXAMPLES[0].startswith("weighbridge gate")
+
+
+def grow(run: Path, until: int, factor: float = 1.25) -> None:
+    """What `run --out RUN --blocks N` leaves."""
+    from weighbridge.store.extensions import extend
+
+    with RunStore(run, writable=True) as store:
+        extend(store, study_like(store).file.repetitions, until)
+        blocks_of_all(store, until, factor)
+
+
+def blocks_of_all(store: RunStore, until: int, factor: float) -> None:
+    """Whole blocks, of every environment."""
+    import random
+
+    from report.made_up_runs import _record
+
+    recipe, chance = Recipe(costs={"bridge": factor, "host": 1.0}, workloads=TCP), random.Random(until)
+    done, clock = (
+        max(each(trial) for trial in store.trials()) for each in (lambda t: t.block, lambda t: t.started_at)
+    )
+    for block in range(done + 1, until + 1):
+        for name in ("native", "native-again", "host", "bridge"):
+            clock += 2
+            store.save(_record(recipe, TCP[0], block, name, clock=clock, shared=0.0, chance=chance))
+
+
+def spent(run: Path) -> float:
+    with RunStore(run) as store:
+        return sum(look.share for look in store.gate_looks())
+
+
+def test_gates_of_a_run_that_grows_never_spend_more_than_the_error(weighbridge, run):  # noqa: F811
+    shares = []
+    for until in (0, 12, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30):
+        if until > 12 or (until == 12 and len(shares) == 1):
+            grow(run, until)
+        said = weighbridge("gate", run, "--budget", UNSURE, "--json")
+        document = json.loads(said.out)
+        shares.append(document["share"])
+        earlier = [each["share"] for each in document["earlier_looks"]]
+        assert document["looks"] == len(earlier) + 1 and sum(earlier) + document["share"] <= 1
+        assert said.code == 12
+    assert shares[1] == shares[2], "the run had not grown"
+    assert spent(run) <= 1
+    assert shares[-1] == 0 and {each["reason"] for each in document["findings"]} == {"spent"}
+    assert "spent all of the error" in weighbridge("gate", run, "--budget", UNSURE).out
+
+
+def test_an_extension_that_is_killed_again_and_again_never_spends_more(weighbridge, run, continued, monkeypatch):  # noqa: F811
+    """Killed (no look is taken at the end) a block or two after each look, and called again."""
+
+    class Killed(BaseException):
+        pass
+
+    continued(1.25)
+
+    def killed(study, directory, progress, after, blocks=None, further=None):
+        with RunStore(directory, writable=True) as store:
+            until = further.wanted(store)
+            if until is not None:
+                further_blocks(store, min(until, max(trial.block for trial in store.trials()) + 2), 1.25)
+        raise Killed
+
+    monkeypatch.setattr("weighbridge.runner.run.run_study", killed)
+    taken = 0
+    for _ in range(12):
+        with contextlib.suppress(Killed):
+            weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
+        with RunStore(run) as store:
+            assert len(store.gate_looks()) >= taken
+            taken = len(store.gate_looks())
+        assert spent(run) <= 1
+    assert taken > 5
+
+
+def test_an_unfinished_run_that_is_extended_keeps_its_first_look(weighbridge, run, continued, monkeypatch):  # noqa: F811
+    """At 10 blocks of 14: the look decides nothing, and the run first comes to its 14."""
+    stand_in = continued(1.25)
+
+    def unfinished(study, directory, progress, after, blocks=None, further=None):
+        with RunStore(directory, writable=True) as store:
+            blocks_of_all(store, 14, 1.25)
+        stand_in(study, directory, progress, after, blocks, further)
+
+    monkeypatch.setattr("weighbridge.runner.run.run_study", unfinished)
+    weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
+    with RunStore(run) as store:
+        looks = store.gate_looks()
+    assert [each.blocks for each in looks[:2]] == [10, 14]
+    assert (looks[0].open, looks[0].until) == ((), 14), "everything took part in those between"
+    assert 0 < sum(each.share for each in looks) <= 1
+
+
+def test_an_interruption_leaves_enough_to_go_on(weighbridge, run, continued):  # noqa: F811
+    continued(1.25, EnvironmentLost("bridge was lost"))
+    weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
+    assert spent(run) < 0.6
+
+
+def test_a_run_that_is_read_only_is_judged_with_a_note(weighbridge, run, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("weighbridge.cli.gate_looks.os.access", lambda path, mode: mode != os.W_OK)
+    said = weighbridge("gate", run, "--budget", KEPT)
+    assert said.code == 0 and "is not kept with the run" in said.err
+    with RunStore(run) as store:
+        assert store.gate_looks() == ()
+
+
+def test_a_run_that_is_being_written_is_not_judged(weighbridge, run):  # noqa: F811
+    with RunStore(run, writable=True):
+        one_sentence(weighbridge("gate", run, "--budget", KEPT), 6, "is writing to")

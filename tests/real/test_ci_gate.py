@@ -85,6 +85,30 @@ def test_no_input_is_read_by_a_shell_again(gate, text):
     assert judged == ["gate", "--yes", "--budget", text, "--budget", text, *options, "--", f"{text}RUN"]
 
 
+def test_the_program_may_be_a_command_of_words(gate, tmp_path):
+    fake = tmp_path / "bin" / "weighbridge"
+    done, calls, here = gate(WB_RUN="r", WEIGHBRIDGE=f"{sys.executable} -I {fake}")
+    assert (done.returncode, calls) == (0, [["gate", "--yes", "--", "r"]])
+    spaced = fake.rename(tmp_path / "bin" / "weigh bridge")
+    done, calls, _ = gate(WB_RUN="r", WEIGHBRIDGE=str(spaced))
+    assert (done.returncode, calls) == (0, [["gate", "--yes", "--", "r"]])
+    (here / "file").touch()
+    done, calls, _ = gate(WB_RUN="r", WEIGHBRIDGE=f"{sys.executable} '{spaced}'")
+    assert done.returncode != 0 and calls == [], "quotes are letters"
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_no_word_of_the_program_is_read_by_a_shell(gate, tmp_path, text):
+    fake = tmp_path / "bin" / "weighbridge"
+    done, ((*given, gated, _, _, run),), here = gate(WB_RUN="r", WEIGHBRIDGE=f"{sys.executable} {fake} {text} $(x) *")
+    assert (given, gated, run) == ([*text.split(), "$(x)", "*"], "gate", "r")
+    assert list(here.iterdir()) == [] and done.returncode == 0
+
+
+def test_a_program_of_blanks_is_the_usual_one(gate):
+    assert gate(WB_RUN="r", WEIGHBRIDGE="  ")[1] == [["gate", "--yes", "--", "r"]]
+
+
 def test_gitlab_s_report_goes_to_a_file(gate):
     done, _, here = gate(WB_RUN="r", WB_ANNOTATIONS="gitlab", CODE_gate="11")
     assert done.returncode == 11 and done.stdout == ""

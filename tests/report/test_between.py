@@ -18,7 +18,7 @@ from weighbridge.cli.schema import Document
 from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs
 from weighbridge.report.charts.history import changes, over_runs, series_of
-from weighbridge.report.compare_markdown import compare_markdown, escaped
+from weighbridge.report.compare_markdown import compare_markdown
 from weighbridge.report.compare_page import write_comparison
 from weighbridge.report.export.compare_json import compare_json
 from weighbridge.report.export.history_json import history_json
@@ -200,7 +200,6 @@ def test_markdown_is_tables_that_nothing_breaks(compared):
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {re.sub(r"\\.", "", line).count("|") for line in rows} == {7}
     assert any("bridge" in line and "different" in line for line in rows)
-    assert escaped("a|b\n<i>`@x`") == "a\\|b \\<i\\>\\`\\@x\\`"
 
 
 def test_charts_are_valid_and_drawn_without_a_script(compared):
@@ -252,6 +251,17 @@ def test_history_in_the_terminal(folder, width):
     assert "before run 2 changed: kernel" in " ".join(text.split())
     if width == 160:
         assert re.search(r"1 .*run0 .*first-look .*10 .*trusted", text) and "bridge tcp · throughput" in text
+
+
+def test_costs_of_another_study_are_in_a_table_of_their_own(run):
+    """Both have an environment and a metric of the same name."""
+    stores = [run(costs={"bridge": 1.2}, study=study, seed=number) for number, study in enumerate(("a", "b", "a"))]
+    file = io.StringIO()
+    print_history(history(stores[0].directory.parent), Console(file=file, width=160, highlight=False))
+    _, first, second = re.split(r"headline costs \[95.%\] of ", file.getvalue())
+    assert first.startswith("a against native") and second.startswith("b against native")
+    numbers = [re.findall(r"^\W*([123])\s", each, re.MULTILINE) for each in (first, second)]
+    assert numbers == [["1", "3"], ["2"]]
 
 
 def test_history_as_document_and_page(folder, tmp_path):

@@ -113,3 +113,12 @@ def test_a_gate_decides_what_is_apart_from_its_budget(honesty):
 def test_a_gate_with_many_budgets_errs_no_more_often(honesty):
     fails, without, passes = share(honesty, partial(honesty.one_gate_of_many, "lognormal CV 2 %"), 200)
     assert fails <= 0.06 < without and passes <= 0.05
+
+
+def test_a_gate_that_is_interrupted_errs_no_more_than_one_that_is_not(honesty):
+    """Each side of a cost of one margin in 2.5 %; what forgets its looks errs more often in both together."""
+    kept, forgetful = (
+        share(honesty, partial(honesty.one_interrupted_gate, "lognormal CV 8 %", 1.0, each)) for each in (True, False)
+    )
+    assert max(kept[:2]) <= (honesty.GATE_ERRS + 100 * LACKING * 0.16) / 100
+    assert sum(forgetful[:2]) > 2 * sum(kept[:2])

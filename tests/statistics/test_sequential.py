@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weighbridge.model.gate_look import GateLook
 from weighbridge.statistics import compare, decision_looks, limit_p_value, look_shares
 from weighbridge.statistics.between import change
-from weighbridge.statistics.sequential import FEWEST, MOST_LOOKS, SPENT, margin_p_value
+from weighbridge.statistics.sequential import FEWEST, LEAST_SHARE, MOST_LOOKS, SPENT, margin_p_value
 
 
 @given(st.integers(1, 300), st.integers(0, 900))
@@ -40,6 +41,13 @@ def test_later_looks_spend_more_and_looks_that_decide_nothing_spend_nothing():
     assert list(look_shares((10, 20, 40))) == sorted(look_shares((10, 20, 40)))
     assert look_shares((FEWEST - 1, 20)) == (0.0, SPENT)
     assert look_shares((1, 2)) == (0.0, 0.0)
+
+
+def test_a_look_spends_nothing_below_what_a_run_keeps():
+    assert look_shares((20,), 1e-6) == (0.0,) and look_shares((20,), 1e-5)[0] >= LEAST_SHARE
+    GateLook(blocks=20, share=LEAST_SHARE, open=())
+    with pytest.raises(ValueError, match="spends so little"):
+        GateLook(blocks=20, share=LEAST_SHARE * 0.99, open=())
 
 
 @pytest.mark.parametrize(("blocks", "most"), [(0, 10), (10, 9), (-1, -1)])

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 from weighbridge.model.command import Completed, Usage
 from weighbridge.model.measurement import ProgramFailed, ServerNotReady, Unparseable
 from weighbridge.model.options import STORED
+from weighbridge.workloads._command_metrics import read_metrics
 from weighbridge.workloads.command import PLUGIN, CommandOptions
 
 from .captured import AT
@@ -240,6 +242,31 @@ def test_metrics_are_read_from_the_stream_that_is_named():
 def test_a_metric_without_a_number_is_never_zero(metric: dict[str, Any], printed: bytes, told: str):
     chosen = options(metrics={"m": {"unit": "s", "better": "lower"} | metric})
     assert failure(chosen, ended(printed)) == told
+
+
+@pytest.mark.parametrize(
+    ("metric", "printed"),
+    [
+        ({"regex": r"(?:a|b|ab)*=(\d)"}, b"ab" * 40 + b"=x"),
+        ({"json": "$[?search(@.n, '^([0-9]|9|99)*s[a-z]$')].v"}, b'[{"n": "' + b"9" * 60 + b's9", "v": 1}]'),
+        ({"json": "$[?match(@.n, '([0-9]|9|99)*s[a-z]')].v"}, b'[{"n": "' + b"9" * 60 + b's9", "v": 1}]'),
+    ],
+)
+def test_an_expression_that_never_ends_is_a_failed_trial(metric, printed, monkeypatch):
+    monkeypatch.setattr("weighbridge.workloads._command_metrics.MATCHING_S", 0.2)
+    chosen = options(metrics={"m": {"unit": "s", "better": "lower"} | metric})
+    told = failure(chosen, ended(printed))
+    assert told.startswith("metric m: ") and "for 0.2 s without an end" in told
+
+
+def test_what_an_expression_gives_is_what_python_s_own_gives():
+    for expression, printed in (
+        (r"^total:\s+([\d.]+)\b", "x\ntotal: 12.5\n"), (r"(?i)RPS=([0-9]+)$", "rps=7\nrps"),
+        (r"(?:took|in) (\d+(?:e-?\d+)?) ?ms", "took 1e3ms"),
+    ):  # fmt: skip
+        chosen = options(metrics={"m": {"unit": "s", "better": "lower", "regex": expression}})
+        (own,) = re.finditer(expression, printed, re.MULTILINE)
+        assert read_metrics(chosen.metrics, ended(printed.encode()))[0].value == float(own[1])
 
 
 ADDRESS, READ_ONLY, NO_TTY = (os.strerror(code) for code in (errno.EADDRINUSE, errno.EROFS, errno.ENOTTY))

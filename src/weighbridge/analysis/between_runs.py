@@ -11,7 +11,6 @@ claimed. Verdicts are corrected (Holm) in the families that a report has, in eac
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from weighbridge.analysis.changed_facts import FactChange, changed_facts
 from weighbridge.analysis.changed_settings import (
@@ -22,8 +21,8 @@ from weighbridge.analysis.changed_settings import (
     require_one_question,
 )
 from weighbridge.analysis.compared_run import ComparedRun
-from weighbridge.analysis.comparisons import paired, scale
 from weighbridge.analysis.context import Context
+from weighbridge.analysis.cost_change import NoChange, cost_change, why_no_change
 from weighbridge.analysis.families import Family, family_of
 from weighbridge.analysis.own_values import OwnValues, WhyNoOwnValues, own_values, why_no_own_values
 from weighbridge.analysis.resources import negligible
@@ -31,19 +30,6 @@ from weighbridge.analysis.results import FEW_BLOCKS, Comparison, MetricReport
 from weighbridge.statistics import Verdict, between, verdicts
 
 Failing = Collection[tuple[str, str, str]]
-
-
-class NoChange(StrEnum):
-    """Why there is no change of a cost although both runs have the comparison."""
-
-    NO_COST = "no-cost"
-    """A run has no complete block."""
-    BROKE = "broke"
-    """In a run the environment or the baseline broke under the load in every block."""
-    FEW = "few-blocks"
-    """A run has a single block."""
-    UNIT = "other-unit"
-    """The two runs measured it in different units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,33 +184,13 @@ def _row(
     runs: tuple[ComparedRun, ComparedRun], allowance: float, margin: float | None,
 ) -> ChangeRow:  # fmt: skip
     one, other = sides
-    unknown = _unknown(before, after, sides)
-    change = None
-    if unknown is None and one.cost is not None and other.cost is not None:
-        asked = scale(before.metric, before.unit)
-        on = asked or ("ratio" if {one.cost.scale, other.cost.scale} == {"ratio"} else "difference")
-        floor = None
-        if not one.aa and before.aa is not None and after.aa is not None:
-            floor = between.joint_floor(before.aa.cost, after.aa.cost, on)
-        values = [
-            between.effects(*paired(run.values[_key(before)], run.analysis.baseline, row.environment), on)
-            for run, row in zip(runs, sides, strict=True)
-        ]
-        change = between.change(
-            *values, better=before.better, scale=on, equivalence=margin, allowance=allowance,
-            looks=max(_context(run).plan.looks for run in runs), floor=floor,
-        )  # fmt: skip
+    unknown, change = why_no_change((before, after), sides), None
+    if unknown is None:
+        looks = max(_context(run).plan.looks for run in runs)
+        change = cost_change(
+            (before, after), sides, runs, looks=looks, equivalence=margin, allowance=allowance
+        ).change
     return ChangeRow(one.environment, one.aa, one, other, change, unknown, None, "inconclusive")
-
-
-def _unknown(before: MetricReport, after: MetricReport, sides: tuple[Comparison, Comparison]) -> NoChange | None:
-    if (before.unit, before.better) != (after.unit, after.better):
-        return NoChange.UNIT
-    if any(each.broke_instead for each in sides):
-        return NoChange.BROKE
-    if any(each.cost is None for each in sides):
-        return NoChange.NO_COST
-    return NoChange.FEW if min(each.blocks for each in sides) < between.FEWEST else None
 
 
 def _after_holm(

@@ -19,8 +19,8 @@ from weighbridge.analysis.limit import (
     workload_of,
 )
 from weighbridge.analysis.results import Analysis
+from weighbridge.model.quantity import parse_percent
 
-_MARGIN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 _PARTS = 5
 """Parts of a pattern that a right spelling is looked for."""
 EXAMPLE = "bridge.tcp.throughput<=35%"
@@ -41,10 +41,11 @@ def parse_budget(text: str) -> Limit:
 
 def parse_margin(text: str) -> Limit:
     """Give the limit that keeps a change within the margin ``text``, ``3%``. Raises LimitError."""
-    found = _MARGIN.fullmatch(text)
-    if found is None or not math.isfinite(float(found[1])):
-        raise LimitError(f"'{text}' is no margin: write a percentage that is not negative, like '3%'")
-    return Limit(f"change<={found[1]}%", (), ">", float(found[1]), "%", "<=")
+    try:
+        most = parse_percent(text)
+    except ValueError:
+        raise LimitError(f"'{text}' is no margin: write a percentage that is not negative, like '3%'") from None
+    return Limit(f"change<={''.join(text.split())}", (), ">", most, "%", "<=")
 
 
 _MOST_FACTORS = 6

@@ -21,11 +21,12 @@ __all__ = ["FEWEST", "Finding", "Outcome", "Reason", "compared", "find", "judge"
 Outcome = Literal["exceeded", "kept", "undecided"]
 Reason = Literal[
     "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted",
-    "many", "other-unit", "durability", "path",
+    "many", "spent", "other-unit", "durability", "path",
 ]  # fmt: skip
 """Why: ``above`` and ``within`` the limit; everything else is why it cannot be told.
 
-``many``, which only a gate gives: above the limit by its own interval, but not among so many comparisons.
+Only a gate gives ``many``: above the limit by its own interval, but not among so many comparisons; and ``spent``:
+earlier looks at the run have left nothing of the error for this one.
 """
 
 

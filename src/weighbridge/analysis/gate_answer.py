@@ -6,7 +6,7 @@ others there are (intersection-union test: Berger, Technometrics 24 (1982)). To 
 some would seem above their budget by chance: a comparison fails the gate only where its own interval is above the
 budget and Holm's correction across the gate agrees.
 
-A gate that had more blocks run has looked before: each look has its share of the error (`statistics.sequential`).
+A gate may have looked before: each look has its share of the error (`gate_spending`, `statistics.sequential`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ from typing import Literal
 
 from weighbridge.analysis.budget import budget_targets
 from weighbridge.analysis.comparisons import Key, grouped, paired, scale
-from weighbridge.analysis.gate import Finding, Reason, find
+from weighbridge.analysis.gate import FEWEST, Finding, Reason, find
+from weighbridge.analysis.gate_spending import Spending
 from weighbridge.analysis.limit import Limit, Target, amount
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.gate_look import Comparison, GateLook
 from weighbridge.statistics import Cost, compare, limit_p_value, verdicts
-from weighbridge.statistics.sequential import SPENT
 from weighbridge.statistics.verdicts import Paired
 from weighbridge.store.run import RunStore, Value
 
@@ -37,8 +37,15 @@ class Gate:
 
     findings: tuple[Finding, ...]
     answer: Answer
-    looks: int = 1
-    """How often the gate has looked at the run, this time too."""
+    earlier: tuple[GateLook, ...] = ()
+    """The looks of gates at the run before this one."""
+    share: float = 1.0
+    """What this look spends of the error."""
+
+    @property
+    def looks(self) -> int:
+        """How often a gate has looked at the run, this time too."""
+        return len(self.earlier) + 1
 
     @property
     def open(self) -> tuple[Comparison, ...]:
@@ -47,49 +54,6 @@ class Gate:
             return ()
         found = (each for each in self.findings if each.outcome == "undecided" and each.reason in MORE_BLOCKS)
         return tuple(dict.fromkeys(place for each in found if (place := place_of(each.target)) is not None))
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """How much of the error the judgement of a comparison spends: 1 is all of the 5 %."""
-
-    looks: tuple[GateLook, ...] = ()
-    """Those that were taken before."""
-    now: float | None = None
-    """The share of a look that is taken now; None where the run has not grown since the last one."""
-
-    @property
-    def left(self) -> float:
-        """What is left of the error, besides this look."""
-        return max(0.0, 1 - sum(each.share for each in self.looks))
-
-    def share(self, place: Comparison | None) -> float:
-        """Give the share of the last look that saw new blocks of a comparison: of this one if it does."""
-        seen = [place is not None and each.goes_on(place) for each in self.looks]
-        following = len(seen) - seen[::-1].index(True) if any(seen) else 0
-        if following < len(self.looks):
-            return self.looks[following].share
-        if self.now is not None:
-            return self.now
-        return self.looks[-1].share if self.looks else 1.0
-
-
-def spending_of(store: RunStore) -> Spending:
-    """Give how a run is judged that is not to be extended: as at its last look, or at a new one where it has grown.
-
-    Where it has grown after the last look of a gate, every comparison has.
-    """
-    looks, done = store.gate_looks(), blocks_of(store)
-    if not looks or done <= looks[-1].blocks:
-        return Spending(looks)
-    last = looks[-1] if looks[-1].until else looks[-1].model_copy(update={"until": done, "open": ()})
-    spending = Spending((*looks[:-1], last))
-    return replace(spending, now=spending.left * SPENT)
-
-
-def blocks_of(store: RunStore) -> int:
-    """Give how many blocks a run has trials of."""
-    return max((trial.block for trial in store.trials()), default=0)
 
 
 def place_of(target: Target) -> Comparison | None:
@@ -122,14 +86,17 @@ def judge_gate(
     judged += changes
     adjusted = verdicts.adjusted([p for _, p in judged])
     findings = tuple(_among_many(finding, p, len(judged)) for (finding, _), p in zip(judged, adjusted, strict=True))
-    return Gate(findings, _answer(findings), max(1, len(spending.looks) + (spending.now is not None)))
+    return Gate(findings, _answer(findings), spending.earlier, spending.spent)
 
 
 def _judged(budget: Limit, target: Target, costs: "_Costs", spending: Spending) -> Change:
     """One comparison against its budget, and its p-value as if it had all of the error to spend."""
-    report, share = target.report, spending.share(place_of(target))
-    if report is None or target.row is None or target.row.cost is None or share <= 0:
+    report, row, share = target.report, target.row, spending.share(place_of(target))
+    if report is None or row is None or row.cost is None:
         return find(budget, target, costs.analysis, None), None
+    if share <= 0:
+        reason: Reason = "blocks" if row.blocks < FEWEST else "spent"
+        return Finding(budget, target, "undecided", reason, blocks=row.blocks), None
     cost, sides = costs.at(target, share)
     p_value = limit_p_value(sides, cost, amount(budget, report), costs.looks)
     return find(budget, target, costs.analysis, cost), min(1.0, p_value / share)

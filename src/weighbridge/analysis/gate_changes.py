@@ -7,14 +7,16 @@ workload's first metric that both runs have. What takes the answer from a cost i
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weighbridge.analysis.changed_settings import require_one_question
+from weighbridge.analysis.changed_settings import OtherQuestionError, require_one_question
 from weighbridge.analysis.compared_run import ComparedRun
-from weighbridge.analysis.comparisons import paired, scale
-from weighbridge.analysis.gate import Finding, compared, unusable
-from weighbridge.analysis.gate_answer import Change, Spending, place_of
-from weighbridge.analysis.limit import Limit, LimitError, Target
+from weighbridge.analysis.comparisons import scale
+from weighbridge.analysis.cost_change import NoChange, cost_change, why_no_change
+from weighbridge.analysis.gate import Finding, Reason, compared, unusable
+from weighbridge.analysis.gate_answer import Change, place_of
+from weighbridge.analysis.gate_spending import Spending
+from weighbridge.analysis.limit import Limit, Target
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.statistics import between, verdicts
+from weighbridge.statistics import verdicts
 from weighbridge.statistics.sequential import FEWEST, margin_p_value
 
 Runs = tuple[ComparedRun, ComparedRun]
@@ -27,13 +29,14 @@ def judge_changes(
     """Give by what each headline cost changed from the run ``against`` to the run ``now``, held against a margin.
 
     ``margin`` is in percent; ``looks`` is how often the runs were looked at, beside the looks of ``spending``. Raises
-    OtherQuestionError where the runs have another baseline or nothing in common, LimitError where they have no such
-    metric in common.
+    OtherQuestionError where the runs have another baseline, nothing or no such metric in common.
     """
     require_one_question(against, now)
     found = tuple(_judged(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
     if not found:
-        raise LimitError(f"'{against.name}' and '{now.name}' have no headline metric in common that is a ratio")
+        raise OtherQuestionError(
+            f"'{against.name}' and '{now.name}' have no headline metric in common that is a ratio"
+        )
     return found
 
 
@@ -68,36 +71,26 @@ def _judged(margin: Limit, sides: _Sides, runs: Runs, spending: Spending, looks:
     """One change against the margin, and its p-value as if it had all of the error to spend."""
     target, earlier = sides.target, sides.earlier
     row, share = target.row, spending.share(place_of(target))
-    undecided = Finding(margin, target, "undecided", "no-cost", change=True)
-    if row is None or row.cost is None or earlier.cost is None:
+    if row is None or row.cost is None or earlier.cost is None or target.report is None:
         broke = (row is not None and row.broke_instead) or earlier.broke_instead
-        return (Finding(margin, target, "undecided", "broke", change=True) if broke else undecided), None
-    same = target.report is not None and (target.report.unit, target.report.better) == (
-        sides.report.unit, sides.report.better,
-    )  # fmt: skip
-    if not same:
+        return Finding(margin, target, "undecided", "broke" if broke else "no-cost", change=True), None
+    reports, both = (sides.report, target.report), (earlier, row)
+    if why_no_change(reports, both) is NoChange.UNIT:
         return Finding(margin, target, "undecided", "other-unit", change=True), None
     if "difference" in (row.cost.scale, earlier.cost.scale):
         return Finding(margin, target, "undecided", "no-ratio", change=True), None
     if min(row.blocks, earlier.blocks) < FEWEST or share <= 0:
-        return Finding(margin, target, "undecided", "blocks", change=True), None
-    key = sides.report.workload, sides.report.level, sides.report.metric
-    first, second = (
-        between.effects(*paired(run.values[key], run.analysis.baseline, target.environment), scale="ratio")
-        for run in runs
-    )
-    before, after = (each.aa.cost if each and each.aa else None for each in (sides.report, target.report))
-    change = between.change(
-        first, second, better=sides.report.better, scale="ratio", confidence=1 - verdicts.ALPHA * share, looks=looks,
-        floor=between.joint_floor(before, after, "ratio"),
-    )  # fmt: skip
+        why: Reason = "blocks" if min(row.blocks, earlier.blocks) < FEWEST else "spent"
+        return Finding(margin, target, "undecided", why, change=True), None
+    found = cost_change(reports, both, runs, looks=looks, confidence=1 - verdicts.ALPHA * share)
+    change = found.change
     interval = change.worsening_with_allowance
     outcome, reason = compared(interval, margin.operator, margin.amount)
     for run, side in zip(runs, (earlier, row), strict=True):
-        if (why := unusable(outcome, sides.report, side, run.analysis)) is not None:
-            outcome, reason = "undecided", why
+        if (spoiled := unusable(outcome, sides.report, side, run.analysis)) is not None:
+            outcome, reason = "undecided", spoiled
     if outcome == "exceeded" and margin.amount >= 0 and change.within_noise:
         outcome, reason = "undecided", "noise"
-    p_value = margin_p_value(first, second, change, margin.amount, looks)
-    found = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks), change=True)
-    return found, min(1.0, p_value / share)
+    p_value = margin_p_value(found.first, found.second, change, margin.amount, looks)
+    finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks), change=True)
+    return finding, min(1.0, p_value / share)

@@ -1,6 +1,6 @@
 """`weighbridge compare`."""
 
-import re
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,6 @@ from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, 
 if TYPE_CHECKING:
     from weighbridge.analysis.between_runs import RunsCompared
     from weighbridge.analysis.compared_run import ComparedRun
-
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
 def register(app: typer.Typer) -> None:
@@ -90,10 +88,12 @@ def compared(runs: "list[Path]", allowance: float, margin: float | None) -> "Run
 
 def percent(option: str, text: str) -> float:
     """Return a percentage as a fraction. Ends the program with one sentence where it is none below 100 %."""
-    found = _PERCENT.fullmatch(text.strip())
-    if found is None or float(found[1]) >= 100:
-        fail(f"{option} '{text}' is no percentage: write it like {option} 3%", WRONG_COMMAND_LINE)
-    return float(found[1]) / 100
+    from weighbridge.model.quantity import parse_percent
+
+    with contextlib.suppress(ValueError):
+        if (found := parse_percent(text)) < 100:
+            return found / 100
+    fail(f"{option} '{text}' is no percentage below 100 %: write it like {option} 3%", WRONG_COMMAND_LINE)
 
 
 def _read(directory: Path, name: str) -> "ComparedRun":

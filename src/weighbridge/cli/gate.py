@@ -66,6 +66,7 @@ def register(app: typer.Typer) -> None:
         A cost passes where its whole interval is within the budget, and fails where all of it is above; in between it
         is undecided.
         """
+        from weighbridge.cli.gate_looks import keep_first_look, opened_to_look
         from weighbridge.cli.gate_questions import questions
         from weighbridge.cli.runs import run_directory
         from weighbridge.store.run import RunStore
@@ -74,8 +75,9 @@ def register(app: typer.Typer) -> None:
         outputs.require_possible()
         asked, limit_s = questions(budget, against, margin), _seconds(extend)
         run, ended = run_directory(run), None
-        with RunStore(run) as store:
+        with opened_to_look(run) as (store, keeps):
             judged = asked.judged(store, limit_s)
+            keep_first_look(store, judged.spending, judged.gate.open, keeps=keeps)
             more = limit_s is not None and bool(judged.gate.open)
             refused = [] if more else outputs.write(judged, store)
         if more and limit_s is not None:
@@ -123,14 +125,14 @@ def _extend(
         return None
     looks = ", ".join(map(str, judged.plan.looks[1:]))
     err().print(f"undecided: more blocks are run; it is looked again after {looks} blocks", markup=False)
-    extension = Extension(asked, limit_s)
+    extension = Extension(asked, limit_s, judged.plan)
     try:
         with interruptible(), show() as progress, continuable(run, *sys.argv[1:]):
             run_study(None, run, progress, extension.write_page, further=extension.further)
     except TrialsFailed:
         pass  # the gate says of each comparison what there is of it
     except (WeighbridgeError, Interrupted) as ended:
-        extension.finish(run)  # what was looked at is spent
+        extension.finish(run, interrupted=True)  # what was looked at is spent
         return ended
     extension.finish(run)
     return None

@@ -1,5 +1,6 @@
 """What a gate writes for CI. A file that cannot be written loses nothing else."""
 
+import contextlib
 import json
 import os
 import secrets
@@ -80,9 +81,9 @@ class Outputs:
         from weighbridge.report.export.gate_json import gate_json
 
         if self.as_json:
-            print_json(gate_json(judged.gate, store, judged.analysis, judged.against))
+            print_json(gate_json(judged.gate, judged.analysis, judged.against))
         elif self.annotations is Annotations.GITLAB:
-            print(gitlab_code_quality(judged.rows, str(store.directory)), end="", flush=True)
+            print(gitlab_code_quality(judged.rows, _in_the_project(store.directory)), end="", flush=True)
         else:
             stopped = secrets.token_hex(16)  # no name in a run gives orders to GitHub's runner, which reads this
             if self.annotations is Annotations.GITHUB:
@@ -94,3 +95,11 @@ class Outputs:
             if self.annotations is Annotations.GITHUB:
                 print(f"::{stopped}::", flush=True)
                 print(github_commands(judged.rows), end="", flush=True)
+
+
+def _in_the_project(run: Path) -> str:
+    """The run's place below the folder of the job, as GitLab wants paths; its name where it is elsewhere."""
+    project = Path(os.environ.get("CI_PROJECT_DIR") or Path.cwd())
+    with contextlib.suppress(ValueError, OSError):
+        return run.resolve().relative_to(project.resolve()).as_posix()
+    return run.resolve().name

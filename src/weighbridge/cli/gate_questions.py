@@ -9,13 +9,15 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.budget import parse_budget, parse_margin
 from weighbridge.analysis.changed_settings import OtherQuestionError
 from weighbridge.analysis.compared_run import ComparedRun, read_run
-from weighbridge.analysis.gate_answer import Gate, Spending, judge_gate, looks_beside, spending_of
+from weighbridge.analysis.gate_answer import Gate, judge_gate, looks_beside
 from weighbridge.analysis.gate_changes import judge_changes
 from weighbridge.analysis.gate_plan import GatePlan, plan_gate
+from weighbridge.analysis.gate_spending import Spending, spending_of
 from weighbridge.analysis.limit import Limit, LimitError
 from weighbridge.analysis.results import Analysis
 from weighbridge.cli.output import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.runs import run_directory
+from weighbridge.errors import RunDirectoryError
 from weighbridge.model.text import printable
 from weighbridge.report.text.gate import GateRow, gate_answer, gate_rows
 from weighbridge.store.run import RunStore
@@ -31,6 +33,7 @@ class Judged:
     analysis: Analysis
     against: str | None
     """The id of the earlier run."""
+    spending: Spending
     plan: GatePlan | None = None
 
     @property
@@ -60,8 +63,8 @@ class Questions:
         spending = spending_of(store)
         if limit_s is None:
             return self.at(store, spending)
-        plan = plan_gate(store, limit_s, spending.left)
-        if plan.goes_on:
+        plan = plan_gate(store, limit_s, spending)
+        if plan.goes_on and spending.now is not None:
             spending = replace(spending, now=plan.shares[0])
         return replace(self.at(store, spending), plan=plan)
 
@@ -69,7 +72,9 @@ class Questions:
         """Judge a run with so much of the error to spend."""
         if self.against is None or self.margin is None:
             analysis = analyse(store)
-            return Judged(_checked(lambda: judge_gate(self.budgets, store, analysis, spending)), analysis, None)
+            return Judged(
+                _checked(lambda: judge_gate(self.budgets, store, analysis, spending)), analysis, None, spending
+            )
         now, against, margin = read_run(store), self.against, self.margin
         if now.analysis.run_id == against.analysis.run_id:
             fail(f"--against: {against.name} is the run that is judged: name an earlier one", WRONG_COMMAND_LINE)
@@ -77,7 +82,7 @@ class Questions:
         looks = max(looks_beside(store), plan.looks if plan else 1)
         changes = _checked(lambda: judge_changes(margin, now, against, spending, looks))
         gate = _checked(lambda: judge_gate(self.budgets, store, now.analysis, spending, changes))
-        return Judged(gate, now.analysis, against.analysis.run_id)
+        return Judged(gate, now.analysis, against.analysis.run_id, spending)
 
 
 def questions(budgets: Sequence[str], against: Path | None, margin: str | None) -> Questions:
@@ -104,6 +109,6 @@ def _checked(judge: Callable[[], T], told: str = "--budget") -> T:
     try:
         return judge()
     except OtherQuestionError as error:
-        fail(f"--against: {printable(str(error))}", WRONG_COMMAND_LINE)
+        raise RunDirectoryError(f"--against: {printable(str(error))}") from None
     except LimitError as error:
         fail(f"{told}: {printable(str(error))}", WRONG_COMMAND_LINE)

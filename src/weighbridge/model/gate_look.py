@@ -1,16 +1,18 @@
-"""A look at which a gate judged a run and had more blocks run, as the run keeps it."""
+"""A look at which a gate judged a run, as the run keeps it."""
 
 from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
+LEAST_SHARE = 1e-6
+"""The least that a look spends of the error: no interval of a higher confidence is told from the whole line."""
 Comparison = tuple[str, str, str]
 """Workload, level (JSON object) and environment: what takes part in blocks together with the baseline."""
 
 
 def _tellable(share: float) -> float:
-    if 0 < share < 1e-6:  # no interval of such a confidence is told from the whole line
+    if 0 < share < LEAST_SHARE:
         raise ValueError("no look spends so little")
     return share
 
@@ -28,6 +30,8 @@ class GateLook(BaseModel):
 
     With none open everything takes part: that is how a run counts as looked at that others have extended.
     """
+    trials: Annotated[int, Field(ge=0)] | None = None
+    """How many trials the run had, by which a block that was completed later is seen; None: not kept."""
 
     def goes_on(self, place: Comparison) -> bool:
         """Whether a comparison takes part in the blocks that were asked for."""

@@ -40,6 +40,14 @@ def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
     return quantity
 
 
+def parse_percent(text: str) -> float:
+    """Give a percentage that is not negative, in percent: 3.0 of "3%". ValueError where it is none, or too large."""
+    found = _NUMBER.fullmatch(text)
+    if found is None or found[2] != "%" or float(found[1]) > 100 * LARGEST["a share"]:
+        raise ValueError(f"'{text:.60}' is no percentage")
+    return float(found[1])
+
+
 def _stored(value: object, what: str) -> float:
     """A number that was checked and stored, in the base unit; ValueError where it cannot have been."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST[what]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
-from weighbridge.model.text import printable
+from weighbridge.report.markdown import escaped
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
     change_amount,
@@ -25,9 +25,6 @@ from weighbridge.report.text.displayed_runs import displayed_runs
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import cost_text
 
-_SPECIAL = str.maketrans({each: f"\\{each}" for each in "\\`*_{}[]<>#|~$!@&"})
-"""What Markdown, or HTML inside of it, would take as an order: also mentions and links."""
-
 
 def compare_markdown(found: RunsCompared, *, whole: bool = False) -> str:
     """Return the comparison; `whole`: every metric, not the headlines and what changed alone."""
@@ -37,11 +34,6 @@ def compare_markdown(found: RunsCompared, *, whole: bool = False) -> str:
     for number, pair in enumerate(found.pairs, 1):
         lines += _pair(pair, run_letter(0), run_letter(number), whole=whole)
     return "\n".join([*lines, "", f"_{escaped(HOW_TO_READ)}_", ""])
-
-
-def escaped(text: str) -> str:
-    """Return text that Markdown shows as it is, in one line."""
-    return " ".join(printable(text).split()).translate(_SPECIAL)
 
 
 def _pair(pair: RunPair, first: str, second: str, *, whole: bool) -> Iterator[str]:

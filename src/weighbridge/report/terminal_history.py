@@ -1,5 +1,6 @@
 """The runs of a folder in the terminal, oldest first."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weighbridge.analysis.history import History, PastRun
@@ -34,21 +35,33 @@ def print_history(found: History, console: "Console") -> None:
         for number, past in enumerate(found.runs, 1)
     ]  # fmt: skip
     console.print(SplitTable(heads, rows))
-    names, costs = _costs(found)
-    if names:
-        console.print(Text("headline costs [95 %], by run", style="bold"))
-        console.print(SplitTable(["#", *names], costs))
+    studies = _by_question(found)
+    for question, runs in studies.items():
+        names, costs = _costs(runs)
+        if names:
+            of = f" of {question[0]} against {question[1]}" if len(studies) > 1 else ""
+            console.print(Text(printable(f"headline costs [95 %]{of}, by run"), style="bold"))
+            console.print(SplitTable(["#", *names], costs))
     for number, past in enumerate(found.runs, 1):
         if past.changed:
             console.print(Text(printable(f"before run {number} changed: {changes_in_short(past.changed)}"), "yellow"))
     console.print(Text(PEOPLE_COMPARE, style="dim"))
 
 
-def _costs(found: History) -> tuple[list[str], list[list[str]]]:
-    """The heads (environment and metric) and a row for each run."""
-    names = list(dict.fromkeys(name for past in found.runs for name in _by_name(past)))
-    rows = []
+def _by_question(found: History) -> dict[tuple[str, str], list[tuple[int, PastRun]]]:
+    """The runs with their numbers, by study and baseline: costs of others are no series."""
+    grouped: dict[tuple[str, str], list[tuple[int, PastRun]]] = {}
     for number, past in enumerate(found.runs, 1):
+        question = past.run.analysis.study, past.run.analysis.baseline
+        grouped.setdefault(question, []).append((number, past))
+    return grouped
+
+
+def _costs(runs: Sequence[tuple[int, PastRun]]) -> tuple[list[str], list[list[str]]]:
+    """The heads (environment and metric) and a row for each run of a study."""
+    names = list(dict.fromkeys(name for _, past in runs for name in _by_name(past)))
+    rows = []
+    for number, past in runs:
         mine = _by_name(past)
         rows.append([str(number), *(mine.get(name, "–") for name in names)])
     return names, rows

@@ -21,7 +21,10 @@ MOST_LOOKS = 5
 """Looks of one extension, its first and last one too."""
 
 SPENT = 0.8
-"""What an extension spends of the error that is left: whoever extends again has a fifth of it for that."""
+"""What a gate plans to spend of the error that is left, in one look or in several: a later one has a fifth of it."""
+
+LEAST_SHARE = 1e-6
+"""The share of the error below which a look spends nothing, and decides nothing."""
 
 FEWEST = 5
 """Blocks below which an interval says too little to pass or fail anything."""
@@ -48,7 +51,8 @@ def look_shares(looks: Sequence[int], left: float = 1.0) -> tuple[float, ...]:
     """
     weights = [math.sqrt(look) if look >= FEWEST else 0.0 for look in looks]
     whole = sum(weights)
-    return tuple(left * SPENT * weight / whole if whole else 0.0 for weight in weights)
+    shares = (left * SPENT * weight / whole if whole else 0.0 for weight in weights)
+    return tuple(share if share >= LEAST_SHARE else 0.0 for share in shares)
 
 
 def limit_p_value(values: Paired, cost: Cost, limit: float, looks: int) -> float:

@@ -41,7 +41,7 @@ LENGTHS = "trial_lengths"
 ALLOTMENTS = "allotments"
 """The key of a run under which it keeps in how many blocks workloads took part, where time was short."""
 GATE_LOOKS = "gate_looks"
-"""The key of a run under which it keeps the looks after which a gate had more blocks run."""
+"""The key of a run under which it keeps the looks of gates."""
 _COUNTED = "trial NOT IN (SELECT id FROM trial WHERE block IS 0)"
 """The rows of trials that count: those of the pilot block (0) chose their lengths, and no more."""
 
@@ -184,7 +184,7 @@ class RunReader:
         return allotments_of(self.info().get(ALLOTMENTS, "[]"))
 
     def gate_looks(self) -> tuple[GateLook, ...]:
-        """The looks at which a gate judged the run and had more blocks run, in order."""
+        """The looks at which gates judged the run, in order."""
         return gate_looks_of(self.info().get(GATE_LOOKS, "[]"))
 
     def processes(self) -> list[StoredProcess]:

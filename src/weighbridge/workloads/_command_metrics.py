@@ -8,6 +8,8 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 import jsonpath
+import regex as bounded
+from jsonpath.function_extensions import Match, Search
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from weighbridge.model.command import Completed
@@ -15,6 +17,8 @@ from weighbridge.model.measurement import Better, Measurement, Metric, Unparseab
 from weighbridge.model.options import Options
 
 _STREAMS = {"stdout": "standard output", "stderr": "standard error"}
+MATCHING_S = 5.0
+"""How long an expression may look for a number in an output: one that goes back again and again never ends."""
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]{1,300}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\s*")
 
 
@@ -28,8 +32,9 @@ def _is_path(text: str) -> str:
 
 def _is_regex(text: str) -> str:
     try:
-        groups = _regex(text).groups
-    except (re.error, OverflowError, RecursionError) as error:
+        groups = re.compile(text, re.MULTILINE).groups
+        _regex(text)
+    except (re.error, bounded.error, OverflowError, RecursionError) as error:
         raise ValueError(f"'{text:.60}' is no regular expression: {error}") from None
     if groups != 1:
         raise ValueError(f"'{text:.60}' has {groups} groups: put parentheses around the number, and nothing else")
@@ -38,12 +43,31 @@ def _is_regex(text: str) -> str:
 
 @cache
 def _path(text: str) -> jsonpath.CompoundJSONPath | jsonpath.JSONPath:
-    return jsonpath.JSONPathEnvironment(strict=True).compile(text)
+    environment = jsonpath.JSONPathEnvironment(strict=True)
+    environment.function_extensions |= {"match": _BoundedMatch(), "search": _BoundedSearch()}
+    return environment.compile(text)
 
 
 @cache
-def _regex(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.MULTILINE)
+def _regex(text: str) -> Any:
+    """As Python's own, of which `_is_regex` says what is wrong; its matching can be bounded."""
+    return bounded.compile(text, bounded.MULTILINE)
+
+
+class _BoundedMatch(Match):
+    """`match()` of RFC 9535. Raises TimeoutError."""
+
+    def __call__(self, value: object, pattern: object) -> bool:
+        found: Any = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
+        return found is not None and bool(found.fullmatch(value, timeout=MATCHING_S))
+
+
+class _BoundedSearch(Search):
+    """`search()` of RFC 9535. Raises TimeoutError."""
+
+    def __call__(self, value: object, pattern: object) -> bool:
+        found: Any = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
+        return found is not None and bool(found.search(value, timeout=MATCHING_S))
 
 
 class MetricOptions(Options):
@@ -108,6 +132,8 @@ def _document(text: str, name: str, where: str) -> Any:
 def _by_path(path: str, document: Any, name: str, where: str) -> float:
     try:
         values = _path(path).findall(document)
+    except TimeoutError:
+        raise Unparseable(_endless(f"metric {name}: {path}", where)) from None
     except (jsonpath.JSONPathError, RecursionError) as error:
         raise Unparseable(f"metric {name}: {path} cannot be followed in {where}: {error}") from None
     value = _only(values, f"metric {name}: {path}", where)
@@ -117,11 +143,18 @@ def _by_path(path: str, document: Any, name: str, where: str) -> float:
 
 
 def _by_regex(regex: str, text: str, name: str, where: str) -> float:
-    values = [found[1] for found in _regex(regex).finditer(text)]
+    try:
+        values = [found[1] for found in _regex(regex).finditer(text, timeout=MATCHING_S)]
+    except TimeoutError:
+        raise Unparseable(_endless(f"metric {name}: /{regex}/", where)) from None
     value = _only(values, f"metric {name}: /{regex}/", where)
     if value is None or _NUMBER.fullmatch(value) is None:
         raise Unparseable(f"metric {name}: /{regex}/ in {where} gives '{(value or '')[:60]}', not a number")
     return _finite(float(value), f"metric {name}: /{regex}/ in {where}")
+
+
+def _endless(what: str, where: str) -> str:
+    return f"{what} was looked for in {where} for {MATCHING_S:g} s without an end: write an expression that does less"
 
 
 def _only(values: list[Any], what: str, where: str) -> Any:

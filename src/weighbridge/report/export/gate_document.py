@@ -44,4 +44,5 @@ class GateDocument(TypedDict):
     answer: Answer
     findings: list[GateFinding]
     looks: int
+    share: float
     earlier_looks: list[GateLookRow]

@@ -7,10 +7,9 @@ from weighbridge.report.export.gate_document import VERSION, GateDocument, GateF
 from weighbridge.report.export.json import finite
 from weighbridge.report.export.within import within_json
 from weighbridge.report.text.gate import OUTCOMES
-from weighbridge.store.run import RunStore
 
 
-def gate_json(gate: Gate, store: RunStore, analysis: Analysis, against: str | None = None) -> GateDocument:
+def gate_json(gate: Gate, analysis: Analysis, against: str | None = None) -> GateDocument:
     """Give the document of ``gate --json``, as docs/reference.md describes it; ``against``: that run's id."""
     return {
         "version": VERSION,
@@ -20,7 +19,8 @@ def gate_json(gate: Gate, store: RunStore, analysis: Analysis, against: str | No
         "answer": gate.answer,
         "findings": [_finding(each, analysis) for each in gate.findings],
         "looks": gate.looks,
-        "earlier_looks": [{"blocks": each.blocks, "share": each.share} for each in store.gate_looks()],
+        "share": gate.share,
+        "earlier_looks": [{"blocks": each.blocks, "share": each.share} for each in gate.earlier],
     }
 
 

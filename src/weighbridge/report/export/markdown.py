@@ -1,12 +1,11 @@
 """A gate as a part of a page in Markdown, as job summaries and comments take it."""
 
-import re
 from collections.abc import Sequence
 
+from weighbridge.report.markdown import escaped
 from weighbridge.report.text.gate import GateRow
 
 _SIGNS = {"passed": "✅", "failed": "❌", "undecided": "❔"}
-_STEERS = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@:])")
 
 
 def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
@@ -24,8 +23,3 @@ def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
         cells = (f"{_SIGNS[row.outcome]} {row.outcome}", name, row.budget, row.cost or "–", str(row.blocks), row.why)
         lines.append(f"| {' | '.join(map(escaped, cells))} |")
     return "\n".join(lines) + "\n\n"
-
-
-def escaped(text: str) -> str:
-    """The text as it stands in Markdown, in one line."""
-    return _STEERS.sub(r"\\\1", " ".join(text.split()))

@@ -19,6 +19,7 @@ WHY: dict[Reason, str] = {
     "path": "the network path is not known",
     "durability": "it keeps less of what it acknowledges after a power cut",
     "other-unit": "its unit or its better direction is another in the earlier run",
+    "spent": "earlier gates of this run have spent all of the error: measure a new run",
     "many": "above the limit by its own interval, but not among so many comparisons",
 }
 """Why it cannot be told whether a cost is above its limit."""

@@ -1,0 +1,26 @@
+"""Text of others in Markdown: GitHub, GitLab and plain CommonMark show it as it is, and follow nothing in it.
+
+A backslash keeps what CommonMark itself would read. Platforms look for some things only in the text that is left then
+(mentions, references to issues, shortcodes of emoji, mathematics, bare links): an empty comment parts these, which no
+reader sees.
+"""
+
+import re
+
+from weighbridge.model.text import one_line
+
+_SPECIAL = re.compile(r"[\\`*_{}\[\]()<>#+!|~$@&]")
+_PART = "<!-- -->"
+_FOLLOWED = re.compile(r"""(?<=[#!@$&~^])(?=\S)|(?<=%)(?=[\w"])|(?<=:)(?=[\w+-]+:|//)""")
+"""Where a mention (``@name``), a reference (``#1``), a shortcode (``:name:``) or a formula (``$x$``) begins."""
+_BARE = re.compile(r"(?<=www)(?=\.)|(?<=GH)(?=-[0-9])", re.IGNORECASE)
+"""Bare links, and references without a sign."""
+_MARKER = re.compile(r"^(?=-(?:[-\s]|$))|^[0-9]{1,9}(?=\.(?:\s|$))")
+"""What begins a list; its other signs are special anywhere."""
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown shows as it is, in one line: in a paragraph, a heading, a list or a table."""
+    parts = _FOLLOWED.sub("\0", _BARE.sub("\0", one_line(text).replace("\0", "")))
+    marked = _MARKER.sub(r"\g<0>" "\\\\", _SPECIAL.sub(r"\\\g<0>", parts))
+    return marked.replace("\0", _PART)
