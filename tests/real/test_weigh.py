@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -109,6 +110,25 @@ def test_the_server_of_an_image_and_a_client_of_this_machine(tmp_path: Path, mac
     printed = values(tmp_path, "n")
     assert {*printed} == {"native", "native-again", "netns", "bridge"}
     assert {value for each in printed.values() for value in each} == {7.0}
+
+
+def test_a_server_that_can_listen_on_one_port_alone(tmp_path: Path, machine: Machine):
+    source, program = tmp_path / "shop.c", tmp_path / "shop"
+    source.write_text(SERVER.replace("count != 3", "count != 2"))
+    subprocess.run(["cc", "-static", "-o", str(program), str(source)], check=True, timeout=60)
+    words = (
+        "--server", "./shop 8123", "--ready", "8123", "--blocks", "2", "--in", "netns,host,bridge",
+        "--metric", "n=json:$[0],higher,1/s", "--", "python3", "-c", CLIENT, "{address}", "8123",
+    )  # fmt: skip
+    done = weigh(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    printed = values(tmp_path, "n")
+    assert {*printed} == {"native", "native-again", "netns", "host", "bridge"}
+    assert {value for each in printed.values() for value in each} == {7.0}
+    with socket.create_server(("127.0.0.1", 8123)):
+        taken = weigh(tmp_path, "--out", str(tmp_path / "other"), *words)
+    assert taken.returncode == 4, taken.stderr
+    assert "tcp port 8123 is in use by another program" in taken.stderr and "Traceback" not in taken.stderr
 
 
 def _configured(image: bytes) -> bytes:

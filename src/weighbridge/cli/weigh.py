@@ -48,6 +48,9 @@ def register(app: typer.Typer) -> None:
         server: str | None = typer.Option(
             None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."
         ),
+        ready: int | None = typer.Option(
+            None, "--ready", metavar="PORT", help="The port of a server that cannot be told one: it is ready there."
+        ),
         image: str | None = typer.Option(
             None,
             "--image",
@@ -111,6 +114,7 @@ def register(app: typer.Typer) -> None:
         weighed = Weighed(
             command=command,
             server=server,
+            port=ready,
             inside=[name for names in inside for name in names.split(",") if name],
             userland=_userland(image, env if image is None or server is None else ()),
             client_userland=None if image is None or server is None else _this_machine(env),

@@ -45,6 +45,8 @@ class Weighed:
     server: str | None = None
     client_userland: Mapping[str, Any] | None = None
     """Where the client of a server comes from, if from elsewhere."""
+    port: int | None = None
+    """The only port on which the server can listen; None: it is told one."""
     inside: Sequence[str] = ()
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -107,6 +109,7 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
     words = " ".join(words) if weighed.shell else words
     made: dict[str, Any] = {"kind": "command"}
     made |= {"run": words} if weighed.server is None else {"server": written(weighed.server), "client": words}
+    made |= {"port": weighed.port} if weighed.port is not None else {}
     made |= {"shell": True} if weighed.shell else {}
     made |= {key: written(text) for key, text in weighed.beside.items()}
     parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}

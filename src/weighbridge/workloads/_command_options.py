@@ -98,6 +98,9 @@ class CommandOptions(Options):
     ] = None
     warm_up: Annotated[StrictBool, Field(description="Run the measured command once before, and forget it")] = False
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What the server's port carries")] = "tcp"
+    port: Annotated[
+        int | None, Field(ge=1, le=65534, description="The only port on which the server can listen, everywhere")
+    ] = None
     ready: Annotated[
         Literal["port"], Field(description="When the server can be measured: port, once it is listened on")
     ] = "port"
@@ -133,6 +136,8 @@ class CommandOptions(Options):
         if self.run is None and (self.server is None or self.client is None):
             lacks = "'run', or 'server' and 'client'" if self.server is self.client else "both 'server' and 'client'"
             raise ValueError(f"a command needs {lacks}")
+        if self.server is None and self.port is not None:
+            raise ValueError("'port' is where a server listens, and there is none: leave it out")
         return self
 
     @model_validator(mode="after")

@@ -39,6 +39,10 @@ class OwnCommand(Workload):
             return ()
         return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
+    def fixed_port(self, options: CommandOptions) -> int | None:
+        """The study's ``port``."""
+        return options.port
+
     def packages_for(self, options: CommandOptions) -> tuple[str, ...]:
         """Those that the study names."""
         return options.packages
