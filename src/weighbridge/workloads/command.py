@@ -57,7 +57,7 @@ class OwnCommand(Workload):
             return _command(options, "run" if options.server is None else role, at)
         deadline_s = options.deadline * (2 if options.warm_up else 1) + options.deadline + _SERVER_BEYOND_S
         argv = _command(options, "server", at).argv
-        return Command(argv, deadline_s, listens=((options.protocol, at.port),))
+        return Command(argv, deadline_s, options.server_env, listens=((options.protocol, at.port),))
 
     def prepare(self, options: CommandOptions, at: Endpoint) -> Command | None:
         """The study's ``setup``."""
