@@ -1,11 +1,16 @@
 """The words of `weighbridge weigh`: what they make of a study, and what is wrong with them."""
 
+import io
+import json
+import tarfile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from weighbridge import registry
 from weighbridge.cli.app import app
+from weighbridge.model.endpoint import Endpoint
 from weighbridge.study.loader import load
 
 
@@ -62,3 +67,71 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path):
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "mine.yaml"), "--", "true"])
     assert done.exception is not None and "exists already" in str(done.exception)
     assert (tmp_path / "mine.yaml").read_text() == "mine"
+
+
+SHOP = """
+services:
+  shop:
+    image: shop:1
+    command: [--port, "8000", "{port}"]
+    environment: {DEBUG: "0", BRACES: "{x}"}
+    depends_on: [counter]
+    ports: ["8080:8000"]
+    deploy: {replicas: 1}
+  counter: {image: "redis:7", command: redis-server, expose: ["6379"]}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An image in a file, and Docker Compose that says what a file is."""
+    monkeypatch.setattr("weighbridge.runner.compose_file.normalised", lambda file: Path(file).read_text())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.yml").write_text(SHOP)
+    config = {"config": {"Entrypoint": ["/shop"], "Cmd": ["-h"]}}
+    manifest = [{"Config": "config.json", "Layers": []}]
+    with tarfile.open(tmp_path / "shop.tar", "w") as archive:
+        for name, content in (("config.json", config), ("manifest.json", manifest)):
+            about, data = tarfile.TarInfo(name), json.dumps(content).encode()
+            about.size = len(data)
+            archive.addfile(about, io.BytesIO(data))
+    return tmp_path
+
+
+def test_a_service_of_a_compose_file_is_a_study(shop: Path):
+    (shop / "redis.tar").touch()
+    study = saved(
+        shop, "--compose", "shop.yml", "--service", "shop", "--without", "deploy", "--saved", "shop:1=shop.tar",
+        "--saved", "redis:7=redis.tar", "--", "curl", "{address}:{port}",
+    )  # fmt: skip
+    [cell] = study.cells
+    options = cell.options.model_dump()
+    command = registry.workloads()["command"].command("server", cell.options, Endpoint("0.0.0.0", "10.0.0.2", 8000))
+    assert command.argv == ("/shop", "--port", "8000", "{port}")
+    assert command.env == {"DEBUG": "0", "BRACES": "{x}"} and command.listens == (("tcp", 8000),)
+    assert options["port"] == 8000
+    assert registry.workloads()["command"].command("client", cell.options, Endpoint("", "h", 8000)).env == {}
+    assert study.file.userland.model_dump() == {"kind": "saved-image", "path": str(shop / "shop.tar")}
+    assert study.file.sources["client_userland"].kind == "host"
+    assert study.file.companions["counter"].saved == str(shop / "redis.tar")
+    assert study.file.companions["counter"].port == 6379
+    assert study.text.splitlines()[0] == "# Left out of the Compose file: shop.deploy"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--compose", "shop.yml"], 2, "--service NAME"),
+        (["--service", "shop"], 2, "say --compose FILE"),
+        (["--compose", "shop.yml", "--service", "shop", "--server", "x"], 2, "--server: with --compose"),
+        (["--compose", "shop.yml", "--service", "shop", "--saved", "x"], 2, "say IMAGE=FILE"),
+    ],
+)
+def test_wrong_words_about_a_compose_file_are_told(shop: Path, words: list[str], code: int, says: str):
+    done = CliRunner().invoke(app, ["weigh", *words, "--", "true"])
+    assert done.exit_code == code and says in done.output
+
+
+def test_what_is_not_honoured_refuses_the_file(shop: Path):
+    done = CliRunner().invoke(app, ["weigh", "--compose", "shop.yml", "--service", "shop", "--", "true"])
+    assert str(done.exception).endswith("honoured: shop.deploy; to weigh without it: --without deploy")

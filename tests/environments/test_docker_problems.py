@@ -80,6 +80,9 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
         {"publish": True},
         "a published port carries connections to the server onl",
     ),
+    "a server that has one port only, over a published port": (
+        Needs(network=True, fixed_port=8000), {"publish": True}, "would hold the host's port 8000, which the native",
+    ),
     "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
     "ipvlan by ssh": (SSH, {"network": "ipvlan"}, "network: ipvlan on ssh hosts needs a subnet and the addresses of"),
 }  # fmt: skip
@@ -94,6 +97,7 @@ RIGHT: dict[str, tuple[Needs, dict[str, Any]]] = {
     "macvlan by ssh": (SSH, {"network": "macvlan", **IN_SUBNET}),
     "overlay": (BETWEEN, {"network": "overlay", "subnet": "10.9.0.0/16", "encrypted": True}),
     "none without a network": (Needs(), {"network": "none"}),
+    "one port only, in a bridge": (Needs(network=True, fixed_port=8000), {}),
 }
 
 

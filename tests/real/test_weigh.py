@@ -2,16 +2,21 @@
 
 import json
 import os
+import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from weighbridge.engines.layers import file_layer, image_archive
+from weighbridge.model.userland import Userland
 
 from .machine import Machine
+from .test_companions import saved_redis
 
 STATIC = """
 #include <stdio.h>
@@ -111,7 +116,95 @@ def test_the_server_of_an_image_and_a_client_of_this_machine(tmp_path: Path, mac
     assert {value for each in printed.values() for value in each} == {7.0}
 
 
-def _configured(image: bytes) -> bytes:
+def test_a_server_that_can_listen_on_one_port_alone(tmp_path: Path, machine: Machine):
+    source, program = tmp_path / "shop.c", tmp_path / "shop"
+    source.write_text(SERVER.replace("count != 3", "count != 2"))
+    subprocess.run(["cc", "-static", "-o", str(program), str(source)], check=True, timeout=60)
+    words = (
+        "--server", "./shop 8123", "--ready", "8123", "--blocks", "2", "--in", "netns,host,bridge",
+        "--metric", "n=json:$[0],higher,1/s", "--", "python3", "-c", CLIENT, "{address}", "8123",
+    )  # fmt: skip
+    done = weigh(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    printed = values(tmp_path, "n")
+    assert {*printed} == {"native", "native-again", "netns", "host", "bridge"}
+    assert {value for each in printed.values() for value in each} == {7.0}
+    with socket.create_server(("127.0.0.1", 8123)):
+        taken = weigh(tmp_path, "--out", str(tmp_path / "other"), *words)
+    assert taken.returncode == 4, taken.stderr
+    assert "tcp port 8123 is in use by another program" in taken.stderr and "Traceback" not in taken.stderr
+
+
+COMPOSED = """
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    int at = socket(AF_INET, SOCK_STREAM, 0), on = 1, one, asked, got;
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(8123)}, there = here;
+    char answer[64], *name = getenv("COUNTER");
+    struct hostent *found = name ? gethostbyname(name) : 0;
+    if (count != 2 || strcmp(words[1], "serve") || !found) return 9;
+    memcpy(&there.sin_addr, found->h_addr, 4);
+    there.sin_port = htons(6379);
+    setsockopt(at, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(at, (struct sockaddr *)&here, sizeof here) || listen(at, 64)) return 1;
+    while ((one = accept(at, 0, 0)) >= 0) {
+        asked = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(asked, (struct sockaddr *)&there, sizeof there)) return 2;
+        if (write(asked, "INCR n\\r\\n", 8) < 0 || (got = read(asked, answer, sizeof answer)) < 2) return 3;
+        if (write(one, answer + 1, got - 1) < 0) return 4;
+        close(asked);
+        close(one);
+    }
+    return 5;
+}
+"""
+COMPOSE = """
+version: "3"
+services:
+  shop:
+    image: shop:1
+    command: serve
+    environment: {COUNTER: redis}
+    depends_on: [redis]
+    ports: ["8080:8123"]
+    restart: always
+  redis:
+    image: redis:7
+    command: [/usr/bin/redis-server, --save, "", --protected-mode, "no"]
+    expose: ["6379"]
+"""
+
+
+@pytest.mark.skipif(shutil.which("docker-compose") is None, reason="docker-compose is not installed")
+def test_a_service_of_a_compose_file(tmp_path: Path, small_userland: Userland, machine: Machine):
+    """Its program has one port, which it is not told, and counts in redis, which it finds by its name."""
+    source, program = tmp_path / "shop.c", tmp_path / "shop"
+    source.write_text(COMPOSED)
+    subprocess.run(["cc", "-static", "-w", "-o", str(program), str(source)], check=True, timeout=60)
+    image = image_archive("shop:1", {}, "amd64", [file_layer("/shop", program.read_bytes())])
+    (tmp_path / "shop.tar").write_bytes(_configured(image, ["/shop"]))
+    (tmp_path / "redis.tar").write_bytes(saved_redis(small_userland))
+    (tmp_path / "compose.yml").write_text(COMPOSE)
+    words = (
+        "--compose", "compose.yml", "--service", "shop", "--saved", "shop:1=shop.tar", "--saved", "redis:7=redis.tar",
+        "--blocks", "2", "--metric", "n=json:$[0],higher,count",
+        "--", "/usr/bin/python3", "-c", CLIENT.replace("recv(1)", "recv(9)"), "{address}", "{port}",
+    )  # fmt: skip
+    refused = weigh(tmp_path, *words)
+    assert refused.returncode == 3 and "honoured: shop.restart" in refused.stderr, refused.stderr
+    done = weigh(tmp_path, "--without", "restart", *words)
+    assert done.returncode == 0, done.stderr
+    assert "Left out of the Compose file: shop.restart" in done.stderr
+    counted = values(tmp_path, "n")
+    assert {*counted} == {"native", "native-again", "netns", "bridge"}
+    assert sorted(value for each in counted.values() for value in each) == [float(n) for n in range(1, 9)]
+
+
+def _configured(image: bytes, entry_point: Sequence[str] = ("/shop", "-v")) -> bytes:
     """The image with an entry point, a user, a folder and a variable."""
     import io
     import tarfile
@@ -123,7 +216,7 @@ def _configured(image: bytes) -> bytes:
             if member.name == "config.json":
                 told = json.loads(content)
                 told["config"] |= {
-                    "Entrypoint": ["/shop", "-v"],
+                    "Entrypoint": [*entry_point],
                     "User": "1234:77",
                     "WorkingDir": "/tmp",
                     "Env": ["SHOP=1"],

@@ -1,6 +1,7 @@
 """A Compose file as docker-compose 1.29.2 printed it, taken apart."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from weighbridge.errors import StudyError
 from weighbridge.model.companion import Companion, in_order
-from weighbridge.study.compose import Composed, composed
+from weighbridge.study.compose import Composed, composed, server_words, with_saved
 
 TEXT = (Path(__file__).parent / "data/compose-config.yml").read_text()
 WITHOUT = ("deploy", "redis.volumes", "restart", "networks", "sysctls")
@@ -39,6 +40,32 @@ def test_the_measured_service_and_its_companions():
     assert db.healthcheck is not None and db.healthcheck.start_period == 90
     assert db.after == ("redis",)
     assert in_order({"db": db, "redis": redis}) == ("redis", "db")
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "command", "words"),
+    [
+        (None, None, ("/image", "-v", "--all")),
+        (None, ("one",), ("/image", "-v", "one")),
+        (("/mine",), None, ("/mine",)),
+        (("/mine",), ("one",), ("/mine", "one")),
+        ((), ("one",), ("one",)),
+    ],
+)
+def test_the_words_are_put_together_as_the_engine_does(entrypoint: Any, command: Any, words: tuple[str, ...]):
+    assert server_words(Composed("i", command, entrypoint, {}, None), ("/image", "-v"), ("--all",)) == words
+
+
+def test_a_service_without_a_program_is_told():
+    with pytest.raises(StudyError, match="neither the service nor its image shop names a program"):
+        server_words(Composed("shop", None, None, {}, None), (), ())
+
+
+def test_files_are_for_the_companions_of_their_image():
+    found = with_saved(composed(TEXT, "shop", WITHOUT), {"redis:7": "/r.tar", "shop:1.4": "/s.tar"})
+    assert {name: each.get("saved") for name, each in found.companions.items()} == {"redis": "/r.tar", "db": None}
+    with pytest.raises(StudyError, match="did you mean 'redis:7'"):
+        with_saved(found, {"redis:8": "/r.tar"})
 
 
 @pytest.mark.parametrize("text", ["", "services:", "services: [a]", "services: {shop: 3}", "a: [", TEXT[:200]])

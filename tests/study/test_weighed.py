@@ -88,3 +88,21 @@ def test_the_client_of_an_image_s_server_is_of_this_machine():
     elsewhere = "hosts: {a: {kind: ssh, destination: b}}\nplacement: {client: a, server: a}\nbaseline:"
     with pytest.raises(StudyError, match="this machine's own"):
         check(parse(study_text(weighed).replace("baseline:", elsewhere), "weigh"))
+
+
+def test_the_only_port_of_a_server_is_kept_and_no_published_port_has_it():
+    words = ("curl", "{address}:{port}")
+    [cell] = made(*words, server="shop", port=8000).cells
+    assert registry.workloads()["command"].fixed_port(cell.options) == 8000
+    packed = {"kind": "saved-image", "path": "/tmp/i.tar"}
+    for name in ("published", "qemu"):
+        study = text_of = study_text(Weighed(words, packed, server="shop", port=8000, inside=[name]))
+        if name == "qemu":
+            study = text_of.replace("kind: qemu", "kind: qemu\n    network: user")
+        with pytest.raises(StudyError, match=r"hold the host's port 8000, which the native server needs"):
+            check(parse(study, "weigh"))
+
+
+def test_a_port_of_no_server_is_told():
+    with pytest.raises(StudyError, match="'port' is where a server listens, and there is none"):
+        made("true", port=8000)

@@ -118,11 +118,12 @@ def test_an_image_that_this_tool_makes_itself(tmp_path: Path):
 
 
 def test_its_configuration(tmp_path: Path):
-    config = {"Entrypoint": ["/shop", "-v"], "User": "7:8", "WorkingDir": "/srv", "Env": ["A=1"]}
+    config = {"Entrypoint": ["/shop", "-v"], "Cmd": ["--all"], "User": "7:8", "WorkingDir": "/srv", "Env": ["A=1"]}
     options = saved(tmp_path / "i.tar", layer({"x": b""}), config=config)
     process = PLUGIN.process(options, tmp_path)
     assert (process.env, process.cwd, process.uid, process.gid) == ({"A": "1", "HOME": "/"}, "/srv", 7, 8)
     assert PLUGIN.entry_point(options) == ("/shop", "-v")
+    assert PLUGIN.default_command(options) == ("--all",)
 
 
 def test_another_configuration_is_another_userland(tmp_path: Path):

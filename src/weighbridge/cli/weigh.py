@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, write_new
+from weighbridge.cli.weigh_compose import ComposeWords, weighed_service
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -33,6 +34,7 @@ def register(app: typer.Typer) -> None:
             "weighbridge weigh --server 'redis-server --bind {listen} --port {port} --protected-mode no' "
             "-- redis-benchmark -h {address} -p {port} -n 20000 -t set -q",
             "weighbridge weigh --metric 'rps=json:$.summary.rps,higher,1/s' -- ./load",
+            "weighbridge weigh --compose compose.yaml --service shop -- oha -n 20000 http://{address}:{port}/",
             "weighbridge weigh --save mine.yaml -- ./my-benchmark",
         )
     )
@@ -47,6 +49,19 @@ def register(app: typer.Typer) -> None:
         ),
         server: str | None = typer.Option(
             None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."
+        ),
+        ready: int | None = typer.Option(
+            None, "--ready", metavar="PORT", help="The port of a server that cannot be told one: it is ready there."
+        ),
+        compose: Path | None = typer.Option(
+            None, "--compose", help="A Compose file: one service of it is the server, the others stay beside it."
+        ),
+        service: str | None = typer.Option(None, "--service", help="The service of it that is weighed."),
+        without: list[str] = typer.Option(
+            [], "--without", metavar="KEY,...", help="What of the Compose file is not honoured, and left out."
+        ),
+        saved: list[str] = typer.Option(
+            [], "--saved", metavar="IMAGE=FILE", help="An image of it that is in a file of docker save."
         ),
         image: str | None = typer.Option(
             None,
@@ -108,12 +123,19 @@ def register(app: typer.Typer) -> None:
 
         beside = {"setup": setup, "prepare": prepare, "check": check}
         further = {"adapter": adapter, "deadline": deadline, "warm_up": warm_up or None}
+        words = ComposeWords(compose, service, without, saved, image, ready)
+        words.require_whole(server=server is not None, shell=shell)
+        apart = compose is not None or (image is not None and server is not None)
+        where: dict[str, Any] = {"server": server, "port": ready}
+        if compose is not None:
+            where = weighed_service(words, lambda each: _userland(each, ()))
+        else:
+            where["userland"] = _userland(image, () if apart else env)
         weighed = Weighed(
             command=command,
-            server=server,
+            **where,
             inside=[name for names in inside for name in names.split(",") if name],
-            userland=_userland(image, env if image is None or server is None else ()),
-            client_userland=None if image is None or server is None else _this_machine(env),
+            client_userland=_this_machine(env) if apart else None,
             shell=shell,
             parameters=dict(_parameter(each) for each in parameters),
             metrics=dict(_metric(each) for each in metrics),
@@ -137,7 +159,7 @@ def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export
     words = source.entry_point(source.options.model_validate(weighed.userland))  # as `docker run` has it
     if weighed.server is None:
         weighed = replace(weighed, command=(*words, *weighed.command))
-    else:
+    elif isinstance(weighed.server, str):
         weighed = replace(weighed, server=" ".join([shlex.join(words), weighed.server]).strip())
     text = study_text(weighed)
     study = check(parse(text, "weigh"))

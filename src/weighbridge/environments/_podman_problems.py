@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from weighbridge.environments._network_problems import LOOPBACK_IS_HERE, NO_NETWORK, ONE_WAY, apart_from_client
+from weighbridge.environments._network_problems import (
+    LOOPBACK_IS_HERE,
+    NO_NETWORK,
+    ONE_WAY,
+    apart_from_client,
+    fixed_port_problems,
+)
 from weighbridge.model.needs import Needs
 
 IN_USER_SPACE = ("slirp4netns", "pasta")
@@ -45,3 +51,5 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):
         yield ONE_WAY
+    if options.publish:
+        yield from fixed_port_problems(needs)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.environments._machine_network import network_problems
+from weighbridge.environments._network_problems import fixed_port_problems
 from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
@@ -83,6 +84,7 @@ class Qemu(Environment):
             found.append("network: user takes connections from outside only: put the client outside of it")
         if needs.server_calls_client and options.network == "user":
             found.append("a forwarded port carries connections to the server only; a workload needs both ways")
+        found += fixed_port_problems(needs) if options.network == "user" else ()
         if options.nic == "vhost" and options.network != "bridge":
             found.append("'nic: vhost' needs network: bridge")
         return found

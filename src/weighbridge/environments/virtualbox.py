@@ -12,6 +12,7 @@ from pydantic import Field
 from weighbridge.engines.virtualbox import FOLDERS
 from weighbridge.environments import _virtualbox_commands as commands
 from weighbridge.environments._machine_network import network_problems
+from weighbridge.environments._network_problems import fixed_port_problems
 from weighbridge.environments._virtualbox_commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
 from weighbridge.environments._virtualbox_network import attachment
 from weighbridge.environments._virtualbox_site import VirtualBox, facts_of, first_words, launcher_in, machine_of
@@ -78,6 +79,7 @@ class Virtualbox(Environment):
             found.append("network: nat takes connections from outside only: put the client outside of it")
         if needs.server_calls_client and options.network == "nat":
             found.append("a forwarded port carries connections to the server only; a workload needs both ways")
+        found += fixed_port_problems(needs) if options.network == "nat" else ()
         return found
 
     def readiness(self, options: Any | None = None) -> Readiness:

@@ -135,6 +135,9 @@ def _environment(
 ) -> KitEnvironment:
     plugin, inside = registry.environments()[arm.kind], frozenset[str](study.file.inside)
     chosen = [(cell, registry.workloads()[cell.kind], study.options(arm, cell)) for cell in cells]
+    ports = {
+        cell.workload: workload.fixed_port(options) or ports[cell.workload] for cell, workload, options in chosen
+    }
     reached = tuple(
         dict.fromkeys(
             port for cell, workload, options in chosen for port in _reached(workload, options, ports[cell.workload])

@@ -136,6 +136,10 @@ class Workload(Plugin):
         """What the server's port carries under these options; empty where it needs no network."""
         return ()
 
+    def fixed_port(self, options: Any) -> int | None:
+        """The one port, 1 to 65534, on which its server can listen; None: it listens where it is told to."""
+        return None
+
     @final
     def roles(self, options: Any) -> tuple[Role, ...]:
         """Its processes under these options, in the order in which they start: the last one is measured.

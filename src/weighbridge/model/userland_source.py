@@ -53,6 +53,13 @@ class UserlandSource(Plugin):
         """
         return ()
 
+    def default_command(self, options: Any) -> tuple[str, ...]:
+        """The words that follow those of `entry_point` where nobody gives others; () where there are none.
+
+        Raises Unavailable, UserlandError.
+        """
+        return ()
+
     @abstractmethod
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]

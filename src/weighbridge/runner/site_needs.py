@@ -1,9 +1,12 @@
 """Which sites, ports and paths the cells of a study need. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from weighbridge import registry
-from weighbridge.model.command import Transport
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import Transport, port_in_use
+from weighbridge.model.endpoint import Endpoint
+from weighbridge.model.site import Site
 from weighbridge.model.study import Arm, Cell, Role, Study
 
 
@@ -27,6 +30,28 @@ def published_ports(study: Study, arm: Arm, ports: Mapping[str, int]) -> tuple[t
             if workload.has_data_port:
                 found[transport, port + 1] = None
     return tuple(found)
+
+
+def port_of(study: Study, arm: Arm, cell: Cell, ports: Mapping[str, int]) -> int:
+    """Where a server listens: at the only port that it can, else at that of its workload in ``ports``; 0: nowhere."""
+    fixed = registry.workloads()[cell.kind].fixed_port(study.options(arm, cell))
+    return fixed or ports.get(cell.workload, 0)
+
+
+def taken_ports(study: Study, given: Iterable[Mapping[str, int]]) -> set[int]:
+    """The ports that no other server is to be given: those given, by workload, and those that alone some can have."""
+    fixed = {port_of(study, arm, cell, {}) for cell in study.cells for arm in study.arms_of(cell)} - {0}
+    beside = {port - 1 for port in fixed}  # the one after a port is given with it
+    return {port for each in given for port in each.values()} | fixed | beside
+
+
+def unreached(name: str, what: str, at: Endpoint, server: Site, tried_s: float) -> Unavailable:
+    """Say that nothing reaches a server's place, and where it is another program that is there."""
+    transport: Transport = "udp" if what == "datagram" else "tcp"
+    if server.listening(((transport, at.port),)):
+        return Unavailable(f"environment {name}: {port_in_use(transport, at.port)}: end that, or take another port")
+    told = f"no {what} from its client reaches its server at {at.address} (tried for {tried_s:.0f} s)"
+    return Unavailable(f"environment {name}: {told}")
 
 
 def first_over(study: Study, transport: Transport) -> list[tuple[tuple[str, str], Arm, Cell]]:

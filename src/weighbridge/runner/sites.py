@@ -25,7 +25,7 @@ from weighbridge.model.site import Host, RunContext, Site, SiteRequest
 from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userlands
-from weighbridge.runner import companions
+from weighbridge.runner import companions, site_needs
 from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import cpus_of, limits_of
 from weighbridge.runner.machine_use import reader_of
@@ -87,7 +87,7 @@ class Sites:
                     # each environment has ports of its own: a published port takes its number on the whole host
                     ports = self._ports.setdefault((arm.name, cell.client), {})
                     if cell.workload not in ports:
-                        taken = {port for each in self._ports.values() for port in each.values()}
+                        taken = site_needs.taken_ports(self.study, self._ports.values())
                         ports[cell.workload] = self._host("server").free_ports(taken)
         for arm in self.study.arms:
             self._open_arm(stack, arm)
@@ -234,8 +234,8 @@ class Sites:
     def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
         server = sites.get("server", next(iter(sites.values())))
         client, where = sites.get("client", server), (arm.name, cell.client)
-        port, payload = self._ports.get(where, {}).get(cell.workload, 0), self._payloads.get(where)
-        if payload is None:
+        port = site_needs.port_of(self.study, arm, cell, self._ports.get(where, {}))
+        if (payload := self._payloads.get(where)) is None:
             return Endpoint(server.listen, server.address, port, client.address)
         return Endpoint(server.listen, server.address, port, payload.client, payload.udp_payload)
 
@@ -252,10 +252,7 @@ class Sites:
             deadline = time.monotonic() + REACHED_S
             while not (found := attempt(sites["server"], sites["client"], at)):
                 if time.monotonic() > deadline:
-                    raise Unavailable(
-                        f"environment {arm.name}: no {what} from its client reaches its server at {at.address} "
-                        f"(tried for {REACHED_S:.0f} s)"
-                    )
+                    raise site_needs.unreached(arm.name, what, at, sites["server"], REACHED_S)
         return found
 
     def _sites(self, arm: Arm, cell: Cell) -> dict[Role, Site]:

@@ -5,8 +5,8 @@ are resolved there.
 """
 
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -58,10 +58,10 @@ def composed(text: str, service: str, without: Collection[str] = ()) -> Composed
         if key not in without and f"{name}.{key}" not in without
     ]
     if refused:
-        keys = ", ".join(dict.fromkeys(each.partition(".")[2] for each in refused))
+        keys = ",".join(dict.fromkeys(each.partition(".")[2] for each in refused))
         raise StudyError(
-            f"compose: this of the file cannot be honoured: {', '.join(refused)}; to measure without it: "
-            f"without: [{keys}]"
+            f"compose: this of the file cannot be honoured: {', '.join(refused)}; to weigh without it: "
+            f"--without {keys}"
         )
     mine = used[service]
     return Composed(
@@ -73,6 +73,35 @@ def composed(text: str, service: str, without: Collection[str] = ()) -> Composed
         companions={name: _companion(name, each, service) for name, each in used.items() if name != service},
         without={name: keys for name, keys in lacking.items() if keys},
     )
+
+
+def server_words(found: Composed, entry_point: Sequence[str], default_command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line of the service, as an engine makes it from the service's words and its image's.
+
+    Raises StudyError where there is none.
+    """
+    if found.entrypoint:  # the image's command is for the image's entry point
+        words = (*found.entrypoint, *(found.server or ()))
+    else:
+        before = entry_point if found.entrypoint is None else ()
+        words = (*before, *(found.server or default_command))
+    if not words:
+        raise StudyError(f"compose: neither the service nor its image {plain(found.image, 100)} names a program")
+    return words
+
+
+def with_saved(found: Composed, saved: Mapping[str, str]) -> Composed:
+    """Return the same with companions from files, by image. Raises StudyError for an image that nothing has."""
+    images = [str(each["image"]) for each in found.companions.values()]
+    for image in saved:
+        if image not in (*images, found.image):
+            hint = nearest(image, [*images, found.image])
+            raise StudyError(f"--saved: no service has the image '{plain(image, 100)}'{hint}")
+    companions = {
+        name: {**each, "saved": saved[each["image"]]} if each["image"] in saved else each
+        for name, each in found.companions.items()
+    }
+    return replace(found, companions=companions)
 
 
 def _read(text: str) -> Mapping[str, Any]:

@@ -227,6 +227,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
         inside=frozenset(file.inside),
         own_hosts={file.hosts[host].kind: file.hosts[host].traits for host in own},
         resources=file.resources,
+        fixed_port=next((port for cell in cells if (port := workloads[cell.kind].fixed_port(cell.options))), None),
     )
 
 

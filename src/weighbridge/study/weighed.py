@@ -42,9 +42,18 @@ class Weighed:
 
     command: Sequence[str]
     userland: Mapping[str, Any]
-    server: str | None = None
+    server: str | Sequence[str] | None = None
+    """A text with placeholders, or words that have none."""
+    server_env: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the server alone."""
+    companions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Services that stay where they are, as a study says them."""
+    remark: str = ""
+    """What a reader of the study has to know, in one line."""
     client_userland: Mapping[str, Any] | None = None
     """Where the client of a server comes from, if from elsewhere."""
+    port: int | None = None
+    """The only port on which the server can listen; None: it is told one."""
     inside: Sequence[str] = ()
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -70,6 +79,7 @@ def study_text(weighed: Weighed) -> str:
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
+        "companions": {name: _written_out(each) for name, each in weighed.companions.items()},
         "baseline": "native",
         "environments": {"native": {"kind": "native"}, **environments},
         "workloads": {"command": _workload(weighed)},
@@ -77,11 +87,19 @@ def study_text(weighed: Weighed) -> str:
         "cpu_idle": "auto",
         "ladder": _ladder(environments),
     }
-    text = io.StringIO()
+    text = io.StringIO(f"# {plain(weighed.remark)}\n" if weighed.remark else "")
+    text.seek(0, io.SEEK_END)
     yaml = YAML()
     yaml.width = 10_000
     yaml.dump({key: value for key, value in study.items() if value not in ({}, [])}, text)
     return text.getvalue()
+
+
+def _written_out(value: Any) -> Any:
+    """The same of mappings and lists that YAML has."""
+    if isinstance(value, Mapping):
+        return {str(key): _written_out(each) for key, each in value.items()}
+    return [_written_out(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
@@ -99,14 +117,22 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
     def written(text: str) -> str:
         """Braces that are no placeholder are the program's own: {print $1}."""
         parts = re.split(rf"({'|'.join(re.escape(f'{{{name}}}') for name in placeholders) or '(?!)'})", text)
-        return "".join(
-            part if at % 2 else part.replace("{", "{{").replace("}", "}}") for at, part in enumerate(parts)
-        )
+        return "".join(part if at % 2 else as_it_is(part) for at, part in enumerate(parts))
+
+    def as_it_is(word: str) -> str:
+        return word.replace("{", "{{").replace("}", "}}")
 
     words: Any = [written(word) for word in weighed.command]
     words = " ".join(words) if weighed.shell else words
     made: dict[str, Any] = {"kind": "command"}
-    made |= {"run": words} if weighed.server is None else {"server": written(weighed.server), "client": words}
+    if weighed.server is None:
+        made |= {"run": words}
+    elif isinstance(weighed.server, str):
+        made |= {"server": written(weighed.server), "client": words}
+    else:
+        made |= {"server": [as_it_is(word) for word in weighed.server], "client": words}
+    made |= {"server_env": dict(weighed.server_env)} if weighed.server_env else {}
+    made |= {"port": weighed.port} if weighed.port is not None else {}
     made |= {"shell": True} if weighed.shell else {}
     made |= {key: written(text) for key, text in weighed.beside.items()}
     parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}

@@ -54,6 +54,7 @@ _WORDS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 _Words = Annotated[Written, BeforeValidator(_as_words), WithJsonSchema(_WORDS)]
 _Value = Annotated[str, BeforeValidator(_as_text), Field(max_length=4096), WithJsonSchema(_TEXT)]
 _ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
+_VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,199}$")]
 _MetricName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
 _SitePath = Annotated[str, AfterValidator(_in_memory)]
 _LocalFile = Annotated[str, AfterValidator(_readable), ABSOLUTE]
@@ -107,6 +108,9 @@ class CommandOptions(Options):
         Field(description="In place of run: the server, which listens at {listen}, {port}"),
         Brings.COMMAND,
     ] = None
+    server_env: Annotated[dict[_VariableName, _Value], Brings.ARGUMENT] = Field(
+        default_factory=dict, description="Variables of the server alone, over those of its userland"
+    )
     client: Annotated[
         _Words | None,
         Field(description="The measured client of the server, which is at {address}, {port}"),
@@ -133,6 +137,9 @@ class CommandOptions(Options):
     ] = None
     warm_up: Annotated[StrictBool, Field(description="Run the measured command once before, and forget it")] = False
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What the server's port carries")] = "tcp"
+    port: Annotated[
+        int | None, Field(ge=1, le=65534, description="The only port on which the server can listen, everywhere")
+    ] = None
     ready: Annotated[
         ReadyOptions,
         BeforeValidator(_as_ready),
@@ -173,6 +180,12 @@ class CommandOptions(Options):
             raise ValueError(f"a command needs {lacks}")
         if self.run is not None and self.ready.line is not None:
             raise ValueError("ready: 'run' is no server, whose line could tell that it is ready: leave it out")
+        if self.server is None and self.port is not None:
+            raise ValueError("'port' is where a server listens, and there is none: leave it out")
+        if self.server is None and self.server_env:
+            raise ValueError("'server_env' is of a server, and there is none: leave it out")
+        if "\0" in "".join(self.server_env.values()):
+            raise ValueError("server_env: a value has a zero byte, which no program can be given")
         return self
 
     @model_validator(mode="after")

@@ -39,6 +39,10 @@ class OwnCommand(Workload):
             return ()
         return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
+    def fixed_port(self, options: CommandOptions) -> int | None:
+        """The study's ``port``."""
+        return options.port
+
     def packages_for(self, options: CommandOptions) -> tuple[str, ...]:
         """Those that the study names."""
         return options.packages
@@ -53,7 +57,13 @@ class OwnCommand(Workload):
             return _command(options, "run" if options.server is None else role, at)
         deadline_s = options.deadline * (2 if options.warm_up else 1) + options.deadline + _SERVER_BEYOND_S
         argv = _command(options, "server", at).argv
-        return Command(argv, deadline_s, listens=((options.protocol, at.port),), says=options.ready.line or "")
+        return Command(
+            argv,
+            deadline_s,
+            options.server_env,
+            listens=((options.protocol, at.port),),
+            says=options.ready.line or "",
+        )
 
     def prepare(self, options: CommandOptions, at: Endpoint) -> Command | None:
         """The study's ``setup``."""

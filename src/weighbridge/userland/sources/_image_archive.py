@@ -37,6 +37,11 @@ class SavedImage:
         """The words that come before those of a program."""
         return tuple(self.config.get("Entrypoint") or ())
 
+    @property
+    def default_command(self) -> tuple[str, ...]:
+        """The words that follow those where nobody gives others."""
+        return tuple(self.config.get("Cmd") or ())
+
     @contextmanager
     def layer(self, number: int) -> Iterator[tarfile.TarFile]:
         """Open a layer, the lowest being 0."""

@@ -53,6 +53,11 @@ class Image(UserlandSource):
         with _image(options.image) as (_, image):
             return tuple((image.attrs.get("Config") or {}).get("Entrypoint") or ())
 
+    def default_command(self, options: Any) -> tuple[str, ...]:
+        """Cmd of its configuration."""
+        with _image(options.image) as (_, image):
+            return tuple((image.attrs.get("Config") or {}).get("Cmd") or ())
+
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
         """Without an engine there is no image."""
         if (client := client_from_environment()) is None:

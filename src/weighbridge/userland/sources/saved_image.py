@@ -46,6 +46,11 @@ class SavedImage(UserlandSource):
         with _image_archive.opened(options.path) as image:
             return image.entry_point
 
+    def default_command(self, options: Any) -> tuple[str, ...]:
+        """Cmd of its configuration."""
+        with _image_archive.opened(options.path) as image:
+            return image.default_command
+
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:

@@ -1,0 +1,36 @@
+"""The normalised text of a Compose file, which Docker Compose itself makes: it knows all of its format."""
+
+from collections.abc import Callable
+
+from weighbridge.errors import StudyError, Unavailable
+from weighbridge.linux.process import run, which
+from weighbridge.model.command import Command, Completed
+from weighbridge.study.source import plain
+
+_DEADLINE_S = 60.0
+
+
+def normalised(
+    file: str, run: Callable[[Command], Completed] = run, which: Callable[[str], str | None] = which
+) -> str:
+    """Return what ``docker-compose config`` prints of a file: variables, anchors and env_file are resolved in it.
+
+    Raises Unavailable where Docker Compose is not installed, StudyError with its reason where it refuses the file.
+    """
+    argv = _compose(which)
+    done = run(Command((*argv, "-f", file, "config"), _DEADLINE_S))
+    if done.timed_out:
+        raise StudyError(f"compose: {argv[0]} took longer than {_DEADLINE_S:.0f} s to read {plain(file, 200)}")
+    if done.returncode != 0:
+        # it wraps a sentence over several lines
+        why = " ".join(done.stderr.decode(errors="replace").split()) or done.last_words
+        raise StudyError(f"compose: {' '.join(argv)} does not take {plain(file, 200)}: {plain(why, 500)}")
+    return done.stdout.decode(errors="replace")
+
+
+def _compose(which: Callable[[str], str | None]) -> tuple[str, ...]:
+    if (alone := which("docker-compose")) is not None:
+        return (alone,)
+    if (docker := which("docker")) is not None:  # Docker Compose may be its plug-in
+        return docker, "compose"
+    raise Unavailable("docker-compose is not installed, which reads Compose files: apt-get install docker-compose")

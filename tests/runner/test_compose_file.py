@@ -1,0 +1,55 @@
+"""Docker Compose is asked for the normalised text of a file: how, and what is told where it gives none."""
+
+import pytest
+
+from weighbridge.errors import StudyError, Unavailable
+from weighbridge.model.command import Command, Completed
+from weighbridge.runner.compose_file import normalised
+
+
+class Compose:
+    """Answers as Docker Compose does, and notes what it was asked."""
+
+    def __init__(
+        self, returncode: int = 0, stdout: bytes = b"", stderr: bytes = b"", timed_out: bool = False
+    ) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self._answer = (returncode, stdout, stderr, 0.1, timed_out)
+
+    def __call__(self, command: Command) -> Completed:
+        self.asked.append(command.argv)
+        return Completed(command.argv, *self._answer)
+
+
+def installed(*programs: str):
+    return lambda program: f"/usr/bin/{program}" if program in programs else None
+
+
+@pytest.mark.parametrize(
+    ("programs", "argv"),
+    [
+        (("docker", "docker-compose"), ("/usr/bin/docker-compose", "-f", "a b.yml", "config")),
+        (("docker",), ("/usr/bin/docker", "compose", "-f", "a b.yml", "config")),
+    ],
+)
+def test_it_is_asked_with_an_argument_list(programs: tuple[str, ...], argv: tuple[str, ...]):
+    compose = Compose(stdout=b"services: {}\n")
+    assert normalised("a b.yml", compose, installed(*programs)) == "services: {}\n"
+    assert compose.asked == [argv]
+
+
+def test_its_reason_is_told_in_one_line():
+    compose = Compose(1, b"", b"ERROR: The Compose file './x' is invalid because:\n  services.a.imag is unknown\n")
+    with pytest.raises(StudyError, match=r"is invalid because: services\.a\.imag is unknown") as error:
+        normalised("x", compose, installed("docker-compose"))
+    assert "\n" not in str(error.value)
+
+
+def test_none_is_told():
+    with pytest.raises(Unavailable, match="apt-get install docker-compose"):
+        normalised("x", Compose(), installed())
+
+
+def test_one_that_does_not_end_is_told():
+    with pytest.raises(StudyError, match="took longer than 60 s"):
+        normalised("x", Compose(-9, timed_out=True), installed("docker-compose"))

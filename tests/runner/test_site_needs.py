@@ -1,0 +1,60 @@
+"""Where the servers of a study listen: where they are told to, or at the only port that they can."""
+
+from typing import Any
+
+from weighbridge.model.endpoint import Endpoint
+from weighbridge.model.study import Study
+from weighbridge.runner.site_needs import port_of, taken_ports, unreached
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+TEXT = """
+study: ports
+question: Where?
+userland: {kind: host}
+baseline: native
+environments:
+  native: {kind: native}
+  netns: {kind: netns}
+workloads:
+  told: {kind: command, server: 'a {port}', client: b}
+  fixed: {kind: command, server: a, client: b, port: [7000, 8000]}
+  solo: {kind: command, run: b}
+"""
+
+
+def made() -> Study:
+    return check(parse(TEXT, "study.yaml"))
+
+
+def test_each_level_of_a_port_is_where_its_server_listens():
+    study = made()
+    found = {
+        (cell.label, arm.name): port_of(study, arm, cell, {"told": 24000, "fixed": 25000})
+        for cell in study.cells
+        for arm in study.arms
+    }
+    assert {port for (label, _), port in found.items() if label.startswith("told")} == {24000}
+    assert {port for (label, _), port in found.items() if label.startswith("solo")} == {0}
+    assert sorted(port for (label, _), port in found.items() if label.startswith("fixed")) == sorted(
+        [7000, 8000] * len(study.arms)
+    )
+
+
+def test_nobody_else_is_given_a_fixed_port_as_the_first_or_second_of_two():
+    assert taken_ports(made(), [{"told": 24000}]) == {6999, 7000, 7999, 8000, 24000}
+
+
+class Place:
+    """A site where somebody listens on one port over TCP."""
+
+    def listening(self, ports: Any, within_s: float = 0.0) -> bool:
+        return ports == (("tcp", 8000),)
+
+
+def test_who_is_unreached_is_told_that_its_port_is_taken():
+    site: Any = Place()
+    at = Endpoint("0.0.0.0", "10.0.0.2", 8000)
+    assert "tcp port 8000 is in use by another program" in str(unreached("native", "connection", at, site, 15))
+    told = str(unreached("native", "datagram", at, site, 15))
+    assert told == "environment native: no datagram from its client reaches its server at 10.0.0.2 (tried for 15 s)"
