@@ -122,6 +122,8 @@ def test_a_service_of_a_compose_file_is_a_study(shop: Path):
     ("words", "code", "says"),
     [
         (["--compose", "shop.yml"], 2, "--service NAME"),
+        (["--compose", "none.yml", "--service", "shop"], 2, "there is no file none.yml"),
+        (["--compose", "shop.yml", "--service", "shop", "--ready", "0"], 2, "--ready"),
         (["--service", "shop"], 2, "say --compose FILE"),
         (["--compose", "shop.yml", "--service", "shop", "--server", "x"], 2, "--server: with --compose"),
         (["--compose", "shop.yml", "--service", "shop", "--saved", "x"], 2, "say IMAGE=FILE"),

@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
         "a published port carries connections to the server onl",
     ),
     "a server that has one port only, over a published port": (
-        Needs(network=True, fixed_port=8000), {"publish": True}, "would hold the host's port 8000, which the native",
+        Needs(network=True, fixed_port=8000), {"publish": True}, "would take the host's port 8000, which the native",
     ),
     "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
     "ipvlan by ssh": (SSH, {"network": "ipvlan"}, "network: ipvlan on ssh hosts needs a subnet and the addresses of"),

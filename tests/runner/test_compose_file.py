@@ -50,6 +50,12 @@ def test_none_is_told():
         normalised("x", Compose(), installed())
 
 
+def test_docker_without_its_plug_in_is_told_like_none():
+    compose = Compose(1, b"", b"unknown shorthand flag: 'f' in -f\n\nUsage:  docker [OPTIONS] COMMAND [ARG...]\n")
+    with pytest.raises(Unavailable, match="apt-get install docker-compose"):
+        normalised("x", compose, installed("docker"))
+
+
 def test_one_that_does_not_end_is_told():
     with pytest.raises(StudyError, match="took longer than 60 s"):
         normalised("x", Compose(-9, timed_out=True), installed("docker-compose"))

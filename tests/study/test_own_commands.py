@@ -125,3 +125,10 @@ def test_it_is_the_same_when_it_is_read_back_from_a_run(tmp_path: Any):
     )
     kept = thaw(StoredStudy.model_validate_json(study_json(found)), found.text, tmp_path)
     assert [cell.options for cell in kept.cells] == [cell.options for cell in found.cells]
+
+
+def test_the_only_port_of_a_server_is_of_every_environment():
+    entry = "{kind: command, server: s, client: c, port: 8000}"
+    assert study(entry, "{deadline: 4min}").cells
+    with pytest.raises(StudyError, match="bridge: the only port of fib is the same in every environment"):
+        study(entry, "{port: 8001}")

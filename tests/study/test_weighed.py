@@ -99,7 +99,7 @@ def test_the_only_port_of_a_server_is_kept_and_no_published_port_has_it():
         study = text_of = study_text(Weighed(words, packed, server="shop", port=8000, inside=[name]))
         if name == "qemu":
             study = text_of.replace("kind: qemu", "kind: qemu\n    network: user")
-        with pytest.raises(StudyError, match=r"hold the host's port 8000, which the native server needs"):
+        with pytest.raises(StudyError, match=r"take the host's port 8000, which the native server has to have"):
             check(parse(study, "weigh"))
 
 

@@ -51,7 +51,12 @@ def register(app: typer.Typer) -> None:
             None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."
         ),
         ready: int | None = typer.Option(
-            None, "--ready", metavar="PORT", help="The port of a server that cannot be told one: it is ready there."
+            None,
+            "--ready",
+            metavar="PORT",
+            min=1,
+            max=65534,
+            help="The port of a server that cannot be told one: it is ready there.",
         ),
         compose: Path | None = typer.Option(
             None, "--compose", help="A Compose file: one service of it is the server, the others stay beside it."

@@ -29,6 +29,8 @@ class ComposeWords:
             beside = {"--service": self.service, "--without": self.without, "--saved": self.saved}
             if given := [option for option, value in beside.items() if value]:
                 fail(f"{given[0]} is about a Compose file: say --compose FILE", WRONG_COMMAND_LINE)
+        elif not self.file.is_file():
+            fail(f"--compose: there is no file {self.file}", WRONG_COMMAND_LINE)
         elif self.service is None:
             fail("--compose: say which service is weighed: --service NAME", WRONG_COMMAND_LINE)
         elif server or shell:

@@ -77,7 +77,8 @@ def _missing(made: Engine, name: str, companion: Companion) -> str:
     if companion.saved is not None:
         return f"{what}: docker load -i {companion.saved}"
     if made.private:
-        return f"{what}: name an archive of it (saved: FILE of docker save), or start your own engine, which has it"
+        ways = f"(saved: FILE of docker save; weigh: --saved {companion.image}=FILE)"
+        return f"{what}: name an archive of it {ways}, or start your own engine, which has it"
     return f"{what}: docker pull {companion.image}"
 
 

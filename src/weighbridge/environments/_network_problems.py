@@ -13,10 +13,8 @@ def fixed_port_problems(needs: Needs) -> list[str]:
     """Why a port of the host cannot be handed on to a server that has to have that very number natively."""
     if needs.fixed_port is None:
         return []
-    held = (
-        f"the host's port {needs.fixed_port}, which the native server needs: no server of a fixed port is behind it"
-    )
-    return [f"a published port would hold {held}"]
+    taken = f"a published port would take the host's port {needs.fixed_port}, which the native server has to have"
+    return [f"{taken}: measure a server of one port in environments that publish none"]
 
 
 def needs_bridge(option: str, network: str) -> str:

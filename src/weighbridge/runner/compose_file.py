@@ -8,6 +8,9 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.study.source import plain
 
 _DEADLINE_S = 60.0
+_NONE = "docker-compose is not installed, which reads Compose files: apt-get install docker-compose"
+_NO_PLUG_IN = (b"is not a docker command", b"unknown command: docker compose", b"unknown shorthand flag: 'f'")
+"""What a docker prints that has no plug-in of this name, by its version."""
 
 
 def normalised(
@@ -21,6 +24,8 @@ def normalised(
     done = run(Command((*argv, "-f", file, "config"), _DEADLINE_S))
     if done.timed_out:
         raise StudyError(f"compose: {argv[0]} took longer than {_DEADLINE_S:.0f} s to read {plain(file, 200)}")
+    if done.returncode != 0 and len(argv) > 1 and any(words in done.stderr for words in _NO_PLUG_IN):
+        raise Unavailable(_NONE)
     if done.returncode != 0:
         # it wraps a sentence over several lines
         why = " ".join(done.stderr.decode(errors="replace").split()) or done.last_words
@@ -33,4 +38,4 @@ def _compose(which: Callable[[str], str | None]) -> tuple[str, ...]:
         return (alone,)
     if (docker := which("docker")) is not None:  # Docker Compose may be its plug-in
         return docker, "compose"
-    raise Unavailable("docker-compose is not installed, which reads Compose files: apt-get install docker-compose")
+    raise Unavailable(_NONE)

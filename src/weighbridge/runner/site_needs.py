@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.model.command import Transport, port_in_use
+from weighbridge.model.command import Transport
 from weighbridge.model.endpoint import Endpoint
-from weighbridge.model.site import Site
 from weighbridge.model.study import Arm, Cell, Role, Study
 
 
@@ -45,11 +44,8 @@ def taken_ports(study: Study, given: Iterable[Mapping[str, int]]) -> set[int]:
     return {port for each in given for port in each.values()} | fixed | beside
 
 
-def unreached(name: str, what: str, at: Endpoint, server: Site, tried_s: float) -> Unavailable:
-    """Say that nothing reaches a server's place, and where it is another program that is there."""
-    transport: Transport = "udp" if what == "datagram" else "tcp"
-    if server.listening(((transport, at.port),)):
-        return Unavailable(f"environment {name}: {port_in_use(transport, at.port)}: end that, or take another port")
+def unreached(name: str, what: str, at: Endpoint, tried_s: float) -> Unavailable:
+    """Say that nothing reaches where a server is to be."""
     told = f"no {what} from its client reaches its server at {at.address} (tried for {tried_s:.0f} s)"
     return Unavailable(f"environment {name}: {told}")
 

@@ -252,7 +252,7 @@ class Sites:
             deadline = time.monotonic() + REACHED_S
             while not (found := attempt(sites["server"], sites["client"], at)):
                 if time.monotonic() > deadline:
-                    raise site_needs.unreached(arm.name, what, at, sites["server"], REACHED_S)
+                    raise site_needs.unreached(arm.name, what, at, REACHED_S)
         return found
 
     def _sites(self, arm: Arm, cell: Cell) -> dict[Role, Site]:

@@ -201,13 +201,17 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
 
 
 def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
-    """Options of an environment's own that make other roles of a workload: there is nothing to compare it with."""
+    """Options of an environment's own that make another workload of one: there is nothing to compare it with."""
     for arm in arms:
         for cell in cells:
             options = arm.workloads.get((cell.workload, cell.level), cell.options)
-            here, elsewhere = (registry.workloads()[cell.kind].roles(each) for each in (options, cell.options))
+            place: Place = ("environments", arm.name.split("[")[0], "workloads", cell.workload)
+            workload = registry.workloads()[cell.kind]
+            if workload.fixed_port(options) != workload.fixed_port(cell.options):
+                yield place, f"{arm.name}: the only port of {cell.workload} is the same in every environment"
+                break
+            here, elsewhere = (workload.roles(each) for each in (options, cell.options))
             if here != elsewhere:
-                place: Place = ("environments", arm.name.split("[")[0], "workloads", cell.workload)
                 told = f"{cell.workload} has the roles {', '.join(here)} here and {', '.join(elsewhere)} elsewhere"
                 yield place, f"{arm.name}: {told}: write a workload of its own"
                 break
