@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from weighbridge import registry
-from weighbridge.engines.companions import listens
-from weighbridge.errors import StudyError
+from weighbridge.engines.companions import _require, listens
+from weighbridge.errors import EnvironmentLost, StudyError
 from weighbridge.model.companion import Companion, in_order
 from weighbridge.model.neighbourhood import Neighbourhood
 from weighbridge.study.brings import brought_by
@@ -79,7 +79,38 @@ def test_the_names_that_a_site_knows():
 
 
 def test_who_listens_is_read_from_the_kernel():
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server(("127.0.0.2", 0)) as server:  # not where a program listens for itself alone
         port = server.getsockname()[1]
         assert listens(os.getpid(), port)
     assert not listens(os.getpid(), port)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert not listens(os.getpid(), server.getsockname()[1])
+
+
+class _Container:
+    """A container of which the engine tells another state each time."""
+
+    def __init__(self, *states: dict[str, object]) -> None:
+        self._states = [*states]
+        self.reload()
+
+    def reload(self) -> None:
+        self.attrs = {"State": self._states.pop(0)}
+
+    def logs(self, tail: int) -> bytes:
+        return b"out of memory\n"
+
+
+@pytest.mark.parametrize(
+    ("then", "says"),
+    [
+        ({"Running": False, "StartedAt": "1", "ExitCode": 137}, "companion redis ended with code 137.*out of memory"),
+        ({"Running": True, "StartedAt": "2", "ExitCode": 0}, "companion redis was started anew"),
+    ],
+)
+def test_one_that_is_gone_ends_the_run(then: dict[str, object], says: str):
+    up = {"Running": True, "StartedAt": "1", "ExitCode": 0}
+    container = _Container(up, up, then)
+    _require({"redis": container})
+    with pytest.raises(EnvironmentLost, match=says):
+        _require({"redis": container})

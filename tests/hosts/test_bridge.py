@@ -9,6 +9,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, _free_network, addresses
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import links, network
+from weighbridge.linux.process import link_prefix
 from weighbridge.model.site import RunContext
 from weighbridge.runner.clean import _LINK
 
@@ -45,6 +46,7 @@ def test_clean_knows_its_links(run: RunContext):
     bridge = Bridge(run, LocalHost(RUN), "wb-6789ab-b0", "198.19.202.1", 1500, addresses("198.19.202"))
     names = [bridge.name, *(bridge.next_port() for _ in range(1000))]
     assert len({*names}) == 1001
+    names.append(f"{link_prefix(RUN)}c")  # the companions' bridge
     assert all(_LINK.fullmatch(name) and len(name) <= 15 for name in names)
 
 

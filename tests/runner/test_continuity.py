@@ -10,7 +10,14 @@ from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, layers_of_run, require_same, require_same_layers
+from weighbridge.runner.continuity import (
+    LAUNCHER,
+    launcher_unknown,
+    layers_of_run,
+    require_same,
+    require_same_companions,
+    require_same_layers,
+)
 from weighbridge.store.run import RunStore
 
 HOST = {"CPU": "a", "kernel": "Linux 6.1", "memory": "4 GiB"}
@@ -93,6 +100,14 @@ def test_the_programs_of_clients_are_told_by_their_own_userland(store: RunStore)
     require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "7.88"}}, {})
     with pytest.raises(RunDirectoryError, match="the client userland has other versions of curl"):
         require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "8.0"}}, {})
+
+
+def test_companions_stay_what_they_were(store: RunStore):
+    require_same_companions(store, {"redis": "sha256:1", "redis:/etc/r": "2"})
+    store.add_facts("companions", {"redis": "sha256:1", "redis:/etc/r": "2"})
+    require_same_companions(store, {"redis": "sha256:1", "redis:/etc/r": "2"})
+    with pytest.raises(RunDirectoryError, match=r"companion redis:/etc/r is not what it was.*--out"):
+        require_same_companions(store, {"redis": "sha256:1", "redis:/etc/r": "3"})
 
 
 def test_a_site_stays_in_its_hypervisors(store: RunStore):

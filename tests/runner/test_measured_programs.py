@@ -41,6 +41,7 @@ def test_each_role_level_and_environment_has_its_words_and_files_that_are_progra
         "./other": hashlib.sha256(b"work/other").hexdigest(),
         "small": hashlib.sha256(b"work/small").hexdigest(),
         "/tmp/tool": hashlib.sha256(b"tool").hexdigest(),
+        "/tmp/notes": hashlib.sha256(b"notes").hexdigest(),
     }
     (tmp_path / "own").write_text("elsewhere")
     elsewhere = Userlands(userlands.usual, Userland("1" * 64, tmp_path, None, {}, ProcessDefaults(cwd="/")))

@@ -3,8 +3,10 @@
 Everything has the run's label, so that it goes with what else the run has in the engine, by ``clean`` too.
 """
 
+import hashlib
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from weighbridge.model.site import RunContext
 _AGAIN_S = 0.1
 _LISTENS = "0A"
 """TCP_LISTEN in /proc/net/tcp (proc_pid_net(5))."""
+_LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
+"""127.0.0.1, ::1 and ::ffff:127.0.0.1 there, in words of this machine's byte order."""
 _SAID = 300
 
 
@@ -37,13 +41,36 @@ def start_companions(run: RunContext, made: Engine, wanted: Mapping[str, Compani
     for volume in sorted(volumes):
         with engine_errors(f"making the volume {volume}"):
             made.client.volumes.create(_named(run, volume), labels=made.labels)
-    addresses: dict[str, str] = {}
+    started: dict[str, Any] = {}
     for name in in_order(wanted):
         run.say(f"starting the companion {name}")
-        addresses[name] = _start(run, made, network.name, name, wanted[name], images[name].id)
+        started[name] = _start(run, made, network.name, name, wanted[name], images[name].id)
+    networks = {name: container.attrs["NetworkSettings"]["Networks"] for name, container in started.items()}
+    addresses = {name: str(each[network.name]["IPAddress"]) for name, each in networks.items()}
     subnet = str(network.attrs["IPAM"]["Config"][0]["Subnet"])
-    found = {name: image.id for name, image in images.items()}
-    return Neighbourhood(network.name, subnet, link, addresses, found)
+    found = {name: image.id for name, image in images.items()} | _files(wanted)
+    return Neighbourhood(network.name, subnet, link, addresses, found, partial(_require, started))
+
+
+def _files(wanted: Mapping[str, Companion]) -> dict[str, str]:
+    """The digests of the files that are bound into them, by ``NAME:PATH``; a folder has none."""
+    given = {f"{name}:{place}": Path(local) for name, each in wanted.items() for place, local in each.files.items()}
+    try:
+        return {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in given.items() if path.is_file()}
+    except OSError as error:
+        raise Unavailable(f"companions: {error.filename} cannot be read: {error.strerror}") from error
+
+
+def _require(started: Mapping[str, Any]) -> None:
+    """Raise EnvironmentLost where a container does not run any more, or was started anew with another address."""
+    for name, container in started.items():
+        began = container.attrs["State"]["StartedAt"]
+        with engine_errors(f"companion {name}"):
+            container.reload()
+        state = container.attrs["State"]
+        if not state["Running"] or state["StartedAt"] != began:
+            ended = "was started anew" if state["Running"] else f"ended with code {state['ExitCode']}"
+            raise EnvironmentLost(f"companion {name} {ended} while it was measured: {_last_words(container)}")
 
 
 def _named(run: RunContext, name: str) -> str:
@@ -82,8 +109,8 @@ def _missing(made: Engine, name: str, companion: Companion) -> str:
     return f"{what}: docker pull {companion.image}"
 
 
-def _start(run: RunContext, made: Engine, network: str, name: str, companion: Companion, image: str) -> str:
-    """Start one and wait for it; gives its address."""
+def _start(run: RunContext, made: Engine, network: str, name: str, companion: Companion, image: str) -> Any:
+    """Start one and wait for it; gives its container."""
     volumes = {_named(run, volume): {"bind": place, "mode": "rw"} for place, volume in companion.volumes.items()}
     volumes |= {local: {"bind": place, "mode": "ro"} for place, local in companion.files.items()}
     api = made.client.api
@@ -109,7 +136,7 @@ def _start(run: RunContext, made: Engine, network: str, name: str, companion: Co
         )
         container.start()
     _wait_until_ready(container, name, companion)
-    return str(container.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
+    return container
 
 
 def _healthcheck(check: Healthcheck | None) -> dict[str, Any] | None:
@@ -145,16 +172,15 @@ def _is_ready(state: Mapping[str, Any], companion: Companion) -> bool:
 
 
 def listens(pid: int, port: int) -> bool:
-    """Return whether somebody listens on a TCP port in the network of a process of this machine."""
+    """Return whether somebody listens on a TCP port in the network of a process here, other than on loopback."""
     for table in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
         except OSError:
             continue
         fields = (line.split() for line in lines)
-        if any(
-            len(each) > 3 and each[3] == _LISTENS and int(each[1].rpartition(":")[2], 16) == port for each in fields
-        ):
+        listening = (each[1].rpartition(":") for each in fields if len(each) > 3 and each[3] == _LISTENS)
+        if any(int(number, 16) == port and address not in _LOOPBACK for address, _, number in listening):
             return True
     return False
 

@@ -1,6 +1,6 @@
 """How sites reach the companions of a study."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -17,7 +17,9 @@ class Neighbourhood:
     link: str
     addresses: Mapping[str, str]
     images: Mapping[str, str]
-    """The digests of their images, by name."""
+    """The digests of their images by name, and of their files by ``NAME:PATH``."""
+    require: Callable[[], None] = lambda: None
+    """Raises EnvironmentLost where one does not run any more as it was started."""
 
     def hosts_file(self, own: str = "") -> bytes:
         """Return hosts(5) for a site whose own name is ``own``."""

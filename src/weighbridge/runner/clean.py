@@ -25,7 +25,7 @@ from weighbridge.userland.build import cache_folder
 
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
 """Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""
-_LINK = re.compile(r"wb-([0-9a-f]{6})-[bnpv]?\d+")
+_LINK = re.compile(r"wb-([0-9a-f]{6})-(?:[bnpv]?\d+|c)")
 NO_RUN = ""
 """The run of what belongs to none."""
 

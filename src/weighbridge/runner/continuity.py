@@ -11,6 +11,8 @@ from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"
 """The fact that tells which launcher started and timed what was measured: the digest of the built program."""
+COMPANIONS = "companions"
+"""The scope of what a run's companions are."""
 SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user", LAUNCHER, IDLE_CPUS)
 """Facts of the host without which numbers of two sessions are not comparable."""
 
@@ -59,6 +61,16 @@ def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
         if was != now:
             changed.append(f"{place} was in {was} and is in {now}")
     _refuse(store, changed)
+
+
+def require_same_companions(store: RunStore, images: Mapping[str, str]) -> None:
+    """Raise RunDirectoryError where a companion has another image, or other files, than when the run began."""
+    first: dict[str, str] = {}
+    for scope, key, value, _ in store.facts():
+        if scope == COMPANIONS:
+            first.setdefault(key, value)
+    other = sorted(name for name in {*first, *images} if first.get(name) != images.get(name)) if first else []
+    _refuse(store, [f"companion {name} is not what it was" for name in other[:5]])
 
 
 def layers_of_run(store: RunStore, environments: Sequence[str]) -> dict[str, tuple[SiteLayers, ...]]:

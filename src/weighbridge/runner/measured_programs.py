@@ -19,7 +19,7 @@ _NOWHERE = Endpoint("127.0.0.1", "127.0.0.1", 5201, "127.0.0.1", 1472)
 def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
     """Return the digest of each program, script and further file that the commands of a study's roles name.
 
-    Programs among the ``files`` of a workload are found, too.
+    The ``files`` of a workload are among them: a program may read any.
     """
     found: dict[str, str] = {}
     for workload, options in _workloads(study):
@@ -32,8 +32,7 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
             except TrialFailure:  # the trial tells it
                 continue
             found |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
-            own = {path: data for path, data in files.items() if workload.file_mode(options, path) & 0o100}
-            found |= {path: hashlib.sha256(data).hexdigest() for path, data in own.items()}
+            found |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     return dict(sorted(found.items()))
 
 

@@ -114,7 +114,8 @@ class Session:
             )
             self._sites.open_all(self._stack)
             self._leave_out(self._sites)
-            if self.study.file.meters.source != "off" and self._has_servers():
+            served = any("server" in registry.workloads()[cell.kind].roles(cell.options) for cell in self.study.cells)
+            if self.study.file.meters.source != "off" and served:
                 self._idle = IdleLevels(self._sites.readers(), lambda facts: self.store.add_facts("idle", facts))
                 self._idle.look()
             note_sites(self.store, self.study, self._sites)
@@ -195,9 +196,6 @@ class Session:
             self.progress.say(f"trials of {', '.join(unknown)} stay as long as they are: a trial of the pilot failed")
         self._time = TimeLeft(self.study, self._lengths.trial_s)
 
-    def _has_servers(self) -> bool:
-        return any("server" in registry.workloads()[cell.kind].roles(cell.options) for cell in self.study.cells)
-
     def _look_at_idle_machines(self) -> None:
         if self._sites is not None and self._idle.readers and self._idle.due:
             self._sites.rest()
@@ -247,11 +245,12 @@ class Session:
                 self.pollers.require()
             stage = replace(self._opened().stage(arm, cell), idle=self._idle.levels)
         except EnvironmentLost as lost:
-            raise EnvironmentLost(
-                f"an environment was lost before {trial.workload} in {trial.environment}: {lost}. "
-                "Every finished trial is kept"
-            ) from lost
-        return run_trial(trial, registry.workloads()[cell.kind], self._lengths.options(arm, cell), stage)
+            told = f"an environment was lost before {trial.workload} in {trial.environment}: {lost}"
+            raise EnvironmentLost(f"{told}. Every finished trial is kept") from lost
+        record = run_trial(trial, registry.workloads()[cell.kind], self._lengths.options(arm, cell), stage)
+        if (neighbourhood := self._opened().neighbourhood) is not None:
+            neighbourhood.require()  # a server whose database is gone may well answer faster
+        return record
 
     def _remaining(self, now: Iterable[Trial]) -> Counter[TimedBy]:
         """How many trials are still to be made of each workload, level and environment, up to the next look.

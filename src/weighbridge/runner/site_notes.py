@@ -3,7 +3,7 @@
 from weighbridge.facts.differences import about_hosts
 from weighbridge.model import isolation
 from weighbridge.model.study import Study
-from weighbridge.runner.continuity import require_same_layers
+from weighbridge.runner.continuity import COMPANIONS, require_same_companions, require_same_layers
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.study_facts import about_study, packet_sizes
 from weighbridge.store.run import RunStore
@@ -19,7 +19,8 @@ def note_sites(store: RunStore, study: Study, sites: Sites) -> None:
     for scope, facts in about_hosts(sites.hosts).items():
         store.add_facts(scope, facts)
     if sites.neighbourhood is not None:
-        store.add_facts("companions", sites.neighbourhood.images)
+        require_same_companions(store, sites.neighbourhood.images)
+        store.add_facts(COMPANIONS, sites.neighbourhood.images)
     store.add_facts("path", sites.paths())
     store.add_facts("packet sizes", packet_sizes(study, sites.endpoint_of))
     for scope, facts in about_study(study).items():

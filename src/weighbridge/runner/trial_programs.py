@@ -144,7 +144,8 @@ def _has_said(command: Command, server: SiteProcess) -> bool:
     """Whether a server has printed the line by which it tells that it is ready, if it is to."""
     if not command.says:
         return True
-    lines = (line for stream in server.printed() for line in stream.decode(errors="replace").splitlines())
+    whole = (stream[: stream.rfind(b"\n") + 1] for stream in server.printed())
+    lines = (line for stream in whole for line in stream.decode(errors="replace").splitlines())
     return any(re.search(command.says, line[:_LINE]) for line in lines)
 
 
