@@ -7,7 +7,8 @@ which any budget may be asked: other budgets at the same blocks are the same loo
 
 from dataclasses import dataclass, replace
 
-from weighbridge.model.gate_look import Comparison, GateLook
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.gate_look import LARGEST_COUNT, Comparison, GateLook
 from weighbridge.statistics import look_shares
 from weighbridge.store.run import RunStore
 
@@ -67,8 +68,11 @@ def look_of(store: RunStore, spending: Spending, still_open: tuple[Comparison, .
 
 
 def blocks_of(store: RunStore) -> int:
-    """Give how many blocks a run has trials of."""
-    return max((trial.block for trial in store.trials()), default=0)
+    """Give how many blocks a run has trials of. RunDirectoryError: more than any run has."""
+    done = max((trial.block for trial in store.trials()), default=0)
+    if done > LARGEST_COUNT:
+        raise RunDirectoryError(f"{store.directory} is damaged: a trial is of block {done}, which no run has")
+    return done
 
 
 def _grown(last: GateLook, store: RunStore) -> bool:

@@ -7,6 +7,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 LEAST_SHARE = 1e-6
 """The least that a look spends of the error: no interval of a higher confidence is told from the whole line."""
+LARGEST_COUNT = 10**6
+"""Of blocks; more is damage."""
 Comparison = tuple[str, str, str]
 """Workload, level (JSON object) and environment: what takes part in blocks together with the baseline."""
 
@@ -21,11 +23,11 @@ class GateLook(BaseModel):
     """A look after so many ``blocks``, which spent a ``share`` of the error that all looks may spend (1 is all)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    blocks: Annotated[int, Field(ge=0, le=10**6)]
+    blocks: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
     share: Annotated[float, Field(ge=0, le=1), AfterValidator(_tellable)]
     open: tuple[Comparison, ...]
     """The comparisons that were not decided."""
-    until: Annotated[int, Field(ge=0, le=10**6)] | None = None
+    until: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     """How many blocks were asked for then, in which those that are open take part alone; None: no more were.
 
     With none open everything takes part: that is how a run counts as looked at that others have extended.
