@@ -69,11 +69,7 @@ def test_a_program_of_this_machine(tmp_path: Path, machine: Machine):
 
 
 def test_an_image_without_shell_and_libc(tmp_path: Path, machine: Machine):
-    source, program = tmp_path / "shop.c", tmp_path / "shop"
-    source.write_text(STATIC)
-    subprocess.run(["cc", "-static", "-o", str(program), str(source)], check=True, timeout=60)
-    image = image_archive("shop:1", {}, "amd64", [file_layer("/shop", program.read_bytes())])
-    (tmp_path / "shop.tar").write_bytes(_configured(image))
+    _save_image(tmp_path, STATIC)
     words = ("--metric", "user=json:$.user,lower,count", "--metric", "words=json:$.words,lower,count")
     done = weigh(tmp_path, "--blocks", "2", "--image", "shop.tar", *words, "--", "one")
     assert done.returncode == 0, done.stderr
@@ -101,11 +97,7 @@ CLIENT = "import socket, sys; print('[', socket.create_connection(sys.argv[1:]).
 
 def test_the_server_of_an_image_and_a_client_of_this_machine(tmp_path: Path, machine: Machine):
     """The image has neither shell nor Python; the client is nowhere in it."""
-    source, program = tmp_path / "shop.c", tmp_path / "shop"
-    source.write_text(SERVER)
-    subprocess.run(["cc", "-static", "-o", str(program), str(source)], check=True, timeout=60)
-    image = image_archive("shop:1", {}, "amd64", [file_layer("/shop", program.read_bytes())])
-    (tmp_path / "shop.tar").write_bytes(_configured(image))
+    _save_image(tmp_path, SERVER)
     done = weigh(
         tmp_path, "--image", "shop.tar", "--server", "{port}", "--blocks", "3", "--in", "netns,bridge",
         "--metric", "n=json:$[0],higher,1/s", "--", "/usr/bin/python3", "-c", CLIENT, "{address}", "{port}",
@@ -117,9 +109,7 @@ def test_the_server_of_an_image_and_a_client_of_this_machine(tmp_path: Path, mac
 
 
 def test_a_server_that_can_listen_on_one_port_alone(tmp_path: Path, machine: Machine):
-    source, program = tmp_path / "shop.c", tmp_path / "shop"
-    source.write_text(SERVER.replace("count != 3", "count != 2"))
-    subprocess.run(["cc", "-static", "-o", str(program), str(source)], check=True, timeout=60)
+    _build(tmp_path, SERVER.replace("count != 3", "count != 2"))
     words = (
         "--server", "./shop 8123", "--ready", "8123", "--blocks", "2", "--in", "netns,host,bridge",
         "--metric", "n=json:$[0],higher,1/s", "--", "python3", "-c", CLIENT, "{address}", "8123",
@@ -182,11 +172,7 @@ services:
 @pytest.mark.skipif(shutil.which("docker-compose") is None, reason="docker-compose is not installed")
 def test_a_service_of_a_compose_file(tmp_path: Path, small_userland: Userland, machine: Machine):
     """Its program has one port, which it is not told, and counts in redis, which it finds by its name."""
-    source, program = tmp_path / "shop.c", tmp_path / "shop"
-    source.write_text(COMPOSED)
-    subprocess.run(["cc", "-static", "-w", "-o", str(program), str(source)], check=True, timeout=60)
-    image = image_archive("shop:1", {}, "amd64", [file_layer("/shop", program.read_bytes())])
-    (tmp_path / "shop.tar").write_bytes(_configured(image, ["/shop"]))
+    _save_image(tmp_path, COMPOSED, ["/shop"])
     (tmp_path / "redis.tar").write_bytes(saved_redis(small_userland))
     (tmp_path / "compose.yml").write_text(COMPOSE)
     words = (
@@ -204,7 +190,22 @@ def test_a_service_of_a_compose_file(tmp_path: Path, small_userland: Userland, m
     assert sorted(value for each in counted.values() for value in each) == [float(n) for n in range(1, 9)]
 
 
-def _configured(image: bytes, entry_point: Sequence[str] = ("/shop", "-v")) -> bytes:
+def _build(folder: Path, text: str) -> Path:
+    """The static program ``shop`` in a folder."""
+    source, program = folder / "shop.c", folder / "shop"
+    source.write_text(text)
+    subprocess.run(["cc", "-static", "-w", "-o", str(program), str(source)], check=True, timeout=60)
+    return program
+
+
+def _save_image(folder: Path, text: str, entry_point: Sequence[str] = ("/shop", "-v")) -> None:
+    """``shop.tar``, an image that has this static program alone."""
+    program = _build(folder, text).read_bytes()
+    image = image_archive("shop:1", {}, "amd64", [file_layer("/shop", program)])
+    (folder / "shop.tar").write_bytes(_configured(image, entry_point))
+
+
+def _configured(image: bytes, entry_point: Sequence[str]) -> bytes:
     """The image with an entry point, a user, a folder and a variable."""
     import io
     import tarfile

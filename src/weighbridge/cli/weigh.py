@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +135,11 @@ def register(app: typer.Typer) -> None:
             where = weighed_service(words, lambda each: _userland(each, ()))
         else:
             where["userland"] = _userland(image, () if apart else env)
+            entry_point = _entry_point(where["userland"])
+            if server is None:
+                command = [*entry_point, *command]
+            else:
+                where["server"] = " ".join([shlex.join(entry_point), server]).strip()
         weighed = Weighed(
             command=command,
             **where,
@@ -155,17 +159,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None) -> None:
-    from weighbridge import registry
     from weighbridge.study.loader import check
     from weighbridge.study.source import parse
     from weighbridge.study.weighed import study_text
 
-    source = registry.userlands()[weighed.userland["kind"]]
-    words = source.entry_point(source.options.model_validate(weighed.userland))  # as `docker run` has it
-    if weighed.server is None:
-        weighed = replace(weighed, command=(*words, *weighed.command))
-    elif isinstance(weighed.server, str):
-        weighed = replace(weighed, server=" ".join([shlex.join(words), weighed.server]).strip())
     text = study_text(weighed)
     study = check(parse(text, "weigh"))
     if save is not None:
@@ -208,6 +205,14 @@ def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
     if env:
         fail("--env is for programs of this machine: those of an image have its variables", WRONG_COMMAND_LINE)
     return {"kind": "saved-image", "path": image} if Path(image).is_file() else {"kind": "image", "image": image}
+
+
+def _entry_point(userland: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words that come before those of a program, as `docker run` has it."""
+    from weighbridge import registry
+
+    source = registry.userlands()[userland["kind"]]
+    return source.entry_point(source.options.model_validate(userland))
 
 
 def _this_machine(env: Sequence[str]) -> Mapping[str, Any]:

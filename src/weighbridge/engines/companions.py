@@ -13,16 +13,13 @@ from typing import Any
 from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.network import bound
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.companion import Companion, Healthcheck, in_order
 from weighbridge.model.neighbourhood import Neighbourhood
 from weighbridge.model.site import RunContext
 
 _AGAIN_S = 0.1
-_LISTENS = "0A"
-"""TCP_LISTEN in /proc/net/tcp (proc_pid_net(5))."""
-_LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
-"""127.0.0.1, ::1 and ::ffff:127.0.0.1 there, in words of this machine's byte order."""
 _SAID = 300
 
 
@@ -173,16 +170,7 @@ def _is_ready(state: Mapping[str, Any], companion: Companion) -> bool:
 
 def listens(pid: int, port: int) -> bool:
     """Return whether somebody listens on a TCP port in the network of a process here, other than on loopback."""
-    for table in ("tcp", "tcp6"):
-        try:
-            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        fields = (line.split() for line in lines)
-        listening = (each[1].rpartition(":") for each in fields if len(each) > 3 and each[3] == _LISTENS)
-        if any(int(number, 16) == port and address not in _LOOPBACK for address, _, number in listening):
-            return True
-    return False
+    return port in bound("tcp", Path(f"/proc/{pid}"), reachable=True)
 
 
 def _last_words(container: Any) -> str:

@@ -12,6 +12,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.command import Transport
 
 _TCP_LISTEN = "0A"
+_LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
+"""127.0.0.1, ::1 and ::ffff:127.0.0.1 there, in words of this machine's byte order."""
 _UDP_BOUND = "07"
 _FIRST_PORT, _PORTS = 20_000, 10_000
 
@@ -21,12 +23,15 @@ def listening(ports: Iterable[tuple[Transport, int]], pid: int | str = "self", p
     return all(port in bound(transport, proc / str(pid)) for transport, port in ports)
 
 
-def bound(transport: Transport, process: Path) -> set[int]:
-    """The ports with a listener in the network namespace of a process, which is named by its folder in /proc."""
+def bound(transport: Transport, process: Path, *, reachable: bool = False) -> set[int]:
+    """The ports with a listener in the network namespace of a process, which is named by its folder in /proc.
+
+    ``reachable``: not those that are listened on at 127.0.0.1 or ::1 alone.
+    """
     found: set[int] = set()
     for table in tables_of(transport):
         with contextlib.suppress(OSError):
-            found |= bound_in(transport, (process / "net" / table).read_text())
+            found |= bound_in(transport, (process / "net" / table).read_text(), reachable=reachable)
     return found
 
 
@@ -35,11 +40,12 @@ def tables_of(transport: Transport) -> tuple[str, str]:
     return transport, f"{transport}6"
 
 
-def bound_in(transport: Transport, table: str) -> set[int]:
-    """The ports with a listener, from the text of such a table."""
+def bound_in(transport: Transport, table: str, *, reachable: bool = False) -> set[int]:
+    """The ports with a listener, from the text of such a table; ``reachable`` as of `bound`."""
     state = _TCP_LISTEN if transport == "tcp" else _UDP_BOUND
     lines = (line.split() for line in table.splitlines()[1:])
-    return {int(fields[1].rsplit(":", 1)[1], 16) for fields in lines if fields[3] == state}
+    places = (fields[1].rsplit(":", 1) for fields in lines if fields[3] == state)
+    return {int(port, 16) for address, port in places if not (reachable and address in _LOOPBACK)}
 
 
 def free_port(taken: Collection[int] = (), is_free: Callable[[int], bool] | None = None) -> int:

@@ -168,6 +168,10 @@ class StudyFile(Options):
         clients = {} if self.client_userland is None else {"client_userland": self.client_userland}
         return {"userland": self.userland, **clients}
 
+    def source(self, role: Role) -> SourceOptions:
+        """Where the userland of a role comes from."""
+        return self.userland if role != "client" else self.client_userland or self.userland
+
 
 DISK_SPEED = "disk_speed"
 """The factor of a level that says how fast the disks of the data are, where the study sweeps that."""

@@ -1,5 +1,6 @@
 """A run is one machine and one set of programs: it is not continued elsewhere, or after an upgrade."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from weighbridge.errors import RunDirectoryError
@@ -28,20 +29,17 @@ def require_same(
     ``userlands``: what is known of them, by scope (`weighbridge.runner.userlands.userland_facts`).
     ``programs``: those that are measured; of a run from before they were noted they are not known.
     """
-    first: dict[tuple[str, str], str] = {}
-    for scope, key, value, _ in store.facts():
-        first.setdefault((scope, key), idle_code(value) if key == IDLE_CPUS else value)
+    first = _first(store)
+    was = {key: idle_code(value) if key == IDLE_CPUS else value for key, value in first["host"].items()}
     changed = [
-        f"{key} was {first['host', key]} and is {host.get(key, 'unknown')}"
+        f"{key} was {was[key]} and is {host.get(key, 'unknown')}"
         for key in SAME
-        if ("host", key) in first and first["host", key] != host.get(key)
+        if key in was and was[key] != host.get(key)
     ]
-    for about, now in userlands.items():
-        was = {key: value for (scope, key), value in first.items() if scope == about}
-        different = sorted(name for name in {*was, *now} if was.get(name) != now.get(name)) if was else []
-        if different and about.endswith("packages"):
-            changed.append(f"the {about.removesuffix(' packages')} has other versions of {', '.join(different[:5])}")
-    began = {key: value for (scope, key), value in first.items() if scope == PROGRAMS}
+    for scope, now in userlands.items():
+        if scope.endswith("packages") and (different := _different(first[scope], now)):
+            changed.append(f"the {scope.removesuffix(' packages')} has other versions of {', '.join(different[:5])}")
+    began = first[PROGRAMS]
     if rebuilt := [name for name, value in began.items() if programs.get(name, value) != value]:
         changed.append(f"{', '.join(rebuilt[:5])} is not the file that it was")
     if gone := [name for name in began if name not in programs]:
@@ -51,10 +49,7 @@ def require_same(
 
 def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
     """Raise RunDirectoryError where a site is in other hypervisors than before: in KVM then, under TCG now."""
-    first: dict[str, str] = {}
-    for scope, key, value, _ in store.facts():
-        if scope == SCOPE:
-            first.setdefault(key, value)
+    first = _first(store)[SCOPE]
     changed = []
     for place in dict.fromkeys((*first, *layers)) if store.finished() else ():
         was, now = (_names(each.get(place)) for each in (first, layers))
@@ -65,12 +60,21 @@ def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
 
 def require_same_companions(store: RunStore, images: Mapping[str, str]) -> None:
     """Raise RunDirectoryError where a companion has another image, or other files, than when the run began."""
-    first: dict[str, str] = {}
-    for scope, key, value, _ in store.facts():
-        if scope == COMPANIONS:
-            first.setdefault(key, value)
-    other = sorted(name for name in {*first, *images} if first.get(name) != images.get(name)) if first else []
+    other = _different(_first(store)[COMPANIONS], images)
     _refuse(store, [f"companion {name} is not what it was" for name in other[:5]])
+
+
+def _first(store: RunStore) -> Mapping[str, dict[str, str]]:
+    """What a run knew first of each fact, by scope; nothing of a scope that it does not have."""
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for scope, key, value, _ in store.facts():
+        found[scope].setdefault(key, value)
+    return found
+
+
+def _different(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The keys whose values differ; none where nothing was known."""
+    return sorted(key for key in {*was, *now} if was.get(key) != now.get(key)) if was else []
 
 
 def layers_of_run(store: RunStore, environments: Sequence[str]) -> dict[str, tuple[SiteLayers, ...]]:

@@ -77,7 +77,7 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
     fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
     told = set()
     for role in {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}:
-        source = (file.userland if role != "client" else file.client_userland or file.userland).kind
+        source = file.source(role).kind
         if registry.userlands()[source].packed:
             continue
         if (role == "solo" or role in file.inside) and not every[arm.kind].shares_root:
