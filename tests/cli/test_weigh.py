@@ -155,15 +155,14 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
         return [command(role, study.options(arm, study.cells[0]), at).argv for arm in study.arms[:2]]
 
     study = saved(shop, "--against", "./old -x '{'", "--", "./new")
-    assert argv(study, "solo") == [("./old", "-x", "{"), ("./new",)] and {arm.kind for arm in study.arms} == {
-        "native"
-    }
+    assert argv(study, "solo") == [("./old", "-x", "{"), ("./new",)]
+    assert {arm.kind for arm in study.arms} == {"native"}
     study = saved(shop, "--server", "new {port}", "--against", "old {port}", "--", "curl", "{address}:{port}")
     assert argv(study, "server") == [("old", "5"), ("new", "5")]
     assert argv(study, "client") == [("curl", "h:5")] * 2
     study = saved(shop, "--image", "shop.tar", "--against", "old.tar", "--", "-x")
     assert argv(study, "solo") == [("/old-shop", "-x"), ("/shop", "-x")]
-    assert study.sources["environments.before.userland"].model_dump()["path"] == "old.tar"
+    assert study.sources["environments.before.userland"].model_dump()["path"] == str(shop / "old.tar")
     study = saved(shop, "--image", "shop.tar", "--against", "old.tar", "--server", "{port}", "--", "curl", "{port}")
     assert argv(study, "server") == [("/old-shop", "5"), ("/shop", "5")]
     for words in (["--against", "'", "--", "x"], ["--against", "", "--", "x"]):

@@ -91,10 +91,10 @@ def study_text(weighed: Weighed) -> str:
     from ruamel.yaml import YAML
 
     environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
-    asked = "What does isolation cost" if weighed.earlier is None else "Is another now than before:"
+    against = "isolation cost '{}'" if weighed.earlier is None else "'{}' cost against what was before"
     study: dict[str, Any] = {
         "study": "weigh",
-        "question": plain(f"{asked} '{shlex.join(weighed.command)}'?", _QUESTION),
+        "question": plain(f"What does {against.format(shlex.join(weighed.command))}?", _QUESTION),
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
