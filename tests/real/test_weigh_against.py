@@ -42,7 +42,7 @@ def test_an_older_image_with_an_entry_point_of_its_own(tmp_path: Path, machine: 
     with RunStore(tmp_path / "run") as store:
         analysis = analyse(store)
     told = [each for each in analysis.confounders if getattr(each, "environment", "") == "after"]
-    assert "userland" in {getattr(each, "what", "") for each in told}
+    assert "userland" in {getattr(each, "fact", "") for each in told}
 
 
 def test_the_server_of_an_older_image(tmp_path: Path, machine: Machine):

@@ -31,6 +31,8 @@ _LADDER = ("netns", "bridge", "published")
 """Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
 _OF_A_SERVER = ("address", "port", "data_port", "listen")
 _QUESTION = 200
+_QUOTED = frozenset(" \t\n'\"\\")
+"""What a word is quoted for where people read it."""
 
 
 BEFORE, AFTER = "before", "after"
@@ -91,10 +93,11 @@ def study_text(weighed: Weighed) -> str:
     from ruamel.yaml import YAML
 
     environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
-    against = "isolation cost '{}'" if weighed.earlier is None else "'{}' cost against what was before"
+    command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
+    asked = "What does isolation cost" if weighed.earlier is None else "What does this cost against the one before"
     study: dict[str, Any] = {
         "study": "weigh",
-        "question": plain(f"What does {against.format(shlex.join(weighed.command))}?", _QUESTION),
+        "question": plain(f"{asked}: {command}", _QUESTION),
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
