@@ -10,7 +10,7 @@ import pytest
 
 from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
 from weighbridge.cli import gate as gate_command
-from weighbridge.errors import EnvironmentLost, TrialsFailed
+from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed
 from weighbridge.store.run import RunStore
 
 from .test_commands import one_sentence, weighbridge  # noqa: F401 - a fixture
@@ -340,6 +340,45 @@ def test_an_unfinished_run_that_is_extended_keeps_its_first_look(weighbridge, ru
     assert [each.blocks for each in looks[:2]] == [10, 14]
     assert (looks[0].open, looks[0].until) == ((), 14), "everything took part in those between"
     assert 0 < sum(each.share for each in looks) <= 1
+
+
+def test_a_half_block_that_an_interruption_left_is_a_look_of_its_own(weighbridge, run, continued, monkeypatch):  # noqa: F811
+    """It is finished first, at the same number of blocks: the gate then goes on with what is left of the error."""
+    stand_in = continued(1.25)
+
+    def half(study, directory, progress, after, blocks=None, further=None):
+        with RunStore(directory, writable=True) as store:
+            until = further.wanted(store)
+            further_blocks(store, until - 1, 1.25)
+            last_block(store, until, ("native",))
+        raise Interrupted(2)
+
+    def rest(study, directory, progress, after, blocks=None, further=None):
+        with RunStore(directory, writable=True) as store:
+            last_block(store, max(trial.block for trial in store.trials()), ("native-again", "bridge"))
+        stand_in(study, directory, progress, after, blocks, further)
+
+    monkeypatch.setattr("weighbridge.runner.run.run_study", half)
+    weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
+    monkeypatch.setattr("weighbridge.runner.run.run_study", rest)
+    said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
+    assert stand_in.asked and "spent all" not in said.out
+    with RunStore(run) as store:
+        assert all(each.share > 0 for each in store.gate_looks())
+    assert spent(run) <= 1
+
+
+def last_block(store: RunStore, block: int, arms: tuple[str, ...]) -> None:
+    """Trials of one block."""
+    import random
+
+    from report.made_up_runs import _record
+
+    recipe = Recipe(costs={"bridge": 1.25, "host": 1.0}, workloads=TCP)
+    clock = max(trial.started_at for trial in store.trials())
+    for name in arms:
+        clock += 2
+        store.save(_record(recipe, TCP[0], block, name, clock=clock, shared=0.0, chance=random.Random(name)))
 
 
 def test_an_interruption_leaves_enough_to_go_on(weighbridge, run, continued):  # noqa: F811

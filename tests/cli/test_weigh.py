@@ -11,11 +11,13 @@ from typer.testing import CliRunner
 from weighbridge import registry
 from weighbridge.cli.app import app
 from weighbridge.model.endpoint import Endpoint
+from weighbridge.model.study import Role, Study
 from weighbridge.study.loader import load
 
 
 def saved(tmp_path: Path, *words: str):
     file = tmp_path / "mine.yaml"
+    file.unlink(missing_ok=True)
     done = CliRunner().invoke(app, ["weigh", "--save", str(file), *words])
     assert done.exit_code == 0, done.output
     return load(str(file))
@@ -112,7 +114,7 @@ def test_a_service_of_a_compose_file_is_a_study(shop: Path):
     assert options["port"] == 8000
     assert registry.workloads()["command"].command("client", cell.options, Endpoint("", "h", 8000)).env == {}
     assert study.file.userland.model_dump() == {"kind": "saved-image", "path": str(shop / "shop.tar")}
-    assert study.file.sources["client_userland"].kind == "host"
+    assert study.sources["client_userland"].kind == "host"
     assert study.file.companions["counter"].saved == str(shop / "redis.tar")
     assert study.file.companions["counter"].port == 6379
     assert study.text.splitlines()[0] == "# Left out of the Compose file: shop.deploy"
@@ -137,3 +139,31 @@ def test_wrong_words_about_a_compose_file_are_told(shop: Path, words: list[str],
 def test_what_is_not_honoured_refuses_the_file(shop: Path):
     done = CliRunner().invoke(app, ["weigh", "--compose", "shop.yml", "--service", "shop", "--", "true"])
     assert str(done.exception).endswith("honoured: shop.deploy; to weigh without it: --without deploy")
+
+
+def test_against_is_an_older_program_server_or_image(shop: Path):
+    config = {"config": {"Entrypoint": ["/old-shop"]}}
+    with tarfile.open(shop / "old.tar", "w") as archive:
+        for name, content in (("config.json", config), ("manifest.json", [{"Config": "config.json", "Layers": []}])):
+            about, data = tarfile.TarInfo(name), json.dumps(content).encode()
+            about.size = len(data)
+            archive.addfile(about, io.BytesIO(data))
+    command = registry.workloads()["command"].command
+
+    def argv(study: Study, role: Role) -> list[tuple[str, ...]]:
+        at = Endpoint("0.0.0.0", "h", 5)
+        return [command(role, study.options(arm, study.cells[0]), at).argv for arm in study.arms[:2]]
+
+    study = saved(shop, "--against", "./old -x '{'", "--", "./new")
+    assert argv(study, "solo") == [("./old", "-x", "{"), ("./new",)]
+    assert {arm.kind for arm in study.arms} == {"native"}
+    study = saved(shop, "--server", "new {port}", "--against", "old {port}", "--", "curl", "{address}:{port}")
+    assert argv(study, "server") == [("old", "5"), ("new", "5")]
+    assert argv(study, "client") == [("curl", "h:5")] * 2
+    study = saved(shop, "--image", "shop.tar", "--against", "old.tar", "--", "-x")
+    assert argv(study, "solo") == [("/old-shop", "-x"), ("/shop", "-x")]
+    assert study.sources["environments.before.userland"].model_dump()["path"] == str(shop / "old.tar")
+    study = saved(shop, "--image", "shop.tar", "--against", "old.tar", "--server", "{port}", "--", "curl", "{port}")
+    assert argv(study, "server") == [("/old-shop", "5"), ("/shop", "5")]
+    for words in (["--against", "'", "--", "x"], ["--against", "", "--", "x"]):
+        assert CliRunner().invoke(app, ["weigh", *words]).exit_code == 2

@@ -3,9 +3,16 @@
 import hashlib
 from pathlib import Path
 
+import pytest
+
+from weighbridge.errors import StudyError
 from weighbridge.model.command import ProcessDefaults
+from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner.measured_programs import measured_programs
+from weighbridge.runner.userlands import userland_facts
+from weighbridge.study.brings import brought_by
+from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -48,3 +55,56 @@ def test_each_role_level_and_environment_has_its_words_and_files_that_are_progra
     found = measured_programs(check(parse(text, "own.yaml")), elsewhere)
     assert found["./serve"] == hashlib.sha256(b"work/serve").hexdigest()
     assert found["./own (client)"] == hashlib.sha256(b"elsewhere").hexdigest()
+
+
+def test_an_environment_with_a_userland_of_its_own_has_programs_of_its_own(tmp_path: Path):
+    for name in ("new/app", "old/app"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    usual, own = (Userland("0" * 64, tmp_path / name, None, {}) for name in ("new", "old"))
+    study = check(parse(OWN, "own.yaml"))
+    found = measured_programs(study, Userlands(usual, own={"before": own, "before-again": own}))
+    assert found == {
+        "/app": hashlib.sha256(b"new/app").hexdigest(),
+        "/app (before)": hashlib.sha256(b"old/app").hexdigest(),
+    }
+    assert {*userland_facts(study, Userlands(usual, own={"before": own, "before-again": own}))} == {
+        "userland", "userland packages", "userland of before", "userland of before packages",
+    }  # fmt: skip
+
+
+OWN = """\
+study: own
+question: Which files are measured?
+baseline: before
+userland: {kind: saved-image, path: new.tar}
+environments:
+  before: {kind: docker, userland: {kind: saved-image, path: old.tar}}
+  after: {kind: docker}
+workloads:
+  own: {kind: command, run: [/app]}
+repetitions: {blocks: 1}
+"""
+
+
+def test_a_userland_of_an_environment_s_own_is_kept_with_the_run_and_told_beforehand():
+    study = check(parse(OWN, "own.yaml"))
+    stored = StoredStudy.model_validate_json(study_json(study))
+    thawed = thaw(stored, study.text, Path("run"))
+    assert thawed == study and first_difference(thawed, study) is None
+    other = check(parse(OWN.replace("old.tar", "older.tar"), "own.yaml"))
+    assert first_difference(study, other) == "environments.before"
+    assert [each.place for each in brought_by(study)][:2] == ["userland.path", "environments.before.userland.path"]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "says"),
+    [
+        ("{kind: saved-image, path: old.tar}", "{kind: saved-imag, path: old.tar}", "own.yaml:6.*'saved-image'"),
+        ("{kind: saved-image, path: old.tar}", "{kind: saved-image, pth: old.tar}", "own.yaml:6.*'path'"),
+        ("docker, userland: {kind: saved-image, path: old.tar}", "podman, userland: {kind: host}", "not packed"),
+    ],
+)
+def test_a_wrong_userland_of_an_environment_s_own_is_told(was: str, now: str, says: str):
+    with pytest.raises(StudyError, match=says):
+        check(parse(OWN.replace(was, now), "own.yaml"))

@@ -6,7 +6,7 @@ from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
-from weighbridge.study.weighed import INSIDE, Weighed, study_text
+from weighbridge.study.weighed import INSIDE, Earlier, Weighed, study_text
 
 HOST = {"kind": "host", "folder": "/home/me", "env": {"PATH": "/usr/bin", "NOTE": "a: b # no comment"}}
 
@@ -67,7 +67,7 @@ def test_what_nothing_can_be_weighed_in_is_told_with_the_nearest_name():
         study_text(Weighed(["true"], HOST, inside=["gvsor"]))
 
 
-@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.parametrize("name", [name for name in INSIDE if name != "native"])
 def test_each_name_of_in_is_an_environment_of_a_packed_userland(name: str):
     study = made("true", inside=[name], userland={"kind": "saved-image", "path": "/tmp/i.tar"})
     assert study.arms[1].name == name
@@ -83,7 +83,7 @@ def test_the_client_of_an_image_s_server_is_of_this_machine():
     image = {"kind": "saved-image", "path": "/tmp/i.tar"}
     study = made("curl", "{address}:{port}", server="shop {port}", userland=image, client_userland=HOST)
     assert study.file.userland.kind == "saved-image"
-    assert study.file.sources["client_userland"].model_dump() == HOST
+    assert study.sources["client_userland"].model_dump() == HOST
     weighed = Weighed(("curl", "{address}:{port}"), image, server="shop {port}", client_userland=HOST)
     elsewhere = "hosts: {a: {kind: ssh, destination: b}}\nplacement: {client: a, server: a}\nbaseline:"
     with pytest.raises(StudyError, match="this machine's own"):
@@ -106,3 +106,48 @@ def test_the_only_port_of_a_server_is_kept_and_no_published_port_has_it():
 def test_a_port_of_no_server_is_told():
     with pytest.raises(StudyError, match="'port' is where a server listens, and there is none"):
         made("true", port=8000)
+
+
+def test_two_programs_are_two_environments_that_differ_in_the_program_alone():
+    study = made("./new", "{size}", earlier=Earlier(command=["./old", "{size}"]), parameters={"size": ["1", "2"]})
+    before, after, again = study.arms
+    assert (study.file.baseline, before.name, after.name, again.aa_of) == ("before", "before", "after", "before")
+    assert before.kind == after.kind == "native" and before.options == after.options
+    words = {
+        (arm.name, cell.label): registry.workloads()["command"].command("solo", study.options(arm, cell), None).argv  # type: ignore[arg-type]
+        for arm in (before, after)
+        for cell in study.cells
+    }
+    assert words == {
+        ("before", "command (size=1)"): ("./old", "1"),
+        ("before", "command (size=2)"): ("./old", "2"),
+        ("after", "command (size=1)"): ("./new", "1"),
+        ("after", "command (size=2)"): ("./new", "2"),
+    }
+    assert not study.file.ladder
+
+
+def test_two_images_are_two_userlands_of_one_environment():
+    images = [{"kind": "saved-image", "path": f"/tmp/{name}.tar"} for name in ("new", "old")]
+    words = ("curl", "{address}:{port}")
+    earlier = Earlier(images[1], server="/old-shop {port}")
+    study = made(*words, server="/shop {port}", userland=images[0], client_userland=HOST, earlier=earlier)
+    before, after, _ = study.arms
+    assert before.kind == after.kind == "docker" and before.options == after.options
+    source = study.arms[0].source("server", study.file)
+    assert source.model_dump() == images[1] and after.source("server", study.file).model_dump() == images[0]
+    assert before.source("client", study.file).model_dump() == HOST
+    assert {*study.sources} == {"userland", "client_userland", "environments.before.userland"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "earlier", "says"),
+    [
+        (["docker", "native"], Earlier(command=["./old"]), "in one environment"),
+        (["dcker"], Earlier(command=["./old"]), "'docker'"),
+        (["native"], None, "natively in any case"),
+    ],
+)
+def test_two_programs_take_one_environment(inside: list[str], earlier: Earlier | None, says: str):
+    with pytest.raises(StudyError, match=says):
+        made("./new", inside=inside, earlier=earlier)

@@ -13,6 +13,7 @@ from weighbridge.analysis.paths import PathFigures
 from weighbridge.model.idle import IDLE_CPUS, idle_code
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.path import NetworkPath
+from weighbridge.model.userland import own_userland_scope
 
 
 class FactKind(StrEnum):
@@ -190,7 +191,8 @@ def _figures(path: NetworkPath) -> dict[str, str]:
 def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
     """Packages of other versions; a userland of another digest without any is told by that."""
     sides = [_by_scope(run) for run in (first, second)]
-    for scope in ("userland", "client userland"):
+    own = [own_userland_scope(name) for name in first.environments]
+    for scope in ("userland", "client userland", *own):
         before, after = (each.get(f"{scope} packages", {}) for each in sides)
         changed = _different(before, after) if before and after else []
         found = [FactChange(FactKind.PACKAGES, *each) for each in changed]

@@ -4,12 +4,14 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, write_new
+from weighbridge.cli.weigh_against import earlier_image, earlier_program
 from weighbridge.cli.weigh_compose import ComposeWords, weighed_service
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ def register(app: typer.Typer) -> None:
             "-- redis-benchmark -h {address} -p {port} -n 20000 -t set -q",
             "weighbridge weigh --metric 'rps=json:$.summary.rps,higher,1/s' -- ./load",
             "weighbridge weigh --compose compose.yaml --service shop -- oha -n 20000 http://{address}:{port}/",
+            "weighbridge weigh --against ./old-benchmark --in native -- ./my-benchmark",
+            "weighbridge weigh --image shop:1.5 --against shop:1.4 -- --self-test",
             "weighbridge weigh --save mine.yaml -- ./my-benchmark",
         )
     )
@@ -44,7 +48,8 @@ def register(app: typer.Typer) -> None:
             "--in",
             metavar="NAME,...",
             help="What it is weighed in: docker, host, none, bridge, published, gvisor, netns, podman, qemu. "
-            "Default: docker; with --server: netns,bridge.",
+            "Default: docker; with --server: netns,bridge; with --against: native, "
+            "bridge of a server or an image.",
         ),
         server: str | None = typer.Option(
             None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."
@@ -72,6 +77,13 @@ def register(app: typer.Typer) -> None:
             "--image",
             help="Weigh it in this image, of your engine or saved in a file; natively in a chroot of its files. "
             "With --server that is the server's, and its client is of this machine.",
+        ),
+        against: str | None = typer.Option(
+            None,
+            "--against",
+            metavar="COMMAND|IMAGE",
+            help="Compare it with an older one in the same environment, and not with itself natively: a command "
+            "(with --server: a server), or with --image another image.",
         ),
         parameters: list[str] = typer.Option(
             [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values that {NAME} stands for, each weighed."
@@ -131,10 +143,16 @@ def register(app: typer.Typer) -> None:
         words.require_whole(server=server is not None, shell=shell)
         apart = compose is not None or (image is not None and server is not None)
         where: dict[str, Any] = {"server": server, "port": ready}
+        if compose is not None and against is not None:
+            fail("--against: with --compose save the study twice, and compare two runs", WRONG_COMMAND_LINE)
         if compose is not None:
-            where = weighed_service(words, lambda each: _userland(each, ()))
+            where = weighed_service(words, partial(_userland, env=()))
         else:
             where["userland"] = _userland(image, () if apart else env)
+            if against is not None and image is not None:
+                where["earlier"] = earlier_image(against, command, server, partial(_userland, env=()), _entry_point)
+            elif against is not None:
+                where["earlier"] = earlier_program(against, server=server is not None, shell=shell)
             entry_point = _entry_point(where["userland"])
             if server is None:
                 command = [*entry_point, *command]

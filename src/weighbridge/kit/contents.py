@@ -88,8 +88,11 @@ class Contents:
 def contents(study: Study) -> Contents:
     """Sort a study into what is run by hand and what is not.
 
-    Raises StudyError where it has no container environment that Docker Compose can make.
+    Raises StudyError where it has no container environment that Docker Compose can make, or needs companions.
     """
+    if study.file.companions:
+        names = ", ".join(study.file.companions)
+        raise StudyError(f"a kit has no companions, without which {study.file.study} measures nothing: {names}")
     here, elsewhere = _cells_here(study)
     opening = [cell for cell in here if registry.workloads()[cell.kind].openings(cell.options) is not None]
     cells = [cell for cell in here if cell not in opening]
@@ -101,6 +104,9 @@ def contents(study: Study) -> Contents:
     for number, arm in enumerate(study.arms, 1):
         if arm.aa_of:
             left_out.append(LeftOut(arm.name, f"{arm.aa_of} a second time: it tells something in random blocks only"))
+            continue
+        if arm.userland is not None:
+            left_out.append(LeftOut(arm.name, "it has a userland of its own, and a kit has one image"))
             continue
         made = _environment(study, arm, [cell for cell in cells if arm in study.arms_of(cell)], ports, number)
         if made.by_hand.cannot:

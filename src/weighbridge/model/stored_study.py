@@ -62,6 +62,7 @@ class StoredArm(_Stored):
     aa_of: str | None
     clients: tuple[str, ...] | None
     workloads: tuple[StoredOwnOptions, ...]
+    userland: dict[str, Any] | None = None
     optional: bool = False
 
 
@@ -99,8 +100,8 @@ def _arm(arm: Arm) -> dict[str, Any]:
         {"workload": workload, "level": level, "options": _data(options)}
         for (workload, level), options in arm.workloads.items()
     ]
-    return {**arm.model_dump(include={"name", "kind", "aa_of", "clients", "optional"}), "options": _data(arm.options),
-            "workloads": own}  # fmt: skip
+    same = {"name", "kind", "aa_of", "clients", "optional"} | ({"userland"} if arm.userland is not None else set())
+    return {**arm.model_dump(include=same, mode="json"), "options": _data(arm.options), "workloads": own}
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

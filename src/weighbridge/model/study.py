@@ -162,15 +162,14 @@ class StudyFile(Options):
         Field(description="Named changes to this study, merged into it by --profile; never part of a run"),
     ] = Field(default_factory=dict)
 
-    @property
-    def sources(self) -> dict[str, SourceOptions]:
-        """Where its userlands come from, each by the key that says so."""
-        clients = {} if self.client_userland is None else {"client_userland": self.client_userland}
-        return {"userland": self.userland, **clients}
-
     def source(self, role: Role) -> SourceOptions:
-        """Where the userland of a role comes from."""
+        """Where the userland of a role comes from, but in an environment with one of its own."""
         return self.userland if role != "client" else self.client_userland or self.userland
+
+
+def own_userland_key(environment: str) -> str:
+    """The place in a study of the userland that an environment has to itself."""
+    return f"environments.{environment}.userland"
 
 
 DISK_SPEED = "disk_speed"
@@ -184,9 +183,10 @@ CLIENT = "client"
 class Arm(BaseModel):
     """One environment of a study under its name; ``aa_of`` names the baseline that it repeats.
 
-    ``workloads`` are the options that workloads have in this environment only, whole and checked, by cell
-    (workload, level). ``clients`` are the hosts whose clients it is measured with; None: all. An ``optional`` one is
-    left out, and the run says so, where it cannot be opened before the first trial.
+    ``userland`` is where its programs come from, if from elsewhere than those of others; the study's clients, where
+    they have a userland of theirs, keep it. ``workloads`` are the options that workloads have in this environment
+    only, whole and checked, by cell (workload, level). ``clients`` are the hosts whose clients it is measured with;
+    None: all. An ``optional`` one is left out, and the run says so, where it cannot be opened before the first trial.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -194,9 +194,15 @@ class Arm(BaseModel):
     kind: str
     options: Any
     aa_of: str | None = None
+    userland: SerializeAsAny[SourceOptions] | None = None
     workloads: dict[tuple[str, Level], Any] = {}
     clients: tuple[str, ...] | None = None
     optional: bool = False
+
+    def source(self, role: Role, file: StudyFile) -> SourceOptions:
+        """Where the userland of a role that is inside of it comes from."""
+        others = role == "client" and file.client_userland is not None
+        return file.source(role) if self.userland is None or others else self.userland
 
 
 class Cell(BaseModel):
@@ -247,6 +253,17 @@ class Study(BaseModel):
     def baseline(self) -> Arm:
         """The arm that the others are compared with."""
         return next(arm for arm in self.arms if arm.name == self.file.baseline)
+
+    @property
+    def sources(self) -> dict[str, SourceOptions]:
+        """Where its userlands come from, each by the key that says so; an A/A arm's is that of the baseline."""
+        clients = {} if self.file.client_userland is None else {"client_userland": self.file.client_userland}
+        own = {
+            own_userland_key(arm.name): arm.userland
+            for arm in self.arms
+            if arm.userland is not None and arm.aa_of is None
+        }
+        return {"userland": self.file.userland, **clients, **own}
 
     def without(self, environments: Collection[str]) -> "Study":
         """The study as it is run where these environments cannot be opened. Its file and text stay as written."""

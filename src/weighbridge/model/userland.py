@@ -68,13 +68,25 @@ class Userland:
         return self.tar
 
 
+def own_userland_scope(environment: str) -> str:
+    """The scope of the facts of a userland that an environment has to itself."""
+    return f"userland of {environment}"
+
+
 @dataclass(frozen=True, slots=True)
 class Userlands:
-    """The userlands of a run: the usual one, and that of the clients of servers where theirs is another."""
+    """The userlands of a run: the usual one, and those of others.
+
+    ``clients``: that of the clients of servers, where theirs is another. ``own``: those of environments that have one
+    to themselves, by the environment's name.
+    """
 
     usual: Userland
     clients: Userland | None = None
+    own: Mapping[str, Userland] = field(default_factory=dict)
 
-    def of(self, role: str) -> Userland:
-        """Return that of a role's sites."""
-        return self.usual if self.clients is None or role != "client" else self.clients
+    def of(self, role: str, environment: str) -> Userland:
+        """Return that of a role's sites in an environment, or outside of all of them."""
+        if role == "client" and self.clients is not None:
+            return self.clients
+        return self.own.get(environment, self.usual)

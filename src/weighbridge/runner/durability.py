@@ -75,17 +75,19 @@ def check_durability(
     """
     made, run_id, cache = checkable(study), secrets.token_hex(6), cache_folder()
     found, needed = Durability(), userland_of_checks(made, promises)
-    require_userland(needed, study.file.userland)
+    sources = {arm.name: arm.userland or study.file.userland for arm in made.arms if arm.aa_of is None}
+    for source in sources.values():
+        require_userland(needed, source)
     with run_lock.claim(run_id, cache) as folder:
         try:
-            userland = ensure(needed, cache, say, study.file.userland)
+            userlands = {name: ensure(needed, cache, say, source) for name, source in sources.items()}
             for arm in (arm for arm in made.arms if arm.aa_of is None):
                 for promise, cell in checks(made, arm, promises):
                     what = f"{promise}" + (f" of {cell.workload}" if cell else "")
                     say(f"{arm.name}: {what}")
                     run = RunContext(run_id, folder, cache, ExitStack(), say)
                     try:
-                        cut = _one(made, arm, promise, cell, seconds, run, userland)
+                        cut = _one(made, arm, promise, cell, seconds, run, userlands[arm.name])
                     except (Unavailable, EnvironmentLost) as error:
                         found.unchecked.append(LeftOut(environment=arm.name, kind=arm.kind, why=f"{what}: {error}"))
                         continue

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 
 from weighbridge import registry
+from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.study import Study
@@ -22,24 +23,31 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
     The ``files`` of a workload are among them: a program may read any.
     """
     found: dict[str, str] = {}
-    for workload, options in _workloads(study):
+    read: set[tuple[str, tuple[str, ...], str]] = set()
+    for workload, options, environment in _workloads(study):
         for role in workload.roles(options):
-            userland = userlands.of(role)
-            note = "" if userland is userlands.usual else " (client)"
+            inside = role == "solo" or role in study.file.inside
+            userland = userlands.of(role, environment if inside else OUTSIDE)
+            own = "client" if userland is userlands.clients else environment
+            note = "" if userland is userlands.usual else f" ({own})"
             try:
                 command = userland.process.of(workload.command(role, options, _NOWHERE))
                 files = workload.files(role, options, _NOWHERE)
             except TrialFailure:  # the trial tells it
                 continue
-            found |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
+            told = note, command.argv, command.cwd
+            if told not in read:
+                read.add(told)
+                found |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
             found |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     return dict(sorted(found.items()))
 
 
-def _workloads(study: Study) -> Iterator[tuple[Workload, object]]:
-    """Each workload with the options that it has somewhere, but for those that open sites."""
+def _workloads(study: Study) -> Iterator[tuple[Workload, object, str]]:
+    """Each workload with the options that it has in each environment, but for those that open sites."""
     for cell in study.cells:
         workload = registry.workloads()[cell.kind]
-        for options in [cell.options, *(study.options(arm, cell) for arm in study.arms if arm.workloads)]:
+        for arm in [arm for arm in study.arms if arm.aa_of is None]:
+            options = study.options(arm, cell)
             if workload.openings(options) is None:
-                yield workload, options
+                yield workload, options, arm.name

@@ -260,7 +260,7 @@ def _session(
 ) -> None:
     _raise_open_files()
     userlands = ensure_userlands(study, cache, progress.say)
-    about = userland_facts(userlands)
+    about = userland_facts(study, userlands)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
         before = volatile_facts()

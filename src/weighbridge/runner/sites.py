@@ -153,7 +153,7 @@ class Sites:
             host=host,
             name=self._requests.name(key),
             role=role,
-            userland=self.userlands.of(role),
+            userland=self.userlands.of(role, place),
             limits=limits_of(self.study, role, host),
             ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
             environment=place,
@@ -221,7 +221,7 @@ class Sites:
             storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
             written=self._written() if writes(self.study) else (),
             hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
-            process={role: self.userlands.of(role).process for role in sites},
+            process={role: self.userlands.of(role, keys[role][0]).process for role in sites},
         )  # fmt: skip
 
     def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:

@@ -35,7 +35,7 @@ def brought_by(study: Study) -> tuple[Brought, ...]:
     """Everything that a study brings, each once, in the order of the study."""
     file = study.file
     parts: list[tuple[str, Options | None]] = [(f"hosts.{name}", host) for name, host in file.hosts.items()]
-    parts += [*file.sources.items(), ("prometheus", file.prometheus)]
+    parts += [*study.sources.items(), ("prometheus", file.prometheus)]
     parts += [(f"companions.{name}", companion) for name, companion in file.companions.items()]
     parts += [(f"environments.{arm.name}", arm.options) for arm in study.arms if arm.aa_of is None]
     parts += [(f"workloads.{cell.workload}", cell.options) for cell in study.cells]

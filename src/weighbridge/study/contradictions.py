@@ -77,10 +77,11 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
     fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
     told = set()
     for role in {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}:
-        source = file.source(role).kind
+        inside = role == "solo" or role in file.inside
+        source = (arm.source(role, file) if inside else file.source(role)).kind
         if registry.userlands()[source].packed:
             continue
-        if (role == "solo" or role in file.inside) and not every[arm.kind].shares_root:
+        if inside and not every[arm.kind].shares_root:
             told.add(f"its sites cannot have the userland '{source}', which is not packed; these can: {fits}")
         clients = file.placement.clients or (first,)
         for name in clients if role == "client" else (file.placement.server or first,):

@@ -12,7 +12,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy, study_json
-from weighbridge.model.study import Arm, Cell, Study, StudyFile
+from weighbridge.model.study import Arm, Cell, Study, StudyFile, own_userland_key
 from weighbridge.study.contradictions import contradictions
 from weighbridge.study.loader import option_models
 from weighbridge.study.source import plain
@@ -78,9 +78,16 @@ def _arm(arm: StoredArm, kinds: Mapping[str, str]) -> Arm:
     }
     options = _options(registry.environments(), arm.kind, arm.options, arm.name)
     return Arm(
-        name=arm.name, kind=arm.kind, options=options, aa_of=arm.aa_of, workloads=own, clients=arm.clients,
-        optional=arm.optional,
+        name=arm.name, kind=arm.kind, options=options, aa_of=arm.aa_of, userland=_source(arm), workloads=own,
+        clients=arm.clients, optional=arm.optional,
     )  # fmt: skip
+
+
+def _source(arm: StoredArm) -> Any:
+    if arm.userland is None:
+        return None
+    kind = str(arm.userland.get("kind"))
+    return _options(registry.userlands(), kind, arm.userland, own_userland_key(arm.name))
 
 
 def _cell(cell: StoredCell) -> Cell:

@@ -2,13 +2,15 @@
 
 import io
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, StrictBool, ValidationError
+from pydantic import BaseModel, SerializeAsAny, StrictBool, ValidationError
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
+from weighbridge.model.options import by_kind
 from weighbridge.model.plugin import Plugin
+from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.study import CLIENT, Arm, Cell, Level, Name, Options, Study, StudyFile
 from weighbridge.study import of_workloads
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
@@ -60,6 +62,7 @@ def check(source: Source) -> Study:
                     name=_swept_name(name, level),
                     kind=kind,
                     options=options,
+                    userland=given.userland,
                     workloads=own[name],
                     clients=given.clients,
                     optional=given.optional,
@@ -79,9 +82,11 @@ def check(source: Source) -> Study:
 class _OfEnvironment(Options):
     """What an environment may say for itself, whatever its kind.
 
-    ``clients``: with the clients of which hosts it is measured. ``optional``: it may be left out.
+    ``userland``: where its programs come from, if from elsewhere. ``clients``: with the clients of which hosts it is
+    measured. ``optional``: it may be left out.
     """
 
+    userland: Annotated[SerializeAsAny[SourceOptions] | None, by_kind("userland", "a userland")] = None
     clients: tuple[Name, ...] | None = None
     optional: StrictBool = False
 

@@ -29,7 +29,10 @@ def location_of(data: Any, item: Any) -> Place:
     return (*found, item["loc"][-1]) if item["type"] == "missing" else found
 
 
-OF_EVERY_KIND = {"environments": ("workloads", "clients", "optional"), "workloads": ("link", SITES, DISK_SPEED)}
+OF_EVERY_KIND = {
+    "environments": ("workloads", "userland", "clients", "optional"),
+    "workloads": ("link", SITES, DISK_SPEED),
+}
 """What an entry of a section may say, whatever its kind."""
 
 

@@ -57,6 +57,11 @@ _OWN: dict[str, dict[str, Any]] = {
             "description": "Options that workloads have in this environment only, by the workload's name",
             "additionalProperties": {"type": "object"},
         },
+        "userland": {
+            "anyOf": [{"$ref": f"#/$defs/{SourceOptions.__name__}"}, {"type": "null"}],
+            "default": None,
+            "description": "Where the programs of this environment come from, if from elsewhere",
+        },
         "clients": {
             "type": "array",
             "items": {"type": "string"},

@@ -10,8 +10,10 @@ from typing import Any
 from weighbridge.errors import StudyError
 from weighbridge.study.source import nearest, plain
 
+_NATIVE = "native"
 INSIDE: Mapping[str, Mapping[str, Any]] = {
     "docker": {"kind": "docker", "network": "bridge"},
+    _NATIVE: {"kind": "native"},
     "host": {"kind": "docker", "network": "host"},
     "none": {"kind": "docker", "network": "none"},
     "bridge": {"kind": "docker", "network": "bridge"},
@@ -29,6 +31,22 @@ _LADDER = ("netns", "bridge", "published")
 """Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
 _OF_A_SERVER = ("address", "port", "data_port", "listen")
 _QUESTION = 200
+_QUOTED = frozenset(" \t\n'\"\\")
+"""What a word is quoted for where people read it."""
+
+
+BEFORE, AFTER = "before", "after"
+"""The environments of a program that is weighed against an older one of its kind."""
+_COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What another program is weighed against in one and the same environment; None: as the other has it."""
+
+    userland: Mapping[str, Any] | None = None
+    command: Sequence[str] | None = None
+    server: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +73,8 @@ class Weighed:
     port: int | None = None
     """The only port on which the server can listen; None: it is told one."""
     inside: Sequence[str] = ()
+    earlier: Earlier | None = None
+    """What it is compared with in the one environment that is in ``inside``; None: with itself natively."""
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -72,17 +92,19 @@ def study_text(weighed: Weighed) -> str:
     """Return the study as YAML. Raises StudyError for what nothing can be weighed in."""
     from ruamel.yaml import YAML
 
-    environments = _environments(weighed)
+    environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
+    command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
+    asked = "What does isolation cost" if weighed.earlier is None else "What does this cost against the one before"
     study: dict[str, Any] = {
         "study": "weigh",
-        "question": plain(f"What does isolation cost '{shlex.join(weighed.command)}'?", _QUESTION),
+        "question": plain(f"{asked}: {command}", _QUESTION),
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
         "companions": {name: _written_out(each) for name, each in weighed.companions.items()},
-        "baseline": "native",
-        "environments": {"native": {"kind": "native"}, **environments},
-        "workloads": {"command": _workload(weighed)},
+        "baseline": next(iter(environments)),
+        "environments": environments,
+        "workloads": {_COMMAND: _workload(weighed)},
         "repetitions": _repetitions(weighed),
         "cpu_idle": "auto",
         "ladder": _ladder(environments),
@@ -108,29 +130,64 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
         if name not in INSIDE:
             hint = nearest(name, INSIDE) or f"; known: {', '.join(INSIDE)}"
             raise StudyError(f"--in: there is no '{plain(name, 60)}'{hint}")
-    return {name: dict(INSIDE[name]) for name in names}
+    if {*names} == {_NATIVE}:
+        raise StudyError("--in native: it is weighed natively in any case: say in what besides, or --against what")
+    return {name: dict(INSIDE[name]) for name in (_NATIVE, *names)}
+
+
+def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
+    """One environment twice: with what the program is weighed against, and with the program."""
+    usual = "bridge" if weighed.server is not None or earlier.userland is not None else _NATIVE
+    names = [*dict.fromkeys(weighed.inside or (usual,))]
+    if len(names) != 1:
+        raise StudyError(f"--against: two programs are compared in one environment: say one of {', '.join(names)}")
+    if names[0] not in INSIDE:
+        raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], INSIDE)}")
+    written, own = _Braces(weighed), {}
+    if earlier.command is not None:
+        own["run" if weighed.server is None else "client"] = written.line(earlier.command)
+    if earlier.server is not None:
+        own["server"] = written(earlier.server)
+    before = {
+        **INSIDE[names[0]],
+        **({} if earlier.userland is None else {"userland": dict(earlier.userland)}),
+        **({"workloads": {_COMMAND: own}} if own else {}),
+    }
+    return {BEFORE: before, AFTER: dict(INSIDE[names[0]])}
+
+
+class _Braces:
+    """Writes words with the placeholders that a study has; all other braces are the program's own: {print $1}."""
+
+    def __init__(self, weighed: Weighed) -> None:
+        names = (*weighed.parameters, *(_OF_A_SERVER if weighed.server is not None else ()))
+        self._placeholders = "|".join(re.escape(f"{{{name}}}") for name in names) or "(?!)"
+        self._shell = weighed.shell
+
+    def __call__(self, text: str) -> str:
+        parts = re.split(f"({self._placeholders})", text)
+        return "".join(part if at % 2 else _as_it_is(part) for at, part in enumerate(parts))
+
+    def line(self, words: Sequence[str]) -> str | list[str]:
+        """A program with its arguments."""
+        written = [self(word) for word in words]
+        return " ".join(written) if self._shell else written
+
+
+def _as_it_is(word: str) -> str:
+    return word.replace("{", "{{").replace("}", "}}")
 
 
 def _workload(weighed: Weighed) -> dict[str, Any]:
-    placeholders = (*weighed.parameters, *(_OF_A_SERVER if weighed.server is not None else ()))
-
-    def written(text: str) -> str:
-        """Braces that are no placeholder are the program's own: {print $1}."""
-        parts = re.split(rf"({'|'.join(re.escape(f'{{{name}}}') for name in placeholders) or '(?!)'})", text)
-        return "".join(part if at % 2 else as_it_is(part) for at, part in enumerate(parts))
-
-    def as_it_is(word: str) -> str:
-        return word.replace("{", "{{").replace("}", "}}")
-
-    words: Any = [written(word) for word in weighed.command]
-    words = " ".join(words) if weighed.shell else words
+    written = _Braces(weighed)
+    words = written.line(weighed.command)
     made: dict[str, Any] = {"kind": "command"}
     if weighed.server is None:
         made |= {"run": words}
     elif isinstance(weighed.server, str):
         made |= {"server": written(weighed.server), "client": words}
     else:
-        made |= {"server": [as_it_is(word) for word in weighed.server], "client": words}
+        made |= {"server": [_as_it_is(word) for word in weighed.server], "client": words}
     made |= {"server_env": dict(weighed.server_env)} if weighed.server_env else {}
     made |= {"port": weighed.port} if weighed.port is not None else {}
     made |= {"shell": True} if weighed.shell else {}
@@ -148,5 +205,5 @@ def _repetitions(weighed: Weighed) -> dict[str, Any]:
 
 
 def _ladder(environments: Mapping[str, Any]) -> list[str]:
-    rungs = [name for name in _LADDER if name in environments]
-    return ["native", *rungs] if len(rungs) > 1 else []
+    rungs = [name for name in _LADDER if name in environments and BEFORE not in environments]
+    return [_NATIVE, *rungs] if len(rungs) > 1 else []
