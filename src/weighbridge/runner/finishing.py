@@ -55,7 +55,8 @@ class Finishing:
                 say(f"{place}: the cleanup failed: {why}; all that was measured is kept")
                 failed.setdefault(place, []).append(why)
         self._due.clear()
-        store.add_facts(SCOPE, {place: "; ".join(why) for place, why in failed.items()})
+        if failed:
+            store.add_facts(SCOPE, {place: "; ".join(why) for place, why in failed.items()})
 
 
 def _failure(finish: Finish) -> str:
