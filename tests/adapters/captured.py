@@ -60,6 +60,7 @@ class Bad:
 
 
 SORT = "org.example.Sort"
+COST = {"measure": "rate cost (%)", "unit": "%", "better": "lower"}
 GOOD = [
     Case("hyperfine", "hyperfine.json", {"mean_time": 0.0006595404}),
     Case(
@@ -131,6 +132,21 @@ GOOD = [
     Case(
         "wrk", "wrk-errors.txt", {"requests": 1658.78, "latency_mean": 5.17, "errors": 1690}, {"latency": False}
     ),
+    Case(
+        "bmf", "bmf-latency.json", {"tests_benchmark_c": 3361, "tests_benchmark_a": 3247},
+        {"benchmarks": ["tests::benchmark_c", "tests::benchmark_a"]},
+    ),
+    Case("bmf", "bmf-documented.json", {"latency": 88}, {"measure": "latency"}),
+    Case("bmf", "bmf-documented.json", {"throughput": 5.55}, {"measure": "Throughput"}),
+    Case("bmf", "bmf-documented.json", {"build_time": 87}, {"measure": "Build Time"}),
+    Case("bmf", "bmf-documented.json", {"my_binary": 42}, {"measure": "file-size", "benchmarks": ["my_binary"]}),
+    Case("bmf", "bmf-dhat.json", {"total_bytes": 662}, {"measure": "Total Bytes", "unit": "B", "better": "lower"}),
+    Case("bmf", "bmf-dhat.json", {"final_bytes": 0}, {"measure": "Final Bytes", "unit": "B", "better": "lower"}),
+    Case(
+        "bmf", "bmf-gate.json",
+        {"docker_host_latency": -3.1009281699613256, "docker_overlay_latency": 29.22960308320125},
+        {**COST, "benchmarks": ["docker-host.latency", "docker-overlay.latency"]},
+    ),
 ]  # fmt: skip
 BAD = [
     Bad(
@@ -160,4 +176,24 @@ BAD = [
     Bad("vegeta", "vegeta.txt", Unparseable, "vegeta printed no JSON"),
     Bad("wrk", "wrk-refused.txt", ProgramFailed, "wrk: unable to connect to 127.0.0.1:18456 Connection refused"),
     Bad("wrk", "wrk-errors.txt", Unparseable, "wrk's report has no 50th percentile"),
+    Bad(
+        "bmf", "bmf-documented.json", Unparseable,
+        "the Bencher Metric Format has 4 measures: name one of them (measure: latency, throughput, build-time, file-",
+    ),
+    Bad("bmf", "bmf-dhat.json", Unparseable, "the Bencher Metric Format has 6 measures: name one of them (measure: "),
+    Bad(
+        "bmf", "bmf-latency.json", Unparseable,
+        "the Bencher Metric Format has 3 benchmarks: name those that are wanted (benchmarks: [tests::benchmark_a, te",
+    ),
+    Bad(
+        "bmf", "bmf-documented.json", Unparseable,
+        "the benchmark 'my_binary' has no measure 'latency' (it has: file-size)",
+        {"measure": "latency", "benchmarks": ["my_binary"]},
+    ),
+    Bad(
+        "bmf", "bmf-gate.json", Unparseable, "the Bencher Metric Format has no benchmark 'bridge.latency' (it has: ",
+        {**COST, "benchmarks": ["bridge.latency"]},
+    ),
+    Bad("bmf", "hyperfine.json", Unparseable, "the JSON is no Bencher Metric Format: 'results' has no measures with"),
+    Bad("bmf", "wrk.txt", Unparseable, "the program printed no JSON"),
 ]  # fmt: skip

@@ -106,10 +106,13 @@ def _gives_commands(workload: Workload, options: Any, roles: Sequence[Role], tra
     """Argument lists under deadlines: only a server listens, and it outlasts its clients."""
     by_role = {role: workload.command(role, options, AT) for role in roles}
     warm_up = workload.warm_up(options, AT)
-    around = [each(options, AT) for each in (workload.prepare, workload.restore, workload.warm_up, workload.check)]
+    beside_it = (workload.prepare, workload.restore, workload.warm_up, workload.check, workload.finish)
+    around = [each(options, AT) for each in beside_it]
     beside = [command for command in around if command is not None]
     listening = [command.argv for command in beside if command.listens]
-    must(workload, not listening, "prepare(), restore(), warm_up() and check()", "have no 'listens'", listening)
+    must(
+        workload, not listening, "prepare(), restore(), warm_up(), check(), finish()", "have no 'listens'", listening
+    )
     for command in (*by_role.values(), *beside):
         argv = command.argv
         strings = type(argv) is tuple and all(type(argument) is str for argument in argv)

@@ -34,7 +34,13 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
 """Options that have no default."""
 HELD_TOO: list[Mapping[str, Any]] = [
     {"run": ["count", 1], "warm_up": True, "expects": "2s"},
-    {"server": "serve {listen} {port}", "client": "ask {address} {port}", "check": "true", "setup": "true"},
+    {
+        "server": "serve {listen} {port}",
+        "client": "ask {address} {port}",
+        "check": "true",
+        "setup": "true",
+        "cleanup": "true",
+    },
     {"server": "serve {data_port}", "client": ["ask"], "protocol": "udp", "warm_up": True, "deadline": "2s"},
 ]
 """Options of the workload ``command`` under which it has other roles."""

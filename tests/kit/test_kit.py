@@ -315,3 +315,15 @@ def test_a_check_is_a_script_that_reads_what_was_printed():
         assert last_line(text_of(files, f"environments/{environment}/tcp/solo.sh"))[-1] == "</dev/null"
     assert not [path for path in files if path.endswith("/check.sh") and "/tcp/" not in path]
     assert "a check has what the program printed" in text_of(files, "README.md")
+
+
+def test_a_cleanup_is_a_script_of_the_site_that_was_set_up():
+    workload = "tcp: {kind: command, run: [./load], setup: [mk, x], cleanup: [rm, x]}"
+    files = files_of(mine(**{"tcp: {kind: iperf3, duration: [1s, 2s]}": workload}))
+    for environment in ("native", "bridge"):
+        assert last_line(text_of(files, f"environments/{environment}/tcp/finish.sh"))[-3:] == [
+            "rm",
+            "x",
+            "</dev/null",
+        ]
+    assert not [path for path in files if path.endswith("/finish.sh") and "/tcp/" not in path]

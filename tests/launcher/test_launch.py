@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.launcher import frames, launch
 from weighbridge.launcher.frames import Frame, Kind, Reader
 from weighbridge.launcher.launch import Launcher
@@ -120,6 +120,17 @@ def test_one_that_goes_on_is_waited_for_and_no_longer():
     launcher, _ = made(lambda frame: iter([Frame(Kind.BEGAN, frame.number, number(0) + number(7))]))
     running = launcher.start(Command(("sleep", "9")))
     assert not running.wait(0.01) and running.poll() is None
+
+
+def test_one_that_is_interrupted_is_ended(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(self: launch.Launched, timeout_s: float) -> bool:
+        raise Interrupted(2)
+
+    monkeypatch.setattr(launch.Launched, "wait", interrupted)
+    launcher, stream = made()
+    with pytest.raises(Interrupted):
+        launcher.run(Command(("sleep", "9")))
+    assert [frame.kind for frame in stream.sent] == [Kind.START, Kind.STOP]
 
 
 @pytest.mark.parametrize("kinds", [(Kind.START,), (Kind.START, Kind.STOP)])

@@ -182,7 +182,7 @@ environments:
   native:  {kind: native}
   bridge:  {kind: docker, network: bridge}
 workloads:
-  good: {kind: command, run: [echo, fine], check: [grep, -q, fine]}
+  good: {kind: command, run: [echo, fine], check: [grep, -q, fine], cleanup: [echo, gone]}
   bad:  {kind: command, run: [echo, wrong], check: [grep, -q, fine]}
 repetitions: {blocks: 1}
 """
@@ -196,6 +196,7 @@ def test_a_check_reads_what_was_printed_and_fails_the_round(run_script: RunScrip
     for environment in ("native", "bridge"):
         results = folder / f"results/{environment}"
         assert (results / "good/001.out").read_text() == "fine\n"
+        assert (results / "good/finish").read_text().endswith("gone\n")
         assert (results / "bad/001.refused").read_text() == "wrong\n" and not (results / "bad/001.out").exists()
         assert (
             f"{environment}: bad: round 1 of 1 failed" in said

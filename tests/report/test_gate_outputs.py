@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from documents import fits
 from report.made_up_runs import TCP, THROUGHPUT, Workload
+from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.budget import parse_budget
 from weighbridge.analysis.gate_answer import judge_gate
@@ -126,6 +127,15 @@ def test_bencher_gets_every_cost_with_its_limits(judged):
     cost = made["bridge.tcp"]["throughput cost (%)"]
     row = next(each for each in analysis.metrics[0].comparisons if each.environment == "bridge").cost.worsening
     assert (cost["value"], cost["lower_value"], cost["upper_value"]) == (row.estimate, row.low, row.high)
+
+
+def test_the_adapter_reads_what_bencher_gets(judged):
+    made = bmf(judged[2])
+    benchmarks = ["bridge.tcp", "host.udp"]
+    given = {"measure": "throughput cost (%)", "unit": "%", "better": "lower", "benchmarks": benchmarks}
+    adapter = registry.adapters()["bmf"].options.model_validate(given)
+    read = adapter.read(json.dumps(made).encode(), b"")
+    assert [each.value for each in read] == [made[name]["throughput cost (%)"]["value"] for name in benchmarks]
 
 
 def test_bencher_gets_no_cost_of_few_blocks(run):

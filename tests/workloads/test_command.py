@@ -309,16 +309,21 @@ def test_what_a_shell_did_not_find_is_named():
 
 def test_what_is_run_around_it_has_its_values_too():
     chosen = pair(
-        setup="mk {n}", prepare="sync {n}", check="grep {n}", warm_up=True, parameters={"n": 5}, deadline="10s"
+        setup="mk {n}",
+        prepare="sync {n}",
+        check="grep {n}",
+        cleanup="rm {n}",
+        warm_up=True,
+        parameters={"n": 5},
+        deadline="10s",
     )
-    around = [each(chosen, AT) for each in (PLUGIN.prepare, PLUGIN.restore, PLUGIN.check, PLUGIN.warm_up)]
+    beside = (PLUGIN.prepare, PLUGIN.restore, PLUGIN.check, PLUGIN.finish, PLUGIN.warm_up)
+    around = [each(chosen, AT) for each in beside]
     assert [each.argv for each in around if each] == [
-        ("mk", "5"), ("sync", "5"), ("grep", "5"), ("ask", "192.0.2.7:15201"),
+        ("mk", "5"), ("sync", "5"), ("grep", "5"), ("rm", "5"), ("ask", "192.0.2.7:15201"),
     ]  # fmt: skip
     assert {each.deadline_s for each in around if each} == {10.0}
-    assert [each(options(), AT) for each in (PLUGIN.prepare, PLUGIN.restore, PLUGIN.check, PLUGIN.warm_up)] == [
-        None
-    ] * 4
+    assert [each(options(), AT) for each in beside] == [None] * len(beside)
 
 
 def test_files_are_read_anew_and_a_program_stays_one(tmp_path: Path):

@@ -4,18 +4,31 @@ import json
 from typing import Any
 
 from weighbridge.model.measurement import Unparseable, is_plausible
+from weighbridge.model.text import one_line
 
 
 def read_document(stdout: bytes, what: str, usage: str) -> Any:
-    """Return the document that is the whole standard output. Unparseable says what was there, and how to get one."""
+    """Return the document that is the whole standard output. Unparseable says what was there, and how to get one.
+
+    A key that stands twice in one object is refused: nobody can say which of its values is meant.
+    """
     text = stdout.decode(errors="replace")
     if not text.strip():
         raise Unparseable(f"{what} printed nothing to standard output: run it as '{usage}'")
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         told = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
         raise Unparseable(f"{what} printed no JSON ({told}): run it as '{usage}'") from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"'{one_line(key, 60)}' stands twice in one object")
+        found[key] = value
+    return found
 
 
 def at(document: Any, *keys: str) -> Any:

@@ -103,6 +103,9 @@ def register(app: typer.Typer) -> None:
         setup: str | None = typer.Option(
             None, "--setup", "-s", help="Run once in each environment, before the first."
         ),
+        cleanup: str | None = typer.Option(
+            None, "--cleanup", "-c", help="Run once in each environment, after the last."
+        ),
         check: str | None = typer.Option(
             None, "--check", help="Run after each; where it fails the run is a failed one."
         ),
@@ -137,7 +140,7 @@ def register(app: typer.Typer) -> None:
         """
         from weighbridge.study.weighed import Weighed
 
-        beside = {"setup": setup, "prepare": prepare, "check": check}
+        beside = {"setup": setup, "prepare": prepare, "check": check, "cleanup": cleanup}
         further = {"adapter": adapter, "deadline": deadline, "warm_up": warm_up or None}
         words = ComposeWords(compose, service, without, saved, image, ready)
         words.require_whole(server=server is not None, shell=shell)

@@ -14,6 +14,7 @@ from weighbridge.model.site import SITE_ENV
 from weighbridge.model.study import Role
 
 Files = dict[str, bytes]
+_OF_DATA = ("prepare", "restore", "finish")
 
 
 def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files]:
@@ -26,7 +27,11 @@ def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files
     read: Files = {}
     try:
         for name, role, command in _programs(cell):
-            data = name in ("prepare", "restore")  # the same for several levels, which then start from the same data
+            data = name in (
+                "prepare",
+                "restore",
+                "finish",
+            )  # the same for several levels, which then start from the same data
             of_role = {} if data else cell.workload.files(role, cell.options, cell.at)
             about = cell.cell.workload if data else cell.cell.label
             title = f"{about}, {name.replace('_', '-')}, in {environment.arm.name}"
@@ -63,6 +68,8 @@ def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
         yield role, role, cell.command(role)
     if (check := workload.check(options, at)) is not None:
         yield "check", cell.roles[-1], check
+    if (finish := workload.finish(options, at)) is not None:
+        yield "finish", cell.roles[0], finish
 
 
 def _kept(read: Files, path: str, data: bytes) -> str:

@@ -88,7 +88,12 @@ class Launcher:
     def run(self, command: Command) -> Completed:
         """Run a program to its end; killed at its deadline."""
         process = self.start(command)
-        return process.stop(timed_out=not process.wait(command.deadline_s))
+        try:
+            in_time = process.wait(command.deadline_s)
+        except BaseException:  # interrupted: what comes next in this site is not to meet it
+            process.stop()
+            raise
+        return process.stop(timed_out=not in_time)
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file inside the site, in pieces that take little memory. EnvironmentLost where that fails."""

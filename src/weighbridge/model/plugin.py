@@ -236,6 +236,14 @@ class Workload(Plugin):
         """What is run in the server's site before each start of the server: brings back what ``prepare`` has made."""
         return None
 
+    def finish(self, options: Any, at: Endpoint) -> Command | None:
+        """What is run once where ``prepare`` is, after the last trial there and before that site is closed.
+
+        Also when the run is interrupted or fails, and after a ``prepare`` that failed; not after kill -9. In no
+        trial's time. Where it fails, that is told and kept with the run, and nothing else.
+        """
+        return None
+
     def check(self, options: Any, at: Endpoint) -> Command | None:
         """What is run in the measured site once its process has ended with code 0, before ``parse``; None: nothing.
 

@@ -1,4 +1,4 @@
-"""A program that a site does not have, told in one sentence."""
+"""A program that a site does not have, or that failed beside the measured one, told in one sentence."""
 
 import errno
 import os
@@ -22,3 +22,16 @@ def missing(completed: Completed) -> str:
     said = (completed.stderr + b"\n" + completed.stdout).decode(errors="replace")
     found = _NO_PROGRAM.search(said) if completed.returncode in (126, 127) else None
     return f"the program {found[1]} is not in the userland" if found else ""
+
+
+def failure_beside(completed: Completed) -> str:
+    """Tell why a program failed that was run beside the measured one."""
+    why = "it did not end in time" if completed.timed_out else missing(completed) or completed.last_words
+    return f"{ended_with(completed)}{why}"
+
+
+def ended_with(completed: Completed) -> str:
+    """Tell with which code a program ended, where that says something of its own; with a colon behind it."""
+    if completed.timed_out or completed.error:
+        return ""
+    return f"{completed.argv[0]} ended with code {completed.returncode}: "

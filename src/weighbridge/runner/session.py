@@ -113,6 +113,7 @@ class Session:
                 self.study, self.run, self.userlands, opened, here, polled, may_leave_out=not self._finished
             )
             self._sites.open_all(self._stack)
+            self._stack.callback(self._sites.finishing.run, self.store, self.progress.say)  # first of all at the end
             self._leave_out(self._sites)
             served = any("server" in registry.workloads()[cell.kind].roles(cell.options) for cell in self.study.cells)
             if self.study.file.meters.source != "off" and served:

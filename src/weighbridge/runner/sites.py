@@ -26,6 +26,7 @@ from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.runner import companions, site_needs
+from weighbridge.runner.finishing import Finishing
 from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import cpus_of, limits_of
 from weighbridge.runner.machine_use import reader_of
@@ -72,6 +73,7 @@ class Sites:
     _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
     _requests: SiteRequests = field(default_factory=SiteRequests)
     _room: Room = field(default_factory=Room)
+    finishing: Finishing = field(default_factory=Finishing)
 
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them.
@@ -220,7 +222,7 @@ class Sites:
             open_site=partial(self._requests.open_beside, keys[measured]), below=below(sites, self.here),
             storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
             written=self._written() if writes(self.study) else (),
-            hold_back=partial(set_disk_speed, keepers, cell.disk_speed),
+            hold_back=partial(set_disk_speed, keepers, cell.disk_speed), at_end=self.finishing.of(arm.name),
             process={role: self.userlands.of(role, keys[role][0]).process for role in sites},
         )  # fmt: skip
 

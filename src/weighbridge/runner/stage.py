@@ -12,6 +12,7 @@ from weighbridge.model.command import Command, ProcessDefaults
 from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import HERE, Group, Host, Link, Site
 from weighbridge.model.study import Role
+from weighbridge.runner.finishing import AtEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Stage:
     """The hosts, all of the run's, on which trials write: what an earlier one left to be written is written first."""
     hold_back: Callable[[], None] = lambda: None
     """Limits the disks of the data to the speed at which the workload is measured: what it starts from is there."""
+    at_end: AtEnd = lambda _: None
+    """Takes what is run in its sites before these are closed."""
     process: Mapping[Role, ProcessDefaults] = field(default_factory=dict)
     """What the programs of each role are started with in their userland."""
     polled: bool = False

@@ -16,7 +16,8 @@ from weighbridge.model.plugin import Workload
 from weighbridge.model.site import DATA, Site
 from weighbridge.model.study import Role
 from weighbridge.runner.evaluation import plugin_faults
-from weighbridge.runner.missing_program import missing
+from weighbridge.runner.finishing import Finish
+from weighbridge.runner.missing_program import ended_with, failure_beside, missing
 from weighbridge.runner.page_caches import settle_page_caches
 from weighbridge.runner.several_sites import endpoints, place
 from weighbridge.runner.stage import Stage
@@ -67,6 +68,10 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
     for number, (site, its) in enumerate(keeping, 1):
         with plugin_faults(workload, ProgramFailed):
             command, restore = workload.prepare(options, its), workload.restore(options, its)
+            finish = workload.finish(options, its)
+        if finish is not None:  # also of what is interrupted while it is prepared
+            at_end = stage.started(role, finish)
+            stage.at_end(Finish(place(role, number), site, at_end, files[role], modes, given))
         if command is not None and (once := (site.name, given, *command.argv)) not in stage.prepared:
             state.completed[place(PREPARATION, number)] = _run_before(
                 site, stage.started(role, command), Step.PREPARE, data=writes
@@ -89,7 +94,7 @@ def _run_before(site: Site, command: Command, step: Step, *, data: bool) -> Comp
             why = f"the site ran out of its memory limit (resources: memory): {why}"
         if data:
             raise ServerNotReady(f"the data at {DATA} cannot be {step}: {why}")
-        raise ProgramFailed(f"the preparation of the {_OF[step]} failed: {_ended(completed)}{why}")
+        raise ProgramFailed(f"the preparation of the {_OF[step]} failed: {ended_with(completed)}{why}")
     return completed
 
 
@@ -104,15 +109,7 @@ def check(workload: Workload, options: Any, stage: Stage, state: TrialState) -> 
         completed = site.run(replace(stage.started(stage.measured, command), stdin=measured.stdout[:_CHECKED]))
         state.completed[place(CHECK, number)] = completed
         if completed.returncode != 0:
-            why = "it did not end in time" if completed.timed_out else missing(completed) or completed.last_words
-            raise ProgramFailed(f"the check failed: {_ended(completed)}{why}")
-
-
-def _ended(completed: Completed) -> str:
-    """With which code a program ended, where that says something of its own."""
-    if completed.timed_out or completed.error:
-        return ""
-    return f"{completed.argv[0]} ended with code {completed.returncode}: "
+            raise ProgramFailed(f"the check failed: {failure_beside(completed)}")
 
 
 def serve(command: Command, site: Site, state: TrialState, ready_s: float | None = None) -> None:

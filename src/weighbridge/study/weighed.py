@@ -79,7 +79,7 @@ class Weighed:
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     beside: Mapping[str, str] = field(default_factory=dict)
-    """Commands that are not measured: ``setup``, ``prepare``, ``check``."""
+    """Commands that are not measured: ``setup``, ``prepare``, ``check``, ``cleanup``."""
     further: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the workload `command`, as a study says them."""
     resources: Mapping[str, Any] = field(default_factory=dict)

@@ -127,6 +127,11 @@ class CommandOptions(Options):
         Field(description="Run once in each site of the server, or of run, before its first trial"),
         Brings.COMMAND,
     ] = None
+    cleanup: Annotated[
+        _Words | None,
+        Field(description="Run once there after its last trial, also when the run is interrupted or fails"),
+        Brings.COMMAND,
+    ] = None
     prepare: Annotated[
         _Words | None, Field(description="Run there before each trial, and before the server starts"), Brings.COMMAND
     ] = None
@@ -231,6 +236,6 @@ class CommandOptions(Options):
 
     def templates(self) -> Iterator[tuple[str, Template]]:
         """Every command that there is, by its key."""
-        keys = ("run", "server", "client", "setup", "prepare", "check")
+        keys = ("run", "server", "client", "setup", "prepare", "check", "cleanup")
         written: Mapping[str, Any] = {key: getattr(self, key) for key in keys}
         yield from ((key, Template(each, self.shell)) for key, each in written.items() if each is not None)

@@ -73,6 +73,10 @@ class OwnCommand(Workload):
         """The study's ``prepare``."""
         return _command(options, "prepare", at) if options.prepare is not None else None
 
+    def finish(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The study's ``cleanup``."""
+        return _command(options, "cleanup", at) if options.cleanup is not None else None
+
     def check(self, options: CommandOptions, at: Endpoint) -> Command | None:
         """The study's own."""
         return _command(options, "check", at) if options.check is not None else None

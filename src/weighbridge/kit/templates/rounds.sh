@@ -14,7 +14,7 @@ if docker compose version >/dev/null 2>&1; then
 else
     program=docker-compose
 fi
-environment='' cell='' folder='' results='' prepared='' pid='' failed=0 up='' container=''
+environment='' cell='' folder='' results='' prepared='' pid='' failed=0 up='' container='' finishing=''
 
 compose() {
     # shellcheck disable=SC2086 # it may be two words
@@ -102,6 +102,13 @@ stop_server() { # stop_server FILE: what it printed is in FILE.server
 one_round() { # one_round FILE: a fresh server and a fresh client; what the measured program printed is in FILE.out
     keeper=solo
     case $roles in *server*) keeper=server ;; esac
+    if [ -e "$folder/finish.sh" ]; then # once at the end, what came last first
+        sum=$(cksum <"$folder/finish.sh" | tr ' ' -)
+        case " $finishing" in
+        *" $sum:"*) ;;
+        *) finishing="$sum:$keeper:$cell $finishing" ;;
+        esac
+    fi
     if [ -e "$folder/prepare.sh" ]; then
         sum=$(cksum <"$folder/prepare.sh")
         case $prepared in
@@ -165,6 +172,11 @@ finish() { # takes down what is up; also when interrupted
     code=$?
     trap - EXIT
     [ -z "$pid" ] || kill -s KILL "$pid" 2>/dev/null || true
+    for each in $finishing; do
+        keeper=${each#*:} cell=${each##*:}
+        keeper=${keeper%%:*} folder=environments/$environment/$cell file=results/$environment/$cell/finish
+        run_role "$keeper" finish >"$file" 2>&1 || echo "$environment: $cell: what it runs at the end failed; see $file" >&2
+    done
     [ -z "$up" ] || compose down -v --remove-orphans >/dev/null 2>&1 || true
     [ "$failed" = 0 ] || {
         echo "$environment: rounds that failed: $failed" >&2

@@ -1,0 +1,149 @@
+"""Bencher Metric Format (BMF): one measure of each benchmark, as bencher.dev's ``json`` adapter takes it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from weighbridge.adapters._benchmarks import BenchmarkOptions
+from weighbridge.adapters._json import at, number, read_document
+from weighbridge.model.adapter import Adapter, safe_name
+from weighbridge.model.measurement import Better, Measurement, Metric, Unparseable
+from weighbridge.model.resource_use import is_resource_use
+from weighbridge.model.text import one_line
+
+_USAGE = "PROGRAM --output /tmp/bmf.json >&2 && cat /tmp/bmf.json"
+_WHAT = "the program"
+_OF = "Bencher Metric Format"
+_BUILT_IN = {
+    "latency": Metric("latency", "ns", "lower"),
+    "throughput": Metric("throughput", "1/s", "higher"),
+    "build-time": Metric("build_time", "s", "lower"),
+    "file-size": Metric("file_size", "B", "lower"),
+}
+"""By its slug what Bencher gives every project, or documents of this format; none of them can be below zero."""
+_NAMES = {"Latency": "latency", "Throughput": "throughput", "Build Time": "build-time", "File Size": "file-size"}
+_UNTOLD = "latency"
+_SHOWN = 8
+_LONGEST = 60
+
+Measures = Mapping[str, Any]
+
+
+class BmfOptions(BenchmarkOptions):
+    """What a study file may say about Bencher Metric Format; a benchmark's name is its key."""
+
+    kind: Literal["bmf"] = "bmf"
+    measure: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="The measure that is read, by its key; by default latency, where there is no other",
+        ),
+    ] = None
+    unit: Annotated[
+        str | None,
+        Field(pattern=r"^[^\s\x00-\x1f]{1,20}$", description="Of the measure, where that is none of Bencher's own"),
+    ] = None
+    better: Annotated[Better | None, Field(description="higher or lower, of such a measure")] = None
+
+    @model_validator(mode="after")
+    def _unit_is_known(self) -> "BmfOptions":
+        if self.measure is None and (self.unit or self.better):
+            raise ValueError("'unit' and 'better' are of a measure: name it too (measure: NAME)")
+        if self.measure is not None and _slug(self.measure) not in _BUILT_IN:
+            safe_name(self.measure)
+            if self.unit is None or self.better is None:
+                raise ValueError(
+                    f"what the measure '{self.measure:.60}' is in is not known (known: {', '.join(_BUILT_IN)}): "
+                    "say its 'unit', and which is 'better': higher or lower"
+                )
+        return self
+
+    @property
+    def only(self) -> Metric:
+        """The measure, in the unit that Bencher has it in or the study says."""
+        measure = self.measure or _UNTOLD
+        known = _BUILT_IN.get(_slug(measure))
+        if known is None:  # then both are told
+            return Metric(_free(safe_name(measure)), self.unit or "", self.better or "lower")
+        return Metric(known.name, self.unit or known.unit, self.better or known.better)
+
+    def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
+        """The value of the measure of each benchmark; its limits are the program's own and are not read."""
+        found = _benchmarks(read_document(stdout, _WHAT, _USAGE))
+        self._require(found)
+        measure = self._measure(found)
+        values = {}
+        for name, measures in found.items():
+            if measure in measures and (not self.benchmarks or name in self.benchmarks):
+                values[name] = self._value(name, measures[measure])
+        return self.chosen(values, f"the {_OF}")
+
+    def _require(self, found: Mapping[str, Measures]) -> None:
+        """Raise Unparseable where a benchmark is not there that is named."""
+        if not found or any(name not in found for name in self.benchmarks):
+            self.chosen(dict.fromkeys(found, 0.0), f"the {_OF}")
+
+    def _measure(self, found: Mapping[str, Measures]) -> str:
+        """The key of the measure that is read. Unparseable where the study has to choose, or has chosen amiss."""
+        wanted = [measures for name, measures in found.items() if not self.benchmarks or name in self.benchmarks]
+        keys = [*dict.fromkeys(key for measures in wanted for key in measures)]
+        there = ", ".join(one_line(key, 60) for key in keys[:_SHOWN]) + (", ..." if len(keys) > _SHOWN else "")
+        if not keys:
+            raise Unparseable(f"the {_OF} has a benchmark, and no measure of it")
+        if self.measure is None:
+            if len(keys) > 1:
+                raise Unparseable(f"the {_OF} has {len(keys)} measures: name one of them (measure: {there})")
+            if _slug(keys[0]) != _UNTOLD:
+                raise Unparseable(f"the {_OF} has no latency, which is read unless told otherwise: measure: {there}")
+            return keys[0]
+        same = [key for key in keys if _slug(key) == _slug(self.measure)]
+        measure = self.measure if self.measure in keys or len(same) != 1 else same[0]
+        lacking = [name for name in self.benchmarks if measure not in found[name]]
+        if lacking:
+            has = ", ".join(one_line(key, 60) for key in [*found[lacking[0]]][:_SHOWN]) or "none"
+            raise Unparseable(f"the benchmark '{lacking[0]}' has no measure '{measure:.60}' (it has: {has})")
+        if measure not in keys:
+            raise Unparseable(f"the {_OF} has no measure '{measure:.60}' (it has: {there})")
+        return measure
+
+    def _value(self, name: str, given: Any) -> float:
+        benchmark = f"the benchmark '{one_line(name, 60)}'"
+        value = number(given, benchmark, "value")
+        if value < 0 and _slug(self.measure or _UNTOLD) in _BUILT_IN:
+            raise Unparseable(f"{self.only.name} of {benchmark} is {value:g}, and cannot be below zero")
+        return value
+
+
+def _benchmarks(document: Any) -> dict[str, Measures]:
+    """Each benchmark's measures. Raises Unparseable."""
+    if not isinstance(document, dict):
+        raise Unparseable(f"the JSON is no {_OF}, which is an object of benchmarks: run it as '{_USAGE}'")
+    for name, measures in document.items():
+        if not name or not isinstance(measures, dict) or any(at(each, "value") is None for each in measures.values()):
+            raise Unparseable(f"the JSON is no {_OF}: '{one_line(name, 60)}' has no measures with a value each")
+    return document
+
+
+def _free(name: str) -> str:
+    """Another name for what is called like something that is measured of every command."""
+    return f"measure_{name}"[:_LONGEST] if name == "time" or is_resource_use(name) else name
+
+
+def _slug(measure: str) -> str:
+    """A measure of Bencher's own may be named in words, too: ``Build Time``."""
+    return _NAMES.get(measure, measure)
+
+
+class Bmf(Adapter):
+    """What Bencher's ``json`` adapter takes, and what ``weighbridge gate --bmf`` writes."""
+
+    kind = "bmf"
+    summary = "Bencher Metric Format: a measure of each benchmark"
+    options = BmfOptions
+    usage = _USAGE
+
+
+PLUGIN = Bmf()
