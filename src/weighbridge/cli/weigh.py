@@ -132,7 +132,7 @@ def register(app: typer.Typer) -> None:
         apart = compose is not None or (image is not None and server is not None)
         where: dict[str, Any] = {"server": server, "port": ready}
         if compose is not None:
-            where = weighed_service(words, lambda each: _userland(each, ()))
+            where = weighed_service(words)
         else:
             where["userland"] = _userland(image, () if apart else env)
             entry_point = _entry_point(where["userland"])
@@ -200,11 +200,13 @@ def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
 
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
     """Where the program is: on this machine, in an image of the engine, or in one that was saved to a file."""
+    from weighbridge.study.compose_key import image_userland
+
     if image is None:
         return _this_machine(env)
     if env:
         fail("--env is for programs of this machine: those of an image have its variables", WRONG_COMMAND_LINE)
-    return {"kind": "saved-image", "path": image} if Path(image).is_file() else {"kind": "image", "image": image}
+    return image_userland(image)
 
 
 def _entry_point(userland: Mapping[str, Any]) -> tuple[str, ...]:

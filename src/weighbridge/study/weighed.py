@@ -1,6 +1,5 @@
 """A command line as a study: what `weighbridge weigh` runs, and writes down with ``--save``."""
 
-import io
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -8,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weighbridge.errors import StudyError
-from weighbridge.study.source import nearest, plain
+from weighbridge.study.source import nearest, plain, written
 
 INSIDE: Mapping[str, Mapping[str, Any]] = {
     "docker": {"kind": "docker", "network": "bridge"},
@@ -70,8 +69,6 @@ class Weighed:
 
 def study_text(weighed: Weighed) -> str:
     """Return the study as YAML. Raises StudyError for what nothing can be weighed in."""
-    from ruamel.yaml import YAML
-
     environments = _environments(weighed)
     study: dict[str, Any] = {
         "study": "weigh",
@@ -79,7 +76,7 @@ def study_text(weighed: Weighed) -> str:
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
-        "companions": {name: _written_out(each) for name, each in weighed.companions.items()},
+        "companions": {name: written_out(each) for name, each in weighed.companions.items()},
         "baseline": "native",
         "environments": {"native": {"kind": "native"}, **environments},
         "workloads": {"command": _workload(weighed)},
@@ -87,19 +84,20 @@ def study_text(weighed: Weighed) -> str:
         "cpu_idle": "auto",
         "ladder": _ladder(environments),
     }
-    text = io.StringIO(f"# {plain(weighed.remark)}\n" if weighed.remark else "")
-    text.seek(0, io.SEEK_END)
-    yaml = YAML()
-    yaml.width = 10_000
-    yaml.dump({key: value for key, value in study.items() if value not in ({}, [])}, text)
-    return text.getvalue()
+    remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
+    return remark + written({key: value for key, value in study.items() if value not in ({}, [])})
 
 
-def _written_out(value: Any) -> Any:
+def literal(word: str) -> str:
+    """A word of a `command` in which no brace is a placeholder's."""
+    return word.replace("{", "{{").replace("}", "}}")
+
+
+def written_out(value: Any) -> Any:
     """The same of mappings and lists that YAML has."""
     if isinstance(value, Mapping):
-        return {str(key): _written_out(each) for key, each in value.items()}
-    return [_written_out(each) for each in value] if isinstance(value, list | tuple) else value
+        return {str(key): written_out(each) for key, each in value.items()}
+    return [written_out(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
@@ -114,27 +112,24 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
 def _workload(weighed: Weighed) -> dict[str, Any]:
     placeholders = (*weighed.parameters, *(_OF_A_SERVER if weighed.server is not None else ()))
 
-    def written(text: str) -> str:
+    def with_placeholders(text: str) -> str:
         """Braces that are no placeholder are the program's own: {print $1}."""
         parts = re.split(rf"({'|'.join(re.escape(f'{{{name}}}') for name in placeholders) or '(?!)'})", text)
-        return "".join(part if at % 2 else as_it_is(part) for at, part in enumerate(parts))
+        return "".join(part if at % 2 else literal(part) for at, part in enumerate(parts))
 
-    def as_it_is(word: str) -> str:
-        return word.replace("{", "{{").replace("}", "}}")
-
-    words: Any = [written(word) for word in weighed.command]
+    words: Any = [with_placeholders(word) for word in weighed.command]
     words = " ".join(words) if weighed.shell else words
     made: dict[str, Any] = {"kind": "command"}
     if weighed.server is None:
         made |= {"run": words}
     elif isinstance(weighed.server, str):
-        made |= {"server": written(weighed.server), "client": words}
+        made |= {"server": with_placeholders(weighed.server), "client": words}
     else:
-        made |= {"server": [as_it_is(word) for word in weighed.server], "client": words}
+        made |= {"server": [literal(word) for word in weighed.server], "client": words}
     made |= {"server_env": dict(weighed.server_env)} if weighed.server_env else {}
     made |= {"port": weighed.port} if weighed.port is not None else {}
     made |= {"shell": True} if weighed.shell else {}
-    made |= {key: written(text) for key, text in weighed.beside.items()}
+    made |= {key: with_placeholders(text) for key, text in weighed.beside.items()}
     parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}
     made |= {"parameters": parameters} if parameters else {}
     made |= {"metrics": {name: dict(metric) for name, metric in weighed.metrics.items()}} if weighed.metrics else {}
