@@ -24,7 +24,7 @@ from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOption
 from weighbridge.model.stored_layers import layers_json, layers_of
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
-from weighbridge.study.loader import option_models
+from weighbridge.study.validated import option_models
 
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201, client="192.0.2.8")

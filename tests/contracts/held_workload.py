@@ -10,7 +10,7 @@ from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.options import STORED
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.study import Role
-from weighbridge.study.loader import option_models
+from weighbridge.study.validated import option_models
 
 from .held import PACKAGE, must
 

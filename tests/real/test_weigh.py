@@ -69,7 +69,7 @@ def test_a_program_of_this_machine(tmp_path: Path, machine: Machine):
 
 
 def test_an_image_without_shell_and_libc(tmp_path: Path, machine: Machine):
-    _save_image(tmp_path, STATIC)
+    save_image(tmp_path, STATIC)
     words = ("--metric", "user=json:$.user,lower,count", "--metric", "words=json:$.words,lower,count")
     done = weigh(tmp_path, "--blocks", "2", "--image", "shop.tar", *words, "--", "one")
     assert done.returncode == 0, done.stderr
@@ -97,7 +97,7 @@ CLIENT = "import socket, sys; print('[', socket.create_connection(sys.argv[1:]).
 
 def test_the_server_of_an_image_and_a_client_of_this_machine(tmp_path: Path, machine: Machine):
     """The image has neither shell nor Python; the client is nowhere in it."""
-    _save_image(tmp_path, SERVER)
+    save_image(tmp_path, SERVER)
     done = weigh(
         tmp_path, "--image", "shop.tar", "--server", "{port}", "--blocks", "3", "--in", "netns,bridge",
         "--metric", "n=json:$[0],higher,1/s", "--", "/usr/bin/python3", "-c", CLIENT, "{address}", "{port}",
@@ -172,7 +172,7 @@ services:
 @pytest.mark.skipif(shutil.which("docker-compose") is None, reason="docker-compose is not installed")
 def test_a_service_of_a_compose_file(tmp_path: Path, small_userland: Userland, machine: Machine):
     """Its program has one port, which it is not told, and counts in redis, which it finds by its name."""
-    _save_image(tmp_path, COMPOSED, ["/shop"])
+    save_image(tmp_path, COMPOSED, ["/shop"])
     (tmp_path / "redis.tar").write_bytes(saved_redis(small_userland))
     (tmp_path / "compose.yml").write_text(COMPOSE)
     words = (
@@ -198,7 +198,7 @@ def _build(folder: Path, text: str) -> Path:
     return program
 
 
-def _save_image(folder: Path, text: str, entry_point: Sequence[str] = ("/shop", "-v")) -> None:
+def save_image(folder: Path, text: str, entry_point: Sequence[str] = ("/shop", "-v")) -> None:
     """``shop.tar``, an image that has this static program alone."""
     program = _build(folder, text).read_bytes()
     image = image_archive("shop:1", {}, "amd64", [file_layer("/shop", program)])

@@ -79,12 +79,12 @@ def register(app: typer.Typer) -> None:
 def _study(named: str | None, profile: str | None, directory: Path | None) -> "Study":
     """The study that is meant; that of the run where there is one. Raises RunDirectoryError where they differ."""
     from weighbridge.errors import RunDirectoryError
+    from weighbridge.runner.compose_file import load_study
     from weighbridge.runner.run import study_of
     from weighbridge.store.run import RunStore
     from weighbridge.study.frozen import first_difference
-    from weighbridge.study.profiles import load
 
-    loaded = load(named, profile) if named is not None else None
+    loaded = load_study(named, profile) if named is not None else None
     if directory is None:
         assert loaded is not None
         return loaded

@@ -41,10 +41,11 @@ def register(app: typer.Typer) -> None:
         """Write a folder with which a study is run by hand, without Weighbridge: Dockerfile, compose files, ..."""
         from weighbridge.kit.kit import kit as files_of
         from weighbridge.replication.parameters import parameters_of
-        from weighbridge.study.profiles import load, profiles_of
+        from weighbridge.runner.compose_file import load_study
+        from weighbridge.study.profiles import profiles_of
 
         chosen = profile or (PUBLISHED if PUBLISHED in profiles_of(study) else None)
-        loaded = load(study, chosen)
+        loaded = load_study(study, chosen)
         name = loaded.file.study
         target = folder or Path(f"kit-{name}")
         write(files_of(loaded, parameters_of(name)), target)

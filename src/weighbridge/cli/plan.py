@@ -36,10 +36,10 @@ def register(app: typer.Typer) -> None:
         Exits with 4 where 'weighbridge run' would refuse it on this machine, after saying why.
         """
         from weighbridge.errors import Unavailable
+        from weighbridge.runner.compose_file import load_study
         from weighbridge.study.loader import with_blocks
-        from weighbridge.study.profiles import load
 
-        loaded = load(study, profile)
+        loaded = load_study(study, profile)
         chosen = loaded if blocks is None else with_blocks(loaded, blocks)
         planned = describe(chosen)
         if as_json:

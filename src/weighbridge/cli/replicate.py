@@ -105,9 +105,9 @@ def _run(
 def _load(study: str, profile: str | None, link: str | None) -> "Study":
     """The study, which must have published figures: before anything is run."""
     from weighbridge.replication.published import published
-    from weighbridge.study.profiles import load
+    from weighbridge.runner.compose_file import load_study
 
-    loaded = load(study, profile, link)
+    loaded = load_study(study, profile, link)
     published(loaded.file.study)
     return loaded
 
@@ -152,9 +152,10 @@ def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication"
 def _offers(study: str) -> "list[Offer]":
     """What each profile of the bundled study measures."""
     from weighbridge.replication.absent import Offer
-    from weighbridge.study.profiles import load, profiles_of
+    from weighbridge.runner.compose_file import load_study
+    from weighbridge.study.profiles import profiles_of
 
-    studies = {name: load(study, name) for name in profiles_of(study)}
+    studies = {name: load_study(study, name) for name in profiles_of(study)}
     return [
         Offer(name, frozenset(cell.workload for cell in each.cells), frozenset(arm.name for arm in each.arms))
         for name, each in studies.items()

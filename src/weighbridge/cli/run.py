@@ -49,10 +49,10 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.progress import show
         from weighbridge.cli.runs import continuable, holds_a_run
         from weighbridge.errors import Untrusted
+        from weighbridge.runner.compose_file import load_study
         from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible
         from weighbridge.study.loader import with_blocks
-        from weighbridge.study.profiles import load
 
         if study is None and directory is None:
             told = "name a study to run (weighbridge studies lists them), or --out DIR of a run to continue"
@@ -60,7 +60,7 @@ def register(app: typer.Typer) -> None:
         if study is None and profile is not None:
             fail("--profile needs a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
         at = address(metrics)
-        loaded = load(study, profile) if study is not None else None
+        loaded = load_study(study, profile) if study is not None else None
         if loaded is not None and blocks is not None:
             loaded = with_blocks(loaded, blocks)
         if loaded is not None and study is not None and not (directory and holds_a_run(directory)):

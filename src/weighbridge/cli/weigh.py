@@ -149,7 +149,7 @@ def register(app: typer.Typer) -> None:
         if compose is not None and against is not None:
             fail("--against: with --compose save the study twice, and compare two runs", WRONG_COMMAND_LINE)
         if compose is not None:
-            where = weighed_service(words, partial(_userland, env=()))
+            where = weighed_service(words)
         else:
             where["userland"] = _userland(image, () if apart else env)
             if against is not None and image is not None:
@@ -221,11 +221,13 @@ def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
 
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
     """Where the program is: on this machine, in an image of the engine, or in one that was saved to a file."""
+    from weighbridge.study.compose_key import image_userland
+
     if image is None:
         return _this_machine(env)
     if env:
         fail("--env is for programs of this machine: those of an image have its variables", WRONG_COMMAND_LINE)
-    return {"kind": "saved-image", "path": image} if Path(image).is_file() else {"kind": "image", "image": image}
+    return image_userland(image)
 
 
 def _entry_point(userland: Mapping[str, Any]) -> tuple[str, ...]:

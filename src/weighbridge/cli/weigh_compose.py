@@ -1,14 +1,11 @@
 """What `weighbridge weigh --compose` makes of a service of a Compose file."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail
-
-if TYPE_CHECKING:
-    from weighbridge.study.compose import Composed
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,44 +35,45 @@ class ComposeWords:
             fail(f"{which}: with --compose the server is the service's own program", WRONG_COMMAND_LINE)
 
 
-def weighed_service(given: ComposeWords, userland: Callable[[str], Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a `Weighed` has of the service; ``userland`` says where an image is.
+def weighed_service(given: ComposeWords) -> dict[str, Any]:
+    """Return what a `Weighed` has of the service. Says on stderr what is left out.
 
-    Says on stderr what is left out. Raises StudyError, Unavailable, UserlandError.
+    Raises StudyError, Unavailable, UserlandError.
     """
-    from weighbridge import registry
+    from weighbridge.errors import StudyError
+    from weighbridge.model.compose import ComposedService
     from weighbridge.runner.compose_file import normalised
-    from weighbridge.study.compose import composed, server_words, with_saved
+    from weighbridge.study.compose import Unhonoured
+    from weighbridge.study.compose_key import service_of
 
-    saved = dict(_saved(each) for each in given.saved)
-    without = [key for keys in given.without for key in keys.split(",") if key]
-    found = with_saved(composed(normalised(str(given.file)), given.service or "", without), saved)
-    where = userland(given.image or saved.get(found.image, found.image))
-    source = registry.userlands()[where["kind"]]
-    options = source.options.model_validate(where)
-    remark = _remark(found)
-    if remark:
-        err().print(remark, markup=False, soft_wrap=True)
-    port = given.port or found.port
-    if port is None:
+    asked = ComposedService(
+        file=str(given.file),
+        service=given.service or "",
+        without=tuple(key for keys in given.without for key in keys.split(",") if key),
+        saved=dict(_saved(each) for each in given.saved),
+        image=given.image,
+        port=given.port,
+    )
+    try:
+        found = service_of(asked, normalised)
+    except Unhonoured as error:
+        raise StudyError(f"{error.listed}--without {','.join(error.shortly)}") from None
+    if found.remark:
+        err().print(found.remark, markup=False, soft_wrap=True)
+    if found.port is None:
         fail(f"compose: {given.service} has not one port: say where it listens: --ready PORT", WRONG_COMMAND_LINE)
     return {
-        "server": server_words(found, source.entry_point(options), source.default_command(options)),
+        "server": found.server,
         "server_env": found.environment,
-        "port": port,
-        "userland": where,
+        "port": found.port,
+        "userland": found.userland,
         "companions": found.companions,
-        "remark": remark,
+        "remark": found.remark,
     }
-
-
-def _remark(found: "Composed") -> str:
-    keys = [f"{service}.{key}" for service, each in found.without.items() for key in each]
-    return f"Left out of the Compose file: {', '.join(keys)}" if keys else ""
 
 
 def _saved(given: str) -> tuple[str, str]:
     image, equals, file = given.rpartition("=")
     if not (image and equals and file):
         fail(f"--saved {given}: say IMAGE=FILE", WRONG_COMMAND_LINE)
-    return image, str(Path(file).absolute())
+    return image, file

@@ -39,7 +39,9 @@ class Companion(Options):
     It publishes no port. ``image`` has to be in the engine, which pulls none; with ``saved`` it may come from a file.
     """
 
-    image: Annotated[str, Field(min_length=1, max_length=500, description="An image that the engine has")]
+    image: Annotated[
+        str, Field(min_length=1, max_length=500, description="An image that the engine has"), Brings.IMAGE
+    ]
     saved: Annotated[
         _Here | None,
         Field(description="An archive of docker save that has the image, for a private engine"),

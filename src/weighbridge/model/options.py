@@ -43,6 +43,8 @@ class Brings(StrEnum):
     """What an option names that is no part of Weighbridge; in the option's annotation, so that ``plan`` shows it."""
 
     FILE = "file"
+    COMPOSE = "Compose file"
+    IMAGE = "image"
     SSH_CONFIGURATION = "ssh configuration"
     MACHINE = "machine"
     SERVER = "server"
@@ -53,7 +55,7 @@ class Brings(StrEnum):
     @property
     def is_path(self) -> bool:
         """Whether it is a file of this machine, named relative to where weighbridge is called."""
-        return self in (Brings.FILE, Brings.SSH_CONFIGURATION)
+        return self in (Brings.FILE, Brings.COMPOSE, Brings.SSH_CONFIGURATION)
 
 
 @dataclass(frozen=True, slots=True)

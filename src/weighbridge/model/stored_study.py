@@ -90,7 +90,7 @@ class StoredStudy(_Stored):
 
 def study_json(study: Study) -> str:
     """Return the study as a run keeps it."""
-    file = study.file.model_dump(mode="json", exclude={"profiles"}, warnings=False)
+    file = study.file.model_dump(mode="json", exclude={"profiles", "compose"}, warnings=False)
     arms, cells = [_arm(arm) for arm in study.arms], [_cell(cell) for cell in study.cells]
     return json.dumps({"version": VERSION, "file": file, "arms": arms, "cells": cells}, separators=(",", ":"))
 

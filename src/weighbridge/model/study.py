@@ -13,6 +13,7 @@ from pydantic import (
 )
 
 from weighbridge.model.companion import Companion
+from weighbridge.model.compose import ComposeOptions
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.idle import CpuIdle
@@ -135,6 +136,13 @@ class StudyFile(Options):
         dict[Name, Companion],
         Field(description="Services that stay where they are, which the measured ones reach by name"),
     ] = Field(default_factory=dict)
+    compose: Annotated[
+        ComposeOptions | None,
+        Field(
+            description="A Compose file's service and its load: a workload, userlands and companions are made of it"
+        ),
+    ] = None
+    """Of a file alone: `weighbridge.study.compose_key` puts in its place what it stands for."""
     resources: Resources = Resources()
     baseline: Name
     aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True
@@ -230,8 +238,8 @@ class Cell(BaseModel):
 class Study(BaseModel):
     """A checked study. ``text`` is the file as it was read; it is frozen into the run.
 
-    ``lines``: where environments and hosts stand in the file (``FILE:LINE``), by section and name; of what a run has
-    kept they are not known.
+    ``lines``: where environments and hosts stand in the file (``FILE:LINE``), by section and name; ``compose``: the
+    Compose file that was read for it, absolute. Of what a run has kept neither is known.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -240,9 +248,10 @@ class Study(BaseModel):
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
     lines: dict[tuple[str, str], str] = Field(default_factory=dict, repr=False)
+    compose: str = Field(default="", repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the two are the same study, wherever they were read from: ``lines`` are for messages alone."""
+        """Whether the two are the same study, wherever they were read from: the rest is for messages alone."""
         if not isinstance(other, Study):
             return NotImplemented
         return (self.text, self.file, self.arms, self.cells) == (other.text, other.file, other.arms, other.cells)

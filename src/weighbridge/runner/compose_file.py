@@ -1,16 +1,26 @@
-"""The normalised text of a Compose file, which Docker Compose itself makes: it knows all of its format."""
+"""Compose files are read by Docker Compose itself, which knows all of their format; studies that name one, too."""
 
 from collections.abc import Callable
 
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux.process import run, which
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.study import Study
+from weighbridge.study import profiles
 from weighbridge.study.source import plain
 
 _DEADLINE_S = 60.0
 _NONE = "docker-compose is not installed, which reads Compose files: apt-get install docker-compose"
 _NO_PLUG_IN = (b"is not a docker command", b"unknown command: docker compose", b"unknown shorthand flag: 'f'")
 """What a docker prints that has no plug-in of this name, by its version."""
+
+
+def load_study(study: str, profile: str | None = None, link: str | None = None) -> Study:
+    """As `weighbridge.study.profiles.load`, of any study: the Compose file that it may name is read.
+
+    Raises StudyError, Unavailable, UserlandError.
+    """
+    return profiles.load(study, profile, link, normalised)
 
 
 def normalised(

@@ -43,7 +43,8 @@ def brought_by(study: Study) -> tuple[Brought, ...]:
         parts += [
             (f"environments.{arm.name}.workloads.{workload}", own) for (workload, _), own in arm.workloads.items()
         ]
-    return tuple(dict.fromkeys(each for place, options in parts for each in _brought(place, options)))
+    read = [Brought(Brings.COMPOSE, "compose.file", study.compose)] if study.compose else []
+    return tuple(dict.fromkeys([*read, *(each for place, options in parts for each in _brought(place, options))]))
 
 
 def _brought(place: str, options: Options | None) -> Iterator[Brought]:

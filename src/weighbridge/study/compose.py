@@ -22,7 +22,26 @@ _COMPANION = frozenset((
     "user", "working_dir", "read_only", "init",
 ))  # fmt: skip
 _CONDITIONS = ("service_started", "service_healthy")
+Normalised = Callable[[str], str]
+"""Gives the text of a Compose file as ``docker-compose config`` prints it. Raises StudyError, Unavailable."""
 _CHECK = {"test", "interval", "timeout", "retries", "start_period", "disable"}
+
+
+class NoSuch(StudyError):
+    """The Compose file has not what is said of it; ``key`` is the key that says so."""
+
+    def __init__(self, key: str, told: str) -> None:
+        super().__init__(f"compose: {told}")
+        self.key = key
+
+
+class Unhonoured(StudyError):
+    """Keys (SERVICE.KEY) that cannot be honoured, and that nobody left out."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self.listed = f"compose: this of the file cannot be honoured: {', '.join(keys)}; to weigh without it: "
+        self.shortly = tuple(dict.fromkeys(each.partition(".")[2] for each in keys))
+        super().__init__(f"{self.listed}without: [{', '.join(self.shortly)}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +66,7 @@ def composed(text: str, service: str, without: Collection[str] = ()) -> Composed
     data = _read(text)
     services = _mapping(data.get("services"), "services")
     if service not in services:
-        raise StudyError(f"compose: there is no service '{plain(service, 60)}'{nearest(service, services)}")
+        raise NoSuch("service", f"there is no service '{plain(service, 60)}'{nearest(service, services)}")
     used = {name: _mapping(each, name) for name, each in services.items()}
     used = {name: each for name, each in used.items() if name == service or not each.get("profiles")}
     lacking = {name: tuple(dict.fromkeys(_unhonoured(name, each, data, service))) for name, each in used.items()}
@@ -58,11 +77,7 @@ def composed(text: str, service: str, without: Collection[str] = ()) -> Composed
         if key not in without and f"{name}.{key}" not in without
     ]
     if refused:
-        keys = ",".join(dict.fromkeys(each.partition(".")[2] for each in refused))
-        raise StudyError(
-            f"compose: this of the file cannot be honoured: {', '.join(refused)}; to weigh without it: "
-            f"--without {keys}"
-        )
+        raise Unhonoured(refused)
     mine = used[service]
     return Composed(
         image=_image(service, mine),
@@ -96,7 +111,7 @@ def with_saved(found: Composed, saved: Mapping[str, str]) -> Composed:
     for image in saved:
         if image not in (*images, found.image):
             hint = nearest(image, [*images, found.image])
-            raise StudyError(f"--saved: no service has the image '{plain(image, 100)}'{hint}")
+            raise NoSuch("saved", f"saved: no service has the image '{plain(image, 100)}'{hint}")
     companions = {
         name: {**each, "saved": saved[each["image"]]} if each["image"] in saved else each
         for name, each in found.companions.items()
@@ -239,7 +254,3 @@ def _healthcheck(given: Any, name: str) -> dict[str, Any] | None:
         words = tuple(rest) if how == "CMD" else ("/bin/sh", "-c", *rest)
     times = ("interval", "timeout", "start_period", "retries")
     return {"test": words, **{key: given[key] for key in times if given.get(key) is not None}}
-
-
-Read = Callable[[str], str]
-"""Gives the normalised text of a Compose file. Raises StudyError, Unavailable."""

@@ -14,8 +14,8 @@ from weighbridge.model.plugin import Plugin
 from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy, study_json
 from weighbridge.model.study import Arm, Cell, Study, StudyFile, own_userland_key
 from weighbridge.study.contradictions import contradictions
-from weighbridge.study.loader import option_models
 from weighbridge.study.source import plain
+from weighbridge.study.validated import option_models
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -1,10 +1,9 @@
 """From a study file to a checked Study: every sweep expanded, every mistake told with file, line and key."""
 
-import io
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, SerializeAsAny, StrictBool, ValidationError
+from pydantic import SerializeAsAny, StrictBool
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
@@ -13,12 +12,12 @@ from weighbridge.model.plugin import Plugin
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.study import CLIENT, Arm, Cell, Level, Name, Options, Study, StudyFile
 from weighbridge.study import of_workloads
+from weighbridge.study.compose import Normalised
+from weighbridge.study.compose_key import expanded
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
-from weighbridge.study.mistakes import location_of, sentence
-from weighbridge.study.source import Place, Source, nearest, parse, plain, read
+from weighbridge.study.source import Place, Source, nearest, parse, plain, read, written
 from weighbridge.study.sweeps import at_level, levels, place_of, sweep_problem, with_own
-
-M = TypeVar("M", bound=BaseModel)
+from weighbridge.study.validated import validated
 
 
 def load(study: str) -> Study:
@@ -32,20 +31,22 @@ def with_blocks(study: Study, blocks: int) -> Study:
 
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
-    yaml.width = 10_000  # lines stay as they are
     data = yaml.load(study.text)
     rule = yaml.map(blocks=blocks)
     rule.fa.set_flow_style()
     data["repetitions"] = rule
-    text = io.StringIO()
-    yaml.dump(data, text)
-    return check(parse(text.getvalue(), study.file.study)).model_copy(update={"lines": study.lines})
+    again = check(parse(written(data), study.file.study))
+    return again.model_copy(update={"lines": study.lines, "compose": study.compose})
 
 
-def check(source: Source) -> Study:
-    """Check a parsed study file. StudyError lists every mistake, a line each."""
+def check(source: Source, normalised: Normalised | None = None) -> Study:
+    """Check a parsed study file. StudyError lists every mistake, a line each.
+
+    ``normalised`` reads the Compose file of a study that names one; Unavailable, where that is not possible here.
+    """
     problems: list[tuple[Place, str]] = []
-    file = _validate(StudyFile, source.data, (), problems)
+    source, compose_file = expanded(source, normalised)
+    file = validated(StudyFile, source.data, (), problems)
     arms: list[Arm] = []
     cells: list[Cell] = []
     if file is not None:
@@ -76,7 +77,7 @@ def check(source: Source) -> Study:
         arms.append(again.model_copy(update={"name": file.baseline + AA_SUFFIX, "aa_of": file.baseline}))
     lines = {("environments", arm.name): source.where(("environments", arm.name.split("[")[0])) for arm in arms}
     lines |= {("hosts", host): source.where(("hosts", host)) for host in file.hosts}
-    return Study(text=source.text, file=file, arms=tuple(arms), cells=tuple(cells), lines=lines)
+    return Study(text=source.text, file=file, arms=tuple(arms), cells=tuple(cells), lines=lines, compose=compose_file)
 
 
 class _OfEnvironment(Options):
@@ -94,7 +95,7 @@ class _OfEnvironment(Options):
 def _of_environment(name: str, source: Source, problems: list[tuple[Place, str]]) -> _OfEnvironment:
     entry = source.data["environments"][name]
     given = {key: entry[key] for key in _OfEnvironment.model_fields if key in entry}
-    return _validate(_OfEnvironment, given, ("environments", name), problems) or _OfEnvironment()
+    return validated(_OfEnvironment, given, ("environments", name), problems) or _OfEnvironment()
 
 
 def _placed(file: StudyFile, cell: Cell) -> list[Cell]:
@@ -145,7 +146,7 @@ def _expand(
             continue
         made: dict[str, Level] = {}
         for level, values in levels(entry, model):
-            options = _validate(model, values, place, problems)
+            options = validated(model, values, place, problems)
             if options is None or len(problems) > seen:
                 break  # the other levels of this entry would repeat the same mistakes
             if (same := made.setdefault(repr(options), level)) is not level:
@@ -186,33 +187,8 @@ def own_options(
             own = with_own(at_level(source.data["workloads"][name], model, cell.level), model, changed)
             whole = of_workloads.without(own, here[0].kind)
             whole.pop("kind", None)
-            options = _validate(model, whole, (*place, name), problems)
+            options = validated(model, whole, (*place, name), problems)
             if options is None:
                 break
             found[cell.workload, cell.level] = options
     return found
-
-
-def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
-    """The options of everything that a study names by a kind inside of other options."""
-    hosts = {kind: plugin.options for kind, plugin in registry.hosts().items()}
-    names = [(name, plugin) for kind, plugin in registry.storage().items() for name in (kind, *plugin.aliases)]
-    return {
-        "adapter": {kind: plugin.options for kind, plugin in registry.adapters().items()},
-        "hosts": hosts,
-        "storage": {name: plugin.options for name, plugin in names},
-        "userland": {kind: plugin.options for kind, plugin in registry.userlands().items()},
-    }
-
-
-def _validate(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
-    try:
-        return model.model_validate(data, context=option_models())
-    except ValidationError as error:
-        told: dict[Place, tuple[Place, str]] = {}
-        for item in error.errors():
-            location = location_of(data, item)
-            told.setdefault(location, sentence(model, data, item, place, location))
-        inner = {location[:end] for location in told for end in range(1, len(location))}
-        problems += [mistake for location, mistake in told.items() if location not in inner]
-        return None

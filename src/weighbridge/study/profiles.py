@@ -1,17 +1,18 @@
 """Profiles: named changes to a study, merged into its text before it is run."""
 
 import copy
-import io
 from collections.abc import Iterator, MutableMapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.quantity import RATE_UNITS, parse_quantity
 from weighbridge.model.study import Study
+from weighbridge.study.compose import Normalised
 from weighbridge.study.loader import check
-from weighbridge.study.source import Place, Source, nearest, plain, read
+from weighbridge.study.source import Place, Source, nearest, plain, read, written
 
 STANDARD = "standard"
 """The name of a study as it stands, unless it has a profile of this name."""
@@ -19,27 +20,30 @@ _OWN = ("study", "profiles")
 """What a profile cannot change: a run is found by its study's name, and has no profiles."""
 
 
-def load(study: str, profile: str | None = None, link: str | None = None) -> Study:
+def load(
+    study: str, profile: str | None = None, link: str | None = None, normalised: Normalised | None = None
+) -> Study:
     """The study of a bundled name or a path with one of its profiles, and with ``link`` (a rate) for testbed hosts.
 
-    The study's text is the merged one, without its profiles. StudyError lists every mistake, those in other profiles
-    too, with the line in the study's own file.
+    The study's text is the merged one, without its profiles. ``normalised`` reads a Compose file. StudyError lists
+    every mistake, those in other profiles too, with the line in the study's own file.
     """
     source = read(study)
+    normalised = cache(normalised) if normalised is not None else None  # for all of its profiles
     profiles = source.data.get("profiles")
     if profiles is None and profile in (None, STANDARD) and link is None:
-        return check(source)
+        return check(source, normalised)
     named: MutableMapping[str, Any] = profiles if isinstance(profiles, MutableMapping) else {}
     if profile is not None and profile not in (*named, STANDARD):
         known = ", ".join(dict.fromkeys((STANDARD, *map(str, named))))
         told = f"there is no profile '{plain(profile, 60)}' (there are: {known})"
         raise StudyError(f"{source.where(('profiles',))}: {told}{nearest(profile, (STANDARD, *named))}")
-    check(source)  # the study itself first: a profile would repeat its mistakes
-    found = {name: check(_merged(source, str(name))) for name in named}
+    check(source, normalised)  # the study itself first: a profile would repeat its mistakes
+    found = {name: check(_merged(source, str(name)), normalised) for name in named}
     if link is None and profile in found:
         return found[profile]
     chosen = _merged(source, profile if profile in named else None)
-    return check(chosen if link is None else _linked(chosen, link))
+    return check(chosen if link is None else _linked(chosen, link), normalised)
 
 
 def profiles_of(study: str) -> tuple[str, ...]:
@@ -116,11 +120,4 @@ def _linkable_hosts(data: Any) -> Iterator[Any]:
 
 def _written(source: Source, data: Any, title: str) -> Source:
     """The source with this data: its text begins with a line that says what it is."""
-    from ruamel.yaml import YAML
-
-    yaml = YAML(typ="rt")
-    yaml.preserve_quotes = True
-    yaml.width = 10_000  # lines stay as they are
-    text = io.StringIO()
-    yaml.dump(data, text)
-    return replace(source, text=f"# {title}\n{text.getvalue()}", data=data)
+    return replace(source, text=f"# {title}\n{written(data)}", data=data)

@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from weighbridge import registry
 from weighbridge.model.adapter import AdapterOptions
+from weighbridge.model.compose import OF_THE_SERVICE
 from weighbridge.model.disk_speed import SPEEDS
 from weighbridge.model.host_options import HostOptions
 from weighbridge.model.plugin import Plugin
@@ -40,11 +41,17 @@ def json_schema() -> dict[str, Any]:
         entries = schema["properties"][section]
         entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
         entries["additionalProperties"] = False  # a name that is no name
+        command = next((each for each in kinds if each["title"] == "command"), None)
+        if section == "workloads" and command is not None:
+            _as_load(definitions["ComposeOptions"]["properties"]["load"], command)
     definitions[StorageOptions.__name__] = {"anyOf": [{"enum": [*kept, *aliases]}, *kept.values()]}
     adapters = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.adapters().items()}
     definitions[AdapterOptions.__name__] = {"anyOf": [{"enum": [*adapters]}, *adapters.values()]}
     sources = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.userlands().items()}
     definitions[SourceOptions.__name__] = {"anyOf": [{"enum": [*sources]}, *sources.values()]}
+    # a study names its workloads, or has one made of a Compose file's service
+    schema["required"] = [key for key in schema["required"] if key != "workloads"]
+    schema["anyOf"] = [{"required": ["workloads"]}, {"required": ["compose"]}]
     return schema
 
 
@@ -115,6 +122,13 @@ def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str
         "required": ["kind", *model.get("required", [])],
         "additionalProperties": False,
     }
+
+
+def _as_load(load: dict[str, Any], command: dict[str, Any]) -> None:
+    """The load of a Compose file's service: a command line, or the options of a command whose server is there."""
+    mapping = next(each for each in load["anyOf"] if each["type"] == "object")
+    known = {key: option for key, option in command["properties"].items() if key not in OF_THE_SERVICE}
+    mapping |= {"properties": known, "required": ["client"], "additionalProperties": False}
 
 
 def _swept(option: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A study file as text: read with care, parsed with the place of every key kept."""
 
+import io
 import itertools
 import re
 import warnings
@@ -126,6 +127,18 @@ def parse(text: str, name: str) -> Source:
     if not isinstance(data, CommentedMap):
         raise StudyError(f"{name}:1: a study file is a list of 'key: value' lines; it starts with 'study: NAME'")
     return Source(name, text, data)
+
+
+def written(data: Any) -> str:
+    """The data of a study as YAML, with its comments; lines stay as they are."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = 10_000
+    text = io.StringIO()
+    yaml.dump(data, text)
+    return text.getvalue()
 
 
 def _twice(top: Any, name: str, error: Any) -> str:

@@ -1,6 +1,5 @@
 """A command line as a study: what `weighbridge weigh` runs, and writes down with ``--save``."""
 
-import io
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -8,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weighbridge.errors import StudyError
-from weighbridge.study.source import nearest, plain
+from weighbridge.study.source import nearest, plain, written
 
 _NATIVE = "native"
 INSIDE: Mapping[str, Mapping[str, Any]] = {
@@ -90,8 +89,6 @@ class Weighed:
 
 def study_text(weighed: Weighed) -> str:
     """Return the study as YAML. Raises StudyError for what nothing can be weighed in."""
-    from ruamel.yaml import YAML
-
     environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
     command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
     asked = "What does isolation cost" if weighed.earlier is None else "What does this cost against the one before"
@@ -101,7 +98,7 @@ def study_text(weighed: Weighed) -> str:
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
-        "companions": {name: _written_out(each) for name, each in weighed.companions.items()},
+        "companions": {name: written_out(each) for name, each in weighed.companions.items()},
         "baseline": next(iter(environments)),
         "environments": environments,
         "workloads": {_COMMAND: _workload(weighed)},
@@ -109,19 +106,20 @@ def study_text(weighed: Weighed) -> str:
         "cpu_idle": "auto",
         "ladder": _ladder(environments),
     }
-    text = io.StringIO(f"# {plain(weighed.remark)}\n" if weighed.remark else "")
-    text.seek(0, io.SEEK_END)
-    yaml = YAML()
-    yaml.width = 10_000
-    yaml.dump({key: value for key, value in study.items() if value not in ({}, [])}, text)
-    return text.getvalue()
+    remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
+    return remark + written({key: value for key, value in study.items() if value not in ({}, [])})
 
 
-def _written_out(value: Any) -> Any:
+def literal(word: str) -> str:
+    """A word of a `command` in which no brace is a placeholder's."""
+    return word.replace("{", "{{").replace("}", "}}")
+
+
+def written_out(value: Any) -> Any:
     """The same of mappings and lists that YAML has."""
     if isinstance(value, Mapping):
-        return {str(key): _written_out(each) for key, each in value.items()}
-    return [_written_out(each) for each in value] if isinstance(value, list | tuple) else value
+        return {str(key): written_out(each) for key, each in value.items()}
+    return [written_out(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
@@ -166,7 +164,7 @@ class _Braces:
 
     def __call__(self, text: str) -> str:
         parts = re.split(f"({self._placeholders})", text)
-        return "".join(part if at % 2 else _as_it_is(part) for at, part in enumerate(parts))
+        return "".join(part if at % 2 else literal(part) for at, part in enumerate(parts))
 
     def line(self, words: Sequence[str]) -> str | list[str]:
         """A program with its arguments."""
@@ -174,24 +172,20 @@ class _Braces:
         return " ".join(written) if self._shell else written
 
 
-def _as_it_is(word: str) -> str:
-    return word.replace("{", "{{").replace("}", "}}")
-
-
 def _workload(weighed: Weighed) -> dict[str, Any]:
-    written = _Braces(weighed)
-    words = written.line(weighed.command)
+    with_placeholders = _Braces(weighed)
+    words = with_placeholders.line(weighed.command)
     made: dict[str, Any] = {"kind": "command"}
     if weighed.server is None:
         made |= {"run": words}
     elif isinstance(weighed.server, str):
-        made |= {"server": written(weighed.server), "client": words}
+        made |= {"server": with_placeholders(weighed.server), "client": words}
     else:
-        made |= {"server": [_as_it_is(word) for word in weighed.server], "client": words}
+        made |= {"server": [literal(word) for word in weighed.server], "client": words}
     made |= {"server_env": dict(weighed.server_env)} if weighed.server_env else {}
     made |= {"port": weighed.port} if weighed.port is not None else {}
     made |= {"shell": True} if weighed.shell else {}
-    made |= {key: written(text) for key, text in weighed.beside.items()}
+    made |= {key: with_placeholders(text) for key, text in weighed.beside.items()}
     parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}
     made |= {"parameters": parameters} if parameters else {}
     made |= {"metrics": {name: dict(metric) for name, metric in weighed.metrics.items()}} if weighed.metrics else {}

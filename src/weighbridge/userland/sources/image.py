@@ -13,6 +13,7 @@ from weighbridge.engines.client import client_from_environment, engine_errors
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.command import ProcessDefaults
+from weighbridge.model.options import Brings
 from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
@@ -28,7 +29,9 @@ class ImageOptions(SourceOptions):
     """``image`` is a name or an id that the engine knows; it is not pulled."""
 
     kind: Literal["image"] = "image"
-    image: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,254}$", description="Its name or its id")]
+    image: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,254}$", description="Its name or its id"), Brings.IMAGE
+    ]
 
 
 class Image(UserlandSource):

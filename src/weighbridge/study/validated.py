@@ -1,0 +1,39 @@
+"""Data of a study file by its model, with every mistake as a place and a sentence."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from weighbridge import registry
+from weighbridge.model.options import Options
+from weighbridge.study.mistakes import location_of, sentence
+from weighbridge.study.source import Place
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
+    """The options of everything that a study names by a kind inside of other options."""
+    hosts = {kind: plugin.options for kind, plugin in registry.hosts().items()}
+    names = [(name, plugin) for kind, plugin in registry.storage().items() for name in (kind, *plugin.aliases)]
+    return {
+        "adapter": {kind: plugin.options for kind, plugin in registry.adapters().items()},
+        "hosts": hosts,
+        "storage": {name: plugin.options for name, plugin in names},
+        "userland": {kind: plugin.options for kind, plugin in registry.userlands().items()},
+    }
+
+
+def validated(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
+    """Return the checked data; None where something is wrong, which is then added to ``problems``."""
+    try:
+        return model.model_validate(data, context=option_models())
+    except ValidationError as error:
+        told: dict[Place, tuple[Place, str]] = {}
+        for item in error.errors():
+            location = location_of(data, item)
+            told.setdefault(location, sentence(model, data, item, place, location))
+        inner = {location[:end] for location in told for end in range(1, len(location))}
+        problems += [mistake for location, mistake in told.items() if location not in inner]
+        return None
