@@ -4,8 +4,10 @@ import hashlib
 from pathlib import Path
 
 from weighbridge.model.command import ProcessDefaults
+from weighbridge.model.options import Brings
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner.measured_programs import measured_programs
+from weighbridge.study.brings import brought_by
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -48,3 +50,25 @@ def test_each_role_level_and_environment_has_its_words_and_files_that_are_progra
     found = measured_programs(check(parse(text, "own.yaml")), elsewhere)
     assert found["./serve"] == hashlib.sha256(b"work/serve").hexdigest()
     assert found["./own (client)"] == hashlib.sha256(b"elsewhere").hexdigest()
+
+
+def test_the_program_of_an_engine_is_noted(tmp_path: Path):
+    program = tmp_path / "dockerd"
+    program.write_bytes(b"another engine")
+    text = f"""\
+study: engines
+question: Which one is measured?
+baseline: old
+environments:
+  old: {{kind: docker}}
+  new: {{kind: docker, dockerd: {program}}}
+workloads:
+  boot: {{kind: boot}}
+repetitions: {{blocks: 1}}
+"""
+    study = check(parse(text, "own.yaml"))
+    assert [(each.what, each.value) for each in brought_by(study)] == [(Brings.PROGRAM, str(program))]
+    userlands = Userlands(Userland("0" * 64, tmp_path, None, {}, ProcessDefaults()))
+    assert measured_programs(study, userlands) == {str(program): hashlib.sha256(b"another engine").hexdigest()}
+    program.unlink()
+    assert measured_programs(study, userlands) == {}
