@@ -1,5 +1,7 @@
 """What an engine is started with, and how the kernel is asked what it can do."""
 
+from pathlib import Path
+
 import pytest
 
 from weighbridge.engines import kernel_support
@@ -18,6 +20,19 @@ from weighbridge.model.command import Command, Completed
 )
 def test_settings(settings: Settings, arguments: tuple[str, ...], purpose: str):
     assert (settings.arguments, settings.purpose) == (arguments, purpose)
+
+
+def test_an_engine_of_another_folder_has_its_programs_and_hosts_of_its_own(tmp_path: Path):
+    (tmp_path / "docker-proxy").touch()
+    own = Settings(dockerd=str(tmp_path / "dockerd"))
+    env, path, program = own.program
+    assert (env, program) == ("env", f"{tmp_path}/dockerd") and path.startswith(f"PATH={tmp_path}:")
+    assert USUAL.program == ("dockerd",)
+    assert own.arguments == (f"--userland-proxy-path={tmp_path}/docker-proxy",)
+    assert Settings(False, dockerd=own.dockerd).arguments == ("--userland-proxy=false",)
+    others = {each.purpose for each in (own, Settings(dockerd="/opt/dockerd"), Settings(False, dockerd=own.dockerd))}
+    assert len(others) == 3 and all(each.startswith("dockerd-") and "/" not in each for each in others)
+    assert f"{tmp_path}/dockerd" in own.words
 
 
 @pytest.mark.parametrize("feature", ["macvlan", "ipvlan", "overlay", "encrypted"])

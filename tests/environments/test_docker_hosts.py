@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from weighbridge.environments import docker
+from weighbridge.environments._docker_host import host_for
 from weighbridge.environments.docker import DockerOptions
 
 
@@ -34,5 +34,13 @@ class Secluded:
 )
 def test_no_network_is_measured_beside_the_rules_of_another(options: dict[str, Any], name: str):
     request: Any = type("Request", (), {"host": Secluded("a"), "role": "server"})
-    host, _ = docker._host_for(DockerOptions(**options), request)
+    host, _ = host_for(DockerOptions(**options), request)
     assert host.name == name
+
+
+def test_each_program_of_an_engine_has_hosts_of_its_own():
+    request: Any = type("Request", (), {"host": Secluded("a"), "role": "server"})
+    programs = (None, "/opt/28/dockerd", "/opt/29/dockerd")
+    found = [host_for(DockerOptions(dockerd=program), request) for program in programs]
+    assert len({host.name for host, _ in found}) == 3
+    assert [settings.dockerd for _, settings in found] == [*programs]

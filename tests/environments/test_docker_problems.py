@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
+from weighbridge.environments import docker
 from weighbridge.model.needs import Needs
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Resources
@@ -84,6 +85,12 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
         Needs(network=True, fixed_port=8000), {"publish": True}, "would take the host's port 8000, which the native",
     ),
     "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
+    "an engine of this machine elsewhere": (
+        SSH, {"network": "host", "dockerd": "/opt/29/dockerd"}, "dockerd: it is a program of this machine: use hosts",
+    ),
+    "an engine of this machine in a guest": (
+        Needs(hosts=traits("guest")), {"network": "host", "dockerd": "/opt/29/dockerd"}, "and not guest",
+    ),
     "ipvlan by ssh": (SSH, {"network": "ipvlan"}, "network: ipvlan on ssh hosts needs a subnet and the addresses of"),
 }  # fmt: skip
 RIGHT: dict[str, tuple[Needs, dict[str, Any]]] = {
@@ -96,6 +103,8 @@ RIGHT: dict[str, tuple[Needs, dict[str, Any]]] = {
     "ipvlan l3 on one host": (HERE, {"network": "ipvlan", "ipvlan_mode": "l3", "parent": "eth0"}),
     "macvlan by ssh": (SSH, {"network": "macvlan", **IN_SUBNET}),
     "overlay": (BETWEEN, {"network": "overlay", "subnet": "10.9.0.0/16", "encrypted": True}),
+    "an engine of another folder": (BETWEEN, {"network": "host", "dockerd": "/opt/29/dockerd"}),
+    "an engine of another folder, here": (HERE, {"network": "host", "dockerd": "/opt/29/dockerd"}),
     "none without a network": (Needs(), {"network": "none"}),
     "one port only, in a bridge": (Needs(network=True, fixed_port=8000), {}),
 }
@@ -124,3 +133,14 @@ def test_an_interface_of_this_machine_must_be_there():
     assert lacking.remedy.startswith("name one that it has: ") and "lo" in lacking.remedy
     assert unmet(HERE, "lo") is None
     assert unmet(SSH, "nosuch0") is None, "it may have that one"
+
+
+def test_no_engine_is_started_beside_one_of_the_user(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(docker, "answers", lambda: True)
+    own = DOCKER.options.model_validate({"dockerd": "/opt/29/dockerd"})
+    lacking = DOCKER.unmet(own, needs=HERE)
+    assert lacking is not None and not lacking.ready and "testbed" in lacking.remedy
+    assert DOCKER.unmet(own, needs=BETWEEN) is None, "there it is on a host of its own"
+    assert DOCKER.unmet(DOCKER.options(), needs=HERE) is None
+    monkeypatch.setattr(docker, "answers", lambda: False)
+    assert DOCKER.unmet(own, needs=HERE) is None

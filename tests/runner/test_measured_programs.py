@@ -7,6 +7,7 @@ import pytest
 
 from weighbridge.errors import StudyError
 from weighbridge.model.command import ProcessDefaults
+from weighbridge.model.options import Brings
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner.measured_programs import measured_programs
@@ -108,3 +109,25 @@ def test_a_userland_of_an_environment_s_own_is_kept_with_the_run_and_told_before
 def test_a_wrong_userland_of_an_environment_s_own_is_told(was: str, now: str, says: str):
     with pytest.raises(StudyError, match=says):
         check(parse(OWN.replace(was, now), "own.yaml"))
+
+
+def test_the_program_of_an_engine_is_noted(tmp_path: Path):
+    program = tmp_path / "dockerd"
+    program.write_bytes(b"another engine")
+    text = f"""\
+study: engines
+question: Which one is measured?
+baseline: old
+environments:
+  old: {{kind: docker}}
+  new: {{kind: docker, dockerd: {program}}}
+workloads:
+  boot: {{kind: boot}}
+repetitions: {{blocks: 1}}
+"""
+    study = check(parse(text, "own.yaml"))
+    assert [(each.what, each.value) for each in brought_by(study)] == [(Brings.PROGRAM, str(program))]
+    userlands = Userlands(Userland("0" * 64, tmp_path, None, {}, ProcessDefaults()))
+    assert measured_programs(study, userlands) == {str(program): hashlib.sha256(b"another engine").hexdigest()}
+    program.unlink()
+    assert measured_programs(study, userlands) == {}

@@ -68,7 +68,8 @@ _VOLATILE = ("load", "steal", "address", "clock", "packages", "userland")
 _TIMED = "CPU time of"
 """How facts begin that are measured, and differ each time."""
 _SITE_ENGINE = frozenset({
-    "docker", "podman", "storage driver", "cgroup driver", "runtime", "seccomp", "network", "rootless", "lxc",
+    "docker", "dockerd", "containerd", "runc", "podman", "storage driver", "cgroup driver", "runtime", "seccomp",
+    "network", "rootless", "lxc",
 })  # fmt: skip
 
 

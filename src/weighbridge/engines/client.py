@@ -55,6 +55,15 @@ def client_of(url: str) -> Any:
     return client
 
 
+def answers() -> bool:
+    """Whether an engine of the user's answers on this machine."""
+    client = client_from_environment()
+    if client is None:
+        return False
+    client.close()
+    return True
+
+
 def _context_host() -> str | None:
     from docker.context import ContextAPI
 

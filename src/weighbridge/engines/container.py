@@ -79,6 +79,7 @@ class DockerSite(LaunchedSite):
             "userland": self._userland.digest,
             "user": self._userland.process.user("root"),
             "docker": self._engine.version + (" (private)" if self._engine.private else ""),
+            **self._engine.programs,
             "storage driver": " on ".join((info.get("Driver", "?"), *_backing(info))),
             "cgroup driver": info.get("CgroupDriver", "?"),
             "runtime": info.get("DefaultRuntime", "?"),

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from weighbridge.engines import own_program
 from weighbridge.engines.client import LABEL, client_from_environment, client_of, quietly, readiness, remove_labelled
 from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive
 from weighbridge.engines.private import private_engine
-from weighbridge.engines.settings import USUAL, Settings
+from weighbridge.engines.settings import PROGRAM, USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
@@ -43,6 +44,10 @@ class Engine:
         """Whether a layer of its images is a file system of the host's, as it is."""
         about = client.version()  # it asks the engine's programs for theirs, which takes an emulated CPU seconds
         self.version: str = about.get("Version", "?")
+        parts = {str(part.get("Name")): str(part.get("Version")) for part in about.get("Components") or ()}
+        own = {} if settings.dockerd is None else {PROGRAM: settings.dockerd}
+        self.programs: dict[str, str] = {name: parts[name] for name in ("containerd", "runc") if name in parts} | own
+        """Facts: the versions of what it works with, as it tells them, and its own file where a study names that."""
         self._architecture: str = about.get("Arch", "")
 
     @property
@@ -113,7 +118,7 @@ def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine
     made = run.share(f"docker {host.name}", lambda: engine(run, host, settings))
     if made.settings != settings:
         raise Unavailable(
-            f"one engine cannot run with and without '{(made.settings.purpose or settings.purpose)}': "
+            f"one engine cannot run with and without '{made.settings.words or settings.words}': "
             "use hosts of kind testbed, or a study for each"
         )
     return made
@@ -131,12 +136,12 @@ def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[
     if client is not None:
         if settings != USUAL:
             raise Unavailable(
-                f"'{settings.purpose}' is a setting of the whole engine, and the one on host {host.name} is the "
+                f"'{settings.words}' is a setting of the whole engine, and the one on host {host.name} is the "
                 "user's: use hosts of kind testbed, or stop that engine"
             )
         yield from _using(Engine(client, run, host, settings, private=False))
         return
-    state = readiness()
+    state = readiness() if settings.dockerd is None else own_program.readiness(settings.dockerd)
     if not state.ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
     with private_engine(run, settings) as client:

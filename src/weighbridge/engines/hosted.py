@@ -25,8 +25,12 @@ _LATE = "timeout waiting for containerd to start"
 @contextmanager
 def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> Iterator[Any]:
     """The client of an engine that runs in the host as long as the context lasts."""
-    if not _is_installed(host):
-        raise Unavailable(f"no Docker engine is installed: {INSTALL}")
+    if not _is_there(host, settings):
+        raise Unavailable(
+            f"host {host.name} has no program {settings.dockerd}: put it into a folder that the host has too"
+            if settings.dockerd
+            else f"no Docker engine is installed: {INSTALL}"
+        )
     run.say(f"starting a Docker engine on host {host.name}")
     with host.engine_folder() as folder, _data_of(host, folder, settings) as data:
         # containerd writes to TMPDIR what it did when it was found hanging
@@ -34,7 +38,7 @@ def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> It
         variables = (f"{key}={value}" for key, value in told.items())
         argv = (
             "env", "-i", *variables,
-            "dockerd", "--data-root", data, "--exec-root", "/run/docker-exec", "--host", f"unix://{_SOCKET}",
+            *settings.program, "--data-root", data, "--exec-root", "/run/docker-exec", "--host", f"unix://{_SOCKET}",
             "--pidfile", "/run/docker.pid", "--config-file", _settings_file(host, data), "--bridge", "none",
             "--exec-opt", "native.cgroupdriver=cgroupfs",
             "--shutdown-timeout", "5", "--log-level", "warn", "--dns", "127.0.0.1", *settings.arguments,
@@ -82,8 +86,9 @@ def _settings_file(host: SecludedHost, folder: str) -> str:
     return file
 
 
-def _is_installed(host: SecludedHost) -> bool:
-    find = ("sh", "-c", "command -v dockerd")  # an emulated CPU takes five seconds to have it tell its version
+def _is_there(host: SecludedHost, settings: Settings) -> bool:
+    # an emulated CPU takes five seconds to have it tell its version
+    find = ("sh", "-c", 'command -v "$1"', "find", settings.program[-1])
     return host.run(Command(find, 30)).returncode == 0
 
 

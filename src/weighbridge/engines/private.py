@@ -54,7 +54,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             group = Cgroup(f"{run.id}/engine").create()
             argv = secluded(
                 group, data,
-                "dockerd", "--data-root", str(data / "data"), "--exec-root", str(run.state / _RUNNING),
+                *settings.program, "--data-root", str(data / "data"), "--exec-root", str(run.state / _RUNNING),
                 "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
                 "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
                 "--shutdown-timeout", "5", "--log-level", "warn", *settings.arguments,

@@ -1,8 +1,13 @@
 """What an environment may ask of the engine itself, which only an engine of our own can be given."""
 
+import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from weighbridge.model.disk import DiskOptions
+from weighbridge.model.site import SITE_ENV
+
+PROGRAM = "dockerd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,24 +15,48 @@ class Settings:
     """``userland_proxy``: docker-proxy runs for each published port. ``nat``: netfilter carries published ports.
 
     Without ``nat`` docker-proxy is the path of a published port (dockerd's ``--iptables=false``). ``disk`` holds all
-    of its data; None: the host's own disk does.
+    of its data; None: the host's own disk does. ``dockerd`` is the path of the program on this machine, with which
+    those in its folder are used (containerd, runc, ...); None: that of the host's PATH.
     """
 
     userland_proxy: bool = True
     nat: bool = True
     disk: DiskOptions | None = None
+    dockerd: str | None = None
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        """The words that start the engine, in front of its arguments: its own folder comes first on its PATH."""
+        if self.dockerd is None:
+            return (PROGRAM,)
+        return ("env", f"PATH={Path(self.dockerd).parent}:{SITE_ENV['PATH']}", self.dockerd)
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Of dockerd."""
-        proxy = () if self.userland_proxy else ("--userland-proxy=false",)
+        """Of dockerd. Later ones look for docker-proxy in folders of the system before their PATH."""
+        own = Path(self.dockerd).parent / "docker-proxy" if self.dockerd else None
+        proxy = (f"--userland-proxy-path={own}",) if own is not None and own.is_file() else ()
+        proxy = proxy if self.userland_proxy else ("--userland-proxy=false",)
         return (*proxy, *(() if self.nat else ("--iptables=false",)))
 
     @property
     def purpose(self) -> str:
         """A name for a host that is used with these settings; empty for the usual ones."""
-        disk = (self.disk.purpose,) if self.disk else ()
-        return "-".join((*(() if self.userland_proxy else ("noproxy",)), *(() if self.nat else ("nonat",)), *disk))
+        return self._joined("-", f"{PROGRAM}-{hashlib.sha256((self.dockerd or '').encode()).hexdigest()[:8]}")
+
+    @property
+    def words(self) -> str:
+        """As ``purpose``, for a sentence."""
+        return self._joined(", ", f"{PROGRAM}: {self.dockerd}")
+
+    def _joined(self, between: str, program: str) -> str:
+        parts = {
+            program: self.dockerd is not None,
+            "noproxy": not self.userland_proxy,
+            "nonat": not self.nat,
+            self.disk.purpose if self.disk else "": self.disk is not None,
+        }
+        return between.join(name for name, there in parts.items() if there)
 
 
 USUAL = Settings()

@@ -86,6 +86,8 @@ def _obstacles(options: Any, request: ByHandRequest) -> Iterator[str]:
 def _differences(options: Any) -> Iterator[str]:
     if options.attach:
         yield "the bridge is an ordinary one of the engine: no interface of the machine is a port of it"
+    if options.dockerd is not None:
+        yield f"the engine is the one that answers: Weighbridge has started {options.dockerd}"
     if options.network == "overlay":
         yield "both ends of the overlay are on one machine, which its packets do not leave"
 

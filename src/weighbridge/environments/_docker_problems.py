@@ -31,6 +31,9 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         least, limit = mib(gvisor.LEAST_MEMORY), mib(memory)
         yield f"gVisor needs at least {least} of memory, but the limit is {limit}: raise it (resources: memory)"
     yield from _addresses(options)
+    away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]
+    if away and options.dockerd is not None:
+        yield f"dockerd: it is a program of this machine: use hosts of kind testbed, and not {away[0]}"
     others = [kind for kind, host in needs.holding.items() if not host.secluded]
     if others and options.storage is not None and options.storage.engine_disk is not None:
         yield f"storage: 'disk' is of a whole engine: use hosts of kind testbed or guest, and not {others[0]}"

@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.engines import gvisor, networks, shared_root
+from weighbridge.engines import gvisor, networks, own_program, shared_root
 from weighbridge.engines.attached import Attached
-from weighbridge.engines.client import engine_errors, quietly, readiness
+from weighbridge.engines.client import answers, engine_errors, quietly, readiness
 from weighbridge.engines.container import DockerSite, must_be_there, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking
 from weighbridge.engines.networks import Attachment, network_name
-from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_by_hand import by_hand
+from weighbridge.environments._docker_host import host_for
 from weighbridge.environments._docker_notes import notes_of, way_to_companions
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
@@ -25,12 +25,16 @@ from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.needs import Needs
+from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Durability, Environment, Readiness
 from weighbridge.model.site import DATA, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
 Subnet = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$", examples=["10.0.0.0/24"])]
+_Program = Annotated[
+    str, Field(pattern=r"^[^\x00-\x1f:]{1,1000}$", examples=["/opt/docker-29/bin/dockerd"]), ABSOLUTE
+]
 
 
 class DockerOptions(EnvironmentOptions):
@@ -60,6 +64,7 @@ class DockerOptions(EnvironmentOptions):
     publish_on: Literal["gateway", "loopback"] = "gateway"
     publish_by: Literal["nat", "proxy"] = "nat"
     userland_proxy: Annotated[bool, Field(description="The engine's own setting")] = True
+    dockerd: Annotated[_Program | None, Field(description="The engine's program; else PATH's"), Brings.PROGRAM] = None
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
     runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, its own kernel")] = "default"
 
@@ -84,7 +89,8 @@ class Docker(Environment):
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
-        ready = readiness()
+        own = None if options is None else options.dockerd
+        ready = readiness() if own is None else own_program.readiness(own)
         if not ready.ready or options is None:
             return ready
         if options.runtime == "runsc" and not (sandbox := gvisor.readiness()).ready:
@@ -96,8 +102,12 @@ class Docker(Environment):
         return ready
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """The interface that it is to be attached to."""
-        if not options.parent or not any(host.this_machine for host in needs.holding.values()):
+        """The interface that it is to be attached to; a machine without an engine where it has one of its own."""
+        if not any(host.this_machine for host in needs.holding.values()):
+            return None
+        if options.dockerd is not None and answers():
+            return own_program.BESIDE_ANOTHER
+        if not options.parent:
             return None
         if options.parent in (links := interfaces()):
             return None
@@ -125,7 +135,7 @@ class Docker(Environment):
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A container whose first process is our launcher."""
-        host, settings = _host_for(options, request)
+        host, settings = host_for(options, request)
         made = engine_of(request.run, host, settings)
         with ExitStack() as stack:
             attachment = _attach(stack, options, request, made)
@@ -143,30 +153,6 @@ class Docker(Environment):
             if options.runtime == "runsc" and options.network == "host":
                 site.listening = gvisor.listening_outside(made.host, site.pid)
             yield site
-
-
-_PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
-
-
-def _purpose(options: DockerOptions) -> str:
-    """What a secluded host is for. An encrypted overlay has rules that a plain one's packets would walk."""
-    return _PURPOSES[options.network] + ("-encrypted" if options.encrypted else "")
-
-
-def _host_for(options: DockerOptions, request: SiteRequest) -> tuple[Host, Settings]:
-    """The host to open on: one of its own where the network or the engine's settings change it.
-
-    On a secluded host that is always so: translation of addresses for one environment costs each connection of its
-    host.
-    """
-    server = request.role == "server"
-    disk = options.storage.engine_disk if options.storage else None
-    settings = Settings(options.userland_proxy, not (options.publish_by == "proxy" and server), disk)
-    changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
-    if not changes and request.host.secluded is not None:
-        changes = [_purpose(options)]
-    purpose = "-".join(part for part in (*changes, settings.purpose) if part)
-    return (request.host.variant(purpose) if purpose else request.host), settings
 
 
 def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made: Engine) -> Attachment:

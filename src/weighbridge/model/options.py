@@ -51,11 +51,13 @@ class Brings(StrEnum):
     COMMAND = "command"
     """A program of the study's own that is started; ``ARGUMENT``: what stands in its words at one level."""
     ARGUMENT = "argument"
+    PROGRAM = "program"
+    """The file of one on this machine that is started outside of all sites, with those beside it."""
 
     @property
     def is_path(self) -> bool:
         """Whether it is a file of this machine, named relative to where weighbridge is called."""
-        return self in (Brings.FILE, Brings.COMPOSE, Brings.SSH_CONFIGURATION)
+        return self in (Brings.FILE, Brings.COMPOSE, Brings.SSH_CONFIGURATION, Brings.PROGRAM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def digests(userland: Userland, command: Command) -> dict[str, str]:
         if path is None or word in found:
             continue
         try:
-            found[word] = _digest(path)
+            found[word] = digest_of(path)
             todo += _interpreter(path) if on_path else ()
         except OSError:  # it may not be read: it cannot be started either, or is no program's to read
             continue
@@ -80,7 +80,8 @@ def _inside(root: Path, path: str, layered: str) -> Path | None:
     return root.joinpath(*at)
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file; of one larger than `WHOLE` as `digests` tells. Raises OSError."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size <= WHOLE:

@@ -1,0 +1,73 @@
+"""Which program of an engine that a study names may be started by root, and how its engine is started."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from weighbridge.engines import own_program
+from weighbridge.engines.own_program import readiness
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One that may be started, as far as root's folders above it go; the user is root."""
+    monkeypatch.setattr(own_program.os, "geteuid", lambda: 0)
+    folder = tmp_path / "engine"
+    folder.mkdir(mode=0o755)
+    made = folder / "dockerd"
+    for path in (made, folder / "runc"):
+        path.write_text("")
+        path.chmod(0o755)
+    if os.getuid() != 0:
+        pytest.skip("only root has files of root")
+    return made
+
+
+def test_one_that_may_be_started(program: Path):
+    assert readiness(str(program)).ready
+
+
+def _link(program: Path) -> None:
+    away = program.parent.parent / "away"
+    away.mkdir()
+    away.chmod(0o777)
+    program.rename(away / "dockerd")
+    program.symlink_to(away / "dockerd")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda program: program.unlink(), "there is no "),
+        (lambda program: (program.unlink(), program.mkdir()), "is no program that can be started"),
+        (lambda program: program.chmod(0o644), "is no program that can be started"),
+        (lambda program: program.chmod(0o757), "engine/dockerd may be written to by others"),
+        (lambda program: program.parent.chmod(0o775), "engine may be written to by others"),
+        (lambda program: program.with_name("runc").chmod(0o777), "engine/runc may be written to by others"),
+        (lambda program: os.chown(program, 4711, 0), "engine/dockerd belongs to another user"),
+        (_link, "away may be written to by others"),
+    ],
+)
+def test_one_that_may_not(program: Path, change: Callable[[Path], object], told: str):
+    change(program)
+    found = readiness(str(program))
+    assert not found.ready and found.remedy
+    assert found.detail.startswith("dockerd: ") and told in found.detail and "\n" not in found.detail
+
+
+def test_one_where_an_engine_has_other_files(program: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(own_program, "_COVERED", (program.parent.parent,))
+    assert "has other files in" in readiness(str(program)).detail
+
+
+def test_only_root_starts_one(program: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(own_program.os, "geteuid", lambda: 4711)
+    assert not readiness(str(program)).ready
+
+
+def test_what_is_no_file_at_all_is_told():
+    for named in ("/etc/passwd/dockerd", "/" + "x" * 300):
+        found = readiness(named)
+        assert not found.ready and found.detail.startswith("dockerd: ")
