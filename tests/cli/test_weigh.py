@@ -167,3 +167,33 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
     assert argv(study, "server") == [("/old-shop", "5"), ("/shop", "5")]
     for words in (["--against", "'", "--", "x"], ["--against", "", "--", "x"]):
         assert CliRunner().invoke(app, ["weigh", *words]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--", "./nothere"], "there is no program ./nothere"),
+        (["--", "no-such-program"], "no-such-program in PATH"),
+        (["--", "plain"], "say ./plain"),
+        (["--", "./plain"], "may not be executed"),
+        (["--setup", "no-such-set-up", "--", "true"], "no-such-set-up"),
+        (["--server", "no-such-server {port}", "--", "true"], "no-such-server"),
+        (["--in", "dokcer", "--", "true"], "'docker'"),
+        (["--adapter", "hyperfin", "--", "true"], "'hyperfine'"),
+        (["--", "true", "\udcff"], "not UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_a_command_line_is_told_as_such(words, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain").touch()
+    done = CliRunner().invoke(app, ["weigh", "--out", "run", *words])
+    said = capsys.readouterr().err or done.output
+    assert done.exit_code == 2
+    assert says in said and "weigh:" not in said.replace("weighbridge:", "")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_follows_the_program_is_its_own(tmp_path: Path):
+    study = saved(tmp_path, "true", "--check", "-c", "x")
+    command = registry.workloads()["command"].command("solo", study.cells[0].options, Endpoint("", "", 1))
+    assert command.argv == ("true", "--check", "-c", "x")

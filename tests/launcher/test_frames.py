@@ -81,6 +81,12 @@ def test_too_much_is_told():
     assert frames.result(left(9, frames.TOO_MUCH)).too_much
 
 
+def test_what_was_left_running_is_told():
+    assert [frames.result(left(0, flags)).left_running for flags in (0, frames.TOO_MUCH, frames.LEFT_RUNNING)] == [
+        False, False, True,
+    ]  # fmt: skip
+
+
 def test_ports_by_their_protocol_numbers():
     asked = frames.listening(1, (("tcp", 80), ("udp", 5201)), 0.25)
     assert asked.body == struct.pack("<IHHHH", 250, 6, 80, 17, 5201)

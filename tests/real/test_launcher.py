@@ -161,6 +161,21 @@ def test_nobody_outlives_the_last_program(site: Site):
     assert _alone(site)
 
 
+@pytest.mark.parametrize(
+    ("script", "left"),
+    [
+        ("sleep 0.05 & wait", False),
+        ("yes | head -1; (sleep 0.05 &); sleep 0.2", False),
+        ("sleep 300 & exit 0", True),
+        ("setsid sleep 300 & sleep 0.1", True),
+        (LEAVES, True),
+    ],
+)
+def test_a_program_that_forks_away_is_seen(site: Site, script: str, left: bool):
+    assert site.run(Command(("sh", "-c", script))).left_running is left
+    assert site.run(Command(("true",))).left_running is False
+
+
 def test_every_process_may_have_as_many_open_files_as_ours(site: Site):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     assert site.open_files == most

@@ -65,7 +65,7 @@ def test_a_program_of_this_machine(tmp_path: Path, machine: Machine):
     cpu, time = values(tmp_path, "cpu_user"), values(tmp_path, "time")
     assert all(len(each) == 3 and min(each) > 0 for each in time.values()), time
     assert {*cpu} == {*time}
-    assert json.loads(export.read_text())["study"] == "weigh"
+    assert json.loads(export.read_text())["study"] == "weigh-sh-program"
 
 
 def test_an_image_without_shell_and_libc(tmp_path: Path, machine: Machine):
@@ -232,7 +232,7 @@ def _configured(image: bytes, entry_point: Sequence[str]) -> bytes:
     ("words", "says"),
     [
         (["--", "false"], "ended with code 1"),
-        (["--", "no-such-program-here"], "no-such-program-here"),
+        (["--", "sh", "-c", "setsid sleep 60 & exit 0"], "stay in the foreground"),
         (["--", "touch", "/usr/weighbridge-was-here"], "read-only"),
         (["--check", "false", "--", "true"], "check"),
         (["--metric", "n=json:$.n,higher,1/s", "--", "true"], "n"),

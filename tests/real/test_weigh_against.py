@@ -8,7 +8,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.store.run import RunStore
 
 from .machine import Machine
-from .test_weigh import SERVER, _save_image, values, weigh
+from .test_weigh import SERVER, save_image, values, weigh
 
 VERSION = r"""
 #include <stdio.h>
@@ -60,6 +60,6 @@ def test_the_server_of_an_older_image(tmp_path: Path, machine: Machine):
 def _images(folder: Path, text: str) -> None:
     """``shop.tar`` and ``old.tar``, whose entry point has one word more."""
     for old, entry_point in ((1, ("/shop", "-v")), (0, ("/shop",))):
-        _save_image(folder, f"#define OLD {old}\n{text}", entry_point)
+        save_image(folder, f"#define OLD {old}\n{text}", entry_point)
         if old:
             (folder / "shop.tar").rename(folder / "old.tar")

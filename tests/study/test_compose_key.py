@@ -89,7 +89,7 @@ def test_it_is_what_the_services_stand_for(reader: Reader, tmp_path: Path):
     assert (options.server, options.port) == (tuple(WHOLE.split()), 8000)
     assert options.server_env == {"REDIS": "redis", "DEBUG": "0"} and options.adapter.kind == "wrk"
     assert study.file.userland.model_dump() == {"kind": "image", "image": "shop:1.4"}
-    assert study.file.sources["client_userland"].kind == "host"
+    assert study.sources["client_userland"].kind == "host"
     assert study.file.companions["redis"].saved == str(tmp_path / "redis.tar")
     assert study.file.companions["db"].after == ("redis",)
     assert study.file.compose is None
@@ -150,7 +150,7 @@ def test_other_workloads_companions_and_clients_may_be_beside_it(reader: Reader,
     study = loaded(reader, STUDY + more)
     assert {cell.workload for cell in study.cells} == {"start", "shop"}
     assert {*study.file.companions} == {"mail", "redis", "db"}
-    assert study.file.sources["client_userland"].folder == str(tmp_path)  # type: ignore[attr-defined]
+    assert study.sources["client_userland"].folder == str(tmp_path)  # type: ignore[attr-defined]
     assert check(parse(study.text, "kept")) == study
 
 

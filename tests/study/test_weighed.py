@@ -1,5 +1,7 @@
 """A command line as a study: what it says, and that it is one."""
 
+from typing import Any
+
 import pytest
 
 from weighbridge import registry
@@ -151,3 +153,18 @@ def test_two_images_are_two_userlands_of_one_environment():
 def test_two_programs_take_one_environment(inside: list[str], earlier: Earlier | None, says: str):
     with pytest.raises(StudyError, match=says):
         made("./new", inside=inside, earlier=earlier)
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "name"),
+    [
+        (["python3", "fib.py"], {}, "weigh-python3-fib.py"),
+        (["./my-benchmark", "--fast"], {}, "weigh-my-benchmark"),
+        (["/opt/x/" + "y" * 60], {}, "weigh-" + "y" * 34),
+        (["{tool}", "a b"], {"parameters": {"tool": ["a", "b"]}}, "weigh-a"),
+        (["curl"], {"server": "shop --port {port}"}, "weigh-shop"),
+        (["-x"], {}, "weigh"),
+    ],
+)
+def test_runs_of_one_program_have_one_name(command: list[str], more: dict[str, Any], name: str):
+    assert made(*command, **more).file.study == name

@@ -13,6 +13,7 @@ import typer
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, write_new
 from weighbridge.cli.weigh_against import earlier_image, earlier_program
 from weighbridge.cli.weigh_compose import ComposeWords, weighed_service
+from weighbridge.cli.weigh_mistakes import checked, require_programs, require_text
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -28,6 +29,7 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command(
+        context_settings={"allow_interspersed_args": False},  # as of env(1): what follows the program is its own
         epilog=examples(
             "weighbridge weigh -- python3 fib.py",
             "weighbridge weigh --in docker,gvisor -- ./my-benchmark",
@@ -39,7 +41,7 @@ def register(app: typer.Typer) -> None:
             "weighbridge weigh --against ./old-benchmark --in native -- ./my-benchmark",
             "weighbridge weigh --image shop:1.5 --against shop:1.4 -- --self-test",
             "weighbridge weigh --save mine.yaml -- ./my-benchmark",
-        )
+        ),
     )
     def weigh(
         command: list[str] = typer.Argument(help="The program with its arguments, behind --."),
@@ -47,8 +49,8 @@ def register(app: typer.Typer) -> None:
             [],
             "--in",
             metavar="NAME,...",
-            help="What it is weighed in: docker, host, none, bridge, published, gvisor, netns, podman, qemu. "
-            "Default: docker; with --server: netns,bridge; with --against: native, "
+            help="What it is weighed in: docker, host, none, bridge, published, gvisor, netns, podman, qemu, "
+            "lxc, nspawn. Default: docker; with --server: netns,bridge; with --against: native, "
             "bridge of a server or an image.",
         ),
         server: str | None = typer.Option(
@@ -161,6 +163,10 @@ def register(app: typer.Typer) -> None:
                 command = [*entry_point, *command]
             else:
                 where["server"] = " ".join([shlex.join(entry_point), server]).strip()
+        require_text(*command, server, against, *parameters, *env, *beside.values())
+        if not shell and save is None:
+            here = [command, *(() if apart else (server, *beside.values()))]
+            require_programs(here if image is None or apart else (), _variables(env))
         weighed = Weighed(
             command=command,
             **where,
@@ -180,12 +186,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None) -> None:
-    from weighbridge.study.loader import check
-    from weighbridge.study.source import parse
     from weighbridge.study.weighed import study_text
 
-    text = study_text(weighed)
-    study = check(parse(text, "weigh"))
+    text, study = checked(partial(study_text, weighed))
     if save is not None:
         write_new(save, text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)

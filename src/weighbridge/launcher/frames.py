@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from weighbridge.model.command import Command, Transport, Usage
 
-VERSION = 5
+VERSION = 6
 LARGEST = 192 * 2**20
 """Bytes of a body at most."""
-TOO_MUCH = 1
+TOO_MUCH, LEFT_RUNNING = 1, 2
 """The flag of a result whose program printed more than the launcher keeps."""
 _HEADER = struct.Struct("<IIc")
 _HELLO = struct.Struct("<IIQ")
@@ -83,6 +83,8 @@ class Result:
     stdout: bytes
     stderr: bytes
     too_much: bool
+    left_running: bool
+    """Processes that it had started went on when it had ended, and were killed."""
 
 
 def start(number: int, command: Command, env: Mapping[str, str]) -> Frame:
@@ -161,4 +163,5 @@ def result(frame: Frame) -> Result:
         printed[:out],
         printed[out:],
         bool(flags & TOO_MUCH),
+        bool(flags & LEFT_RUNNING),
     )

@@ -249,5 +249,5 @@ class Launched:
         return Completed(
             argv, left.returncode, left.stdout, left.stderr, left.duration_s, timed_out,
             usage=left.usage if self._launcher.tells_use else None, outside_s=self._ended.came - self._asked,
-            too_much=left.too_much,
+            too_much=left.too_much, left_running=left.left_running and not by_us,
         )  # fmt: skip

@@ -85,7 +85,8 @@ class Completed:
 
     ``timed_out`` says that it was killed at its deadline; ``duration_s`` is its wall time in seconds, as known in its
     site. ``error`` is the number (errno(3)) of why it could not be started. ``outside_s`` is its wall time as seen
-    from outside of the site, ``too_much`` says that it printed more than is kept, for which it was killed.
+    from outside of the site, ``too_much`` says that it printed more than is kept, for which it was killed,
+    ``left_running`` that processes which it had started went on when it had ended by itself, and were killed then.
     """
 
     argv: tuple[str, ...]
@@ -98,6 +99,7 @@ class Completed:
     usage: Usage | None = None
     outside_s: float | None = None
     too_much: bool = False
+    left_running: bool = False
 
     @property
     def text(self) -> str:

@@ -23,7 +23,7 @@ from weighbridge.model.monitoring import Prometheus
 from weighbridge.model.options import Brings, Name, Options, by_kind
 from weighbridge.model.quantity import Duration, Share, Size
 from weighbridge.model.repetitions import Repetitions
-from weighbridge.model.source_options import SourceOptions
+from weighbridge.model.source_options import SourceOptions, own_userland_key
 
 __all__ = [
     "CLIENT",
@@ -173,11 +173,6 @@ class StudyFile(Options):
     def source(self, role: Role) -> SourceOptions:
         """Where the userland of a role comes from, but in an environment with one of its own."""
         return self.userland if role != "client" else self.client_userland or self.userland
-
-
-def own_userland_key(environment: str) -> str:
-    """The place in a study of the userland that an environment has to itself."""
-    return f"environments.{environment}.userland"
 
 
 DISK_SPEED = "disk_speed"

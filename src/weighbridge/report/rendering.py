@@ -22,7 +22,7 @@ def templates() -> Environment:
     """Return the environment that renders them; it escapes every value."""
     environment = Environment(
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, bytecode_cache=_Compiled(),
+        lstrip_blocks=True, bytecode_cache=_Compiled(), finalize=_shown,
     )  # fmt: skip
     environment.filters.update(
         quantity=quantity,
@@ -36,6 +36,14 @@ def templates() -> Environment:
         change_text=change_text,
     )
     return environment
+
+
+def _shown(value: object) -> object:
+    """No control characters in a page, whoever wrote them: it may be printed in a terminal."""
+    if not isinstance(value, str):
+        return value
+    shown = printable(value)
+    return value if shown is value else type(value)(shown)
 
 
 class _Compiled(BytecodeCache):

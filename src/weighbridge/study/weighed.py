@@ -30,6 +30,7 @@ _LADDER = ("netns", "bridge", "published")
 """Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
 _OF_A_SERVER = ("address", "port", "data_port", "listen")
 _QUESTION = 200
+_LONGEST_NAME = 40
 _QUOTED = frozenset(" \t\n'\"\\")
 """What a word is quoted for where people read it."""
 
@@ -93,7 +94,7 @@ def study_text(weighed: Weighed) -> str:
     command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
     asked = "What does isolation cost" if weighed.earlier is None else "What does this cost against the one before"
     study: dict[str, Any] = {
-        "study": "weigh",
+        "study": _name(weighed),
         "question": plain(f"{asked}: {command}", _QUESTION),
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
@@ -108,6 +109,15 @@ def study_text(weighed: Weighed) -> str:
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
     return remark + written({key: value for key, value in study.items() if value not in ({}, [])})
+
+
+def _name(weighed: Weighed) -> str:
+    """By which runs of the same are found again: of the server's words where there is one, else the program's."""
+    server = weighed.server or ()
+    words = (server.split() if isinstance(server, str) else server) or " ".join(weighed.command).split()
+    names = [re.sub(r"[^A-Za-z0-9_.]+", "-", word.rpartition("/")[2]).strip("-.") for word in words[:2]]
+    told = [name for name, word in zip(names, words, strict=False) if name and not word.startswith(("-", "{"))]
+    return "-".join(("weigh", *told))[:_LONGEST_NAME].rstrip("-.")
 
 
 def literal(word: str) -> str:

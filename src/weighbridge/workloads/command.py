@@ -17,14 +17,19 @@ from weighbridge.workloads._local_file import is_program, read_local
 _ANY_THREADS = 1024
 """Of a program of which it is not known how many it has: it is the limit once all its CPUs are busy."""
 _SERVER_BEYOND_S = 60.0
+_FORKED_AWAY = (
+    "it ended while processes that it had started went on, of which nothing is measured: have it stay in the "
+    "foreground, and wait for them"
+)
 
 
 class OwnCommand(Workload):
     """One command, or a server and its client, as the study has them.
 
     Its time is that of the whole process, from its start to its end, by its site's own launcher; what it used is what
-    the kernel says of it and of those of its children whose end it awaited (getrusage(2)): what it left running in
-    the background is not in it. All of that is of the measured command alone, not of a server.
+    the kernel says of it and of those of its children whose end it awaited (getrusage(2)): what it leaves running in
+    the background would not be in it, and makes a trial a failed one. All of that is of the measured command alone,
+    not of a server.
     """
 
     kind = "command"
@@ -112,6 +117,8 @@ class OwnCommand(Workload):
         done = completed["solo" if options.server is None else "client"]
         if done.returncode != 0:
             raise ProgramFailed(failure_of(done, shell=options.shell))
+        if done.left_running:
+            raise ProgramFailed(_FORKED_AWAY)
         read = read_metrics(options.metrics, done)
         if options.adapter is not None:
             read += options.adapter.read(done.stdout, done.stderr)

@@ -22,7 +22,7 @@
 #define SOON_MS 20                 /* and so often at first, and while much is printed; twice as long each time else */
 #define MUCH (1u << 20)            /* bytes between two looks */
 
-enum { TOO_MUCH = 1 };             /* a flag of a result */
+enum { TOO_MUCH = 1, LEFT_RUNNING = 2 };  /* flags of a result */
 
 struct process {
 	struct process *next;
@@ -220,44 +220,56 @@ static void kill_children(void)
 	closedir(folder);
 }
 
-/* Kills what descends from this process until nothing does, for five seconds at most: orphans are its children. */
-static void end_children(void)
+static int was_killed(int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+/* Kills what descends from this process until nothing does, for five seconds at most: orphans are its children.
+   How many orphans were killed. */
+static int end_children(void)
 {
 	const struct timespec pause = {0, 500000};
+	int killed = 0, status;
 	for (int64_t begun = now(), dying = 1; now() < begun + INT64_C(5000000000); dying = 0) {
-		for (pid_t gone; (gone = waitpid(-1, NULL, WNOHANG)) > 0;) {
+		for (pid_t gone; (gone = waitpid(-1, &status, WNOHANG)) > 0;) {
 			struct process *process = of_pid(gone);
 			if (process)
 				process->ended = now();  /* its number may be somebody else's now */
+			else
+				killed += was_killed(status);
 		}
 		if (is_alone())
-			return;
+			break;
 		if (!dying && getpid() == 1)  /* at first only what has been killed with its group may be left */
 			kill(-1, SIGKILL);
 		else if (!dying)
 			kill_children();
 		nanosleep(&pause, NULL);
 	}
+	return killed;
 }
 
 /* Ends what programs that have ended left in sessions of their own, once none runs that it could be of: it would be
-   in the way of the next trial. */
-static void end_left_behind(void)
+   in the way of the next trial. How many there were. */
+static int end_left_behind(void)
 {
 	for (struct process *each = all; each; each = each->next)
 		if (!each->ended)
-			return;
-	end_children();
+			return 0;
+	return end_children();
 }
 
 void reap(void)
 {
 	siginfo_t told;
-	int ended = 0;
+	int ended = 0, left = 0, status;
+	int64_t begun = now();
 	while (memset(&told, 0, sizeof told), waitid(P_ALL, 0, &told, WEXITED | WNOHANG | WNOWAIT) == 0 && told.si_pid) {
 		struct process *process = of_pid(told.si_pid);
 		if (process == NULL) {
-			waitpid(told.si_pid, NULL, 0);
+			if (waitpid(told.si_pid, &status, 0) > 0 && ended)
+				left += was_killed(status);
 			continue;
 		}
 		process->ended = now();
@@ -270,9 +282,11 @@ void reap(void)
 	}
 	if (!ended)
 		return;
-	end_left_behind();
+	left += end_left_behind();
 	for (struct process *each = all, *next; each; each = next) {
 		next = each->next;
+		if (left && each->ended >= begun)
+			each->flags |= LEFT_RUNNING;
 		if (each->ended && each->stopping)
 			send_result(each);
 	}

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from weighbridge.errors import UserlandError
 from weighbridge.userland.commands import must
 
 NAME = "root"
@@ -18,7 +19,11 @@ def unpack(tar: Path, root: Path) -> None:
     keep = _AS_ROOT if os.geteuid() == 0 else ("--no-same-owner", "--exclude=./dev/*")
     must("tar", "--extract", "--file", str(tar), "--directory", str(root), *keep)
     for name in MOUNT_POINTS:
-        (root / name).mkdir(exist_ok=True)
+        try:
+            (root / name).mkdir(exist_ok=True)
+        except FileExistsError:
+            why = "where sites mount a folder of theirs: put that file elsewhere in the image"
+            raise UserlandError(f"/{name} is a file, {why}") from None
     if not (root / "etc").is_symlink():
         (root / "etc").mkdir(exist_ok=True)
         if not os.path.lexists(root / "etc/hosts"):  # sites that know names mount theirs there, as Docker does
