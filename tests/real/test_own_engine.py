@@ -71,6 +71,6 @@ def test_a_program_that_is_no_engine_is_told(machine: Machine, tmp_path: Path, o
     own.write_text("#!/bin/sh\necho I am no engine >&2; exit 1\n")
     study = write_study(tmp_path, environments=environments(own), workloads=(TCP,), further=PLACED)
     weighbridge("run", study, "--out", tmp_path / "run", "--yes").must_fail(
-        3, "dockerd did not start: I am no engine"
+        4, "dockerd did not start: I am no engine"
     )
     machine.must_be_unchanged()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.metrics import MetricsOption, address, watched
-from weighbridge.cli.output import WRONG_COMMAND_LINE, ProfileOption, examples, fail, out
+from weighbridge.cli.output import WRONG_COMMAND_LINE, ProfileOption, err, examples, fail, out
 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
@@ -109,7 +109,11 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
     from weighbridge.analysis.analyse import analyse
     from weighbridge.report.html import write_html
     from weighbridge.report.terminal import print_report
+    from weighbridge.runner.finishing import SCOPE as FINISHING
 
+    for scope, place, why, _ in store.facts():
+        if scope == FINISHING:
+            err().print(f"note: {place}: the cleanup failed: {why}; all that was measured is kept", markup=False)
     page = store.directory / "report.html"
     analysis = analyse(store)
     write_html(store, page, analysis)

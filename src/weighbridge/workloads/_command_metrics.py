@@ -26,7 +26,8 @@ def _is_path(text: str) -> str:
     try:
         _path(text)
     except jsonpath.JSONPathError as error:
-        raise ValueError(f"'{text:.60}' is no JSONPath (RFC 9535): {str(error).splitlines()[0]:.120}") from None
+        why = str(error).splitlines()[0] if text.startswith("$") else "it begins with $, as $.summary.rps"
+        raise ValueError(f"'{text:.60}' is no JSONPath (RFC 9535): {why:.120}") from None
     return text
 
 

@@ -95,7 +95,9 @@ def _image(name: str) -> Iterator[tuple[Any, Any]]:
 
     client = client_from_environment()
     if client is None:
-        raise Unavailable(f"userland: no Docker engine answers that could have the image {name}: start it")
+        raise Unavailable(
+            f"userland: no Docker engine answers that could have the image {name}: start one, or name a file of docker save"
+        )
     with contextlib.closing(client), engine_errors(f"the image {name}"):
         try:
             image = client.images.get(name)
