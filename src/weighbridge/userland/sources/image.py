@@ -95,9 +95,8 @@ def _image(name: str) -> Iterator[tuple[Any, Any]]:
 
     client = client_from_environment()
     if client is None:
-        raise Unavailable(
-            f"userland: no Docker engine answers that could have the image {name}: start one, or name a file of docker save"
-        )
+        lacking = f"no Docker engine answers that could have the image {name}"
+        raise Unavailable(f"userland: {lacking}: start one, or name a file of docker save")
     with contextlib.closing(client), engine_errors(f"the image {name}"):
         try:
             image = client.images.get(name)
