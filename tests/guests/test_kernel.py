@@ -76,13 +76,15 @@ def test_a_kernel_that_stays_packed_is_kept_with_its_modules(tmp_path: Path):
     (root / "boot/vmlinuz-7.2").write_bytes(b"packed by zstd")
     (tree / "kernel/fs/ext4.ko.xz").write_bytes(lzma.compress(KERNEL))
     (tree / "modules.dep").write_text("kernel/fs/ext4.ko.xz:\n")
+    (tree / "modules.builtin").write_text("kernel/drivers/virtio/virtio_pci.ko\n")
     keep(kept, root, "7.2", packed=True)
     made = kept_in(kept)
     assert made is not None
     assert made.image.read_bytes() == made.compressed.read_bytes() == b"packed by zstd"
     (module,) = made.modules["ext4"]
     assert (module.name, module.read_bytes()) == ("ext4.ko", KERNEL)
-    assert made.modules["virtio_blk"] == ()
+    assert made.modules["virtio_blk"] == made.modules["virtio_pci"] == ()
+    assert "virtio_blk" in made.lacking and not {"ext4", "virtio_pci"} & {*made.lacking}
 
 
 def test_a_kernel_that_cannot_be_used_is_told(tmp_path: Path):

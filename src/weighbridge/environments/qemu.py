@@ -11,6 +11,7 @@ from pydantic import Field
 
 from weighbridge.environments._machine_network import network_problems
 from weighbridge.environments._network_problems import fixed_port_problems
+from weighbridge.errors import Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
 from weighbridge.guests.console import last_words
@@ -59,6 +60,10 @@ class QemuOptions(EnvironmentOptions):
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
     disk: Annotated[DiskBus, Field(description="How the guest has its disks")] = "virtio"
     cache: Annotated[CacheMode, Field(description="How the host caches the data disk")] = "writeback"
+    kernel: Annotated[
+        str,
+        Field(pattern=r"^linux-image-[a-z0-9][a-z0-9.+-]{0,80}$", description="The Debian package of its kernel"),
+    ] = kernel.PACKAGE
     pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
 
 
@@ -145,7 +150,7 @@ class Qemu(Environment):
 def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Machine, dict[str, str]]:
     run, host = request.run, request.host
     accelerated, why = chosen(options.accelerator, host, run)
-    made = kernel.ensure(run.cache, run.say)
+    made = kernel.ensure(run.cache, run.say, options.kernel)
     root = Disk(disk.ensure(request.userland, run.cache, run.say), options.disk, read_only=True)
     memory = memory_of(request.limits)
     stack.enter_context(reserved(memory, host, run, SMALLER))
@@ -161,6 +166,8 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Mach
         nic=options.nic,
         open_files=most_open_files(),
     )
+    if lacking := [driver for driver in machine.modules() if driver in made.lacking]:
+        raise Unavailable(f"kernel: {options.kernel} {made.version} has no driver {lacking[0]}: name another kernel")
     notes = {
         "qemu": run.share(f"version of QEMU on {host.name}", lambda: nullcontext(_version(host))),
         "accelerator": accelerated + (f" (no KVM: {why})" if why and options.accelerator == "auto" else ""),
@@ -168,7 +175,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Mach
         "memory": f"{machine.memory >> 20} MiB",
         "network": options.network if options.network == "none" else f"{options.network}, {options.nic}",
         "disk": options.disk,
-        "kernel package": made.version,
+        "kernel package": f"{options.kernel} {made.version}" if options.kernel != kernel.PACKAGE else made.version,
     }
     if machine.network is not None:
         notes |= machine.network.facts()

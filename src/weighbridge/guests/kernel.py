@@ -9,6 +9,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from weighbridge import build_once
@@ -39,13 +40,15 @@ _BANNER = re.compile(rb"Linux version [^\n\0]*? Debian (\S+) \(")
 class Kernel:
     """``image`` is the kernel, uncompressed where that can be.
 
-    ``modules`` maps each driver to its files, in the order of loading.
+    ``modules`` maps each driver to its files, in the order of loading; none where the kernel has it in itself.
+    ``lacking``: the drivers that it has neither there nor so.
     """
 
     release: str
     version: str
     image: Path
     modules: Mapping[str, tuple[Path, ...]]
+    lacking: tuple[str, ...] = ()
 
     @property
     def compressed(self) -> Path:
@@ -58,9 +61,9 @@ class Kernel:
         return hashlib.sha256(f"{self.release} {self.version} {sorted(self.modules)}".encode()).hexdigest()[:16]
 
 
-def cached(cache: Path) -> Kernel | None:
-    """The kernel that was built, or None."""
-    return kept_in(cache / _KIND / _key())
+def cached(cache: Path, package: str = PACKAGE) -> Kernel | None:
+    """The kernel that was built of a package, or None."""
+    return kept_in(cache / _KIND / _key(package))
 
 
 def kept_in(folder: Path) -> Kernel | None:
@@ -68,35 +71,40 @@ def kept_in(folder: Path) -> Kernel | None:
     try:
         about = json.loads((folder / _ABOUT).read_text())
         files = {name: tuple(folder / _MODULES / each for each in paths) for name, paths in about["modules"].items()}
-        return Kernel(about["release"], about["version"], folder / _VMLINUX, files)
+        lacking = tuple(about.get("lacking", ()))
+        return Kernel(about["release"], about["version"], folder / _VMLINUX, files, lacking)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise UserlandError(f"the cached kernel {folder} is damaged ({error}): delete it and run again") from error
 
 
-def cannot_build(cache: Path) -> tuple[str, str] | None:
+def cannot_build(cache: Path, package: str = PACKAGE) -> tuple[str, str] | None:
     """Why it cannot be built, where it is not cached yet, and what helps."""
-    if cached(cache) is not None:
+    if cached(cache, package) is not None:
         return None
-    for program, package in PROGRAMS.items():
+    for program, its_package in PROGRAMS.items():
         if which(program) is None:
             return (
                 f"{program}, which the kernel of guests is made with, is not installed",
-                f"apt-get install {package}",
+                f"apt-get install {its_package}",
             )
     return None
 
 
-def ensure(cache: Path, say: Callable[[str], None]) -> Kernel:
-    """The kernel, built if need be. Raises Unavailable, UserlandError, DiskFull."""
-    return build_once.ensure(
-        cache / _KIND, _key(), "the kernel of guests", lambda: cached(cache), lambda: cannot_build(cache), say, _build
-    )
+def ensure(cache: Path, say: Callable[[str], None], package: str = PACKAGE) -> Kernel:
+    """The kernel of one of Debian's packages, built if need be. Raises Unavailable, UserlandError, DiskFull."""
+    what = "the kernel of guests" + ("" if package == PACKAGE else f" of {package}")
+    there, not_possible = partial(cached, cache, package), partial(cannot_build, cache, package)
+    return build_once.ensure(cache / _KIND, _key(package), what, there, not_possible, say, partial(_build, package))
+
+
+class OtherCompression(ValueError):
+    """A kernel that uncompresses itself as it boots, by what is not known here (that for clouds: lz4)."""
 
 
 def uncompressed(image: bytes) -> bytes:
-    """The ELF file within a bzImage. ValueError: it is none, or compressed by an unknown program."""
+    """The ELF file within a bzImage. ValueError: it is none; OtherCompression: it is left to uncompress itself."""
     if len(image) < _PAYLOAD + 8 or image[_MAGIC : _MAGIC + 4] != b"HdrS":
         raise ValueError("it has no header of a Linux kernel")
     at, size = struct.unpack_from("<II", image, _PAYLOAD)
@@ -107,7 +115,7 @@ def uncompressed(image: bytes) -> bytes:
     elif payload.startswith(b"\x1f\x8b"):
         archive = zlib.decompressobj(31)
     else:
-        raise ValueError("it is compressed by neither xz nor gzip")
+        raise OtherCompression("it is compressed by neither xz nor gzip")
     try:
         kernel = archive.decompress(payload)
     except (lzma.LZMAError, zlib.error) as error:
@@ -128,14 +136,14 @@ def order_of(dependencies: str, driver: str) -> tuple[str, ...]:
     return ()
 
 
-def _key() -> str:
-    asked = f"{PACKAGE} {SUITE} {DRIVERS} {_BUILDER}"
+def _key(package: str) -> str:
+    asked = f"{package} {SUITE} {DRIVERS} {_BUILDER}"
     return hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 
-def _build(work: Path) -> None:
+def _build(package: str, work: Path) -> None:
     root = work / "root"
-    keep(work, root, unpack(root, PACKAGE, work))
+    keep(work, root, unpack(root, package, work), package=package)
     shutil.rmtree(root)
 
 
@@ -149,7 +157,7 @@ def unpack(root: Path, packages: str, temporary: Path) -> str:
     return releases[0]
 
 
-def keep(folder: Path, root: Path, release: str, *, packed: bool = False) -> None:
+def keep(folder: Path, root: Path, release: str, *, package: str = PACKAGE, packed: bool = False) -> None:
     """Take out of an unpacked package what `kept_in` finds. Raises UserlandError.
 
     ``packed``: the kernel stays as Debian packs it (later ones by zstd): a machine takes longer to boot it.
@@ -157,22 +165,35 @@ def keep(folder: Path, root: Path, release: str, *, packed: bool = False) -> Non
     image = (root / f"boot/vmlinuz-{release}").read_bytes()
     try:
         kernel = image if packed else uncompressed(image)
+    except OtherCompression:
+        kernel = image
     except ValueError as error:
-        raise UserlandError(f"the kernel of {PACKAGE} cannot be used: {error}") from error
+        raise UserlandError(f"the kernel of {package} cannot be used: {error}") from error
     (folder / _VMLINUX).write_bytes(kernel)
     (folder / _VMLINUZ).write_bytes(image)
     tree = root / "lib/modules" / release
     dependencies = (tree / "modules.dep").read_text()
+    built_in = _text(tree / "modules.builtin")
     (folder / _MODULES).mkdir()
-    modules = {}
+    modules, lacking = {}, []
     for driver in DRIVERS:
         needed = order_of(dependencies, driver)
+        if not needed and not order_of(built_in, driver):
+            lacking.append(driver)
         modules[driver] = [Path(path).name.removesuffix(_XZ) for path in needed]
         for path, name in zip(needed, modules[driver], strict=True):
             (folder / _MODULES / name).write_bytes(_module(tree / path))
     banner = _BANNER.search(kernel)
-    about = {"release": release, "version": banner.group(1).decode() if banner else release, "modules": modules}
+    version = banner.group(1).decode() if banner else release
+    about = {"release": release, "version": version, "modules": modules, "lacking": lacking}
     (folder / _ABOUT).write_text(json.dumps(about, indent=1))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except FileNotFoundError:
+        return ""
 
 
 def _module(file: Path) -> bytes:
