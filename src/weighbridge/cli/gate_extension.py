@@ -35,10 +35,8 @@ class Extension:
     def wanted(self, store: RunStore) -> int | None:
         """Look at the run; how many blocks it is to have at the next look, None if nothing is left to decide."""
         done, spending = blocks_of(store), spending_of(store)
-        unplanned = spending.now is not None and not self.plan.share(
-            done
-        )  # a half block is whole since the last look
-        if unplanned or not self.plan.plans(done):
+        completed = spending.now is not None and not self.plan.share(done)  # a half block, since the last look
+        if completed or not self.plan.plans(done):
             self.plan = plan_gate(store, self.limit_s, spending)
         if spending.now is not None:
             spending = replace(spending, now=self.plan.share(done))

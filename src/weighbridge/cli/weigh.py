@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, write_new
-from weighbridge.cli.weigh_against import earlier_image, earlier_program
+from weighbridge.cli.weigh_against import earlier_image, earlier_program, server_behind
 from weighbridge.cli.weigh_compose import ComposeWords, weighed_service
 from weighbridge.cli.weigh_mistakes import checked, require_programs, require_text
 
@@ -162,7 +162,7 @@ def register(app: typer.Typer) -> None:
             if server is None:
                 command = [*entry_point, *command]
             else:
-                where["server"] = " ".join([shlex.join(entry_point), server]).strip()
+                where["server"] = server_behind(entry_point, server)
         require_text(*command, server, against, *parameters, *env, *beside.values())
         if not shell and save is None:
             here = [command, *(() if apart else (server, *beside.values()))]

@@ -14,6 +14,11 @@ Userland = Callable[[str], Mapping[str, Any]]
 EntryPoint = Callable[[Mapping[str, Any]], Sequence[str]]
 
 
+def server_behind(entry_point: Sequence[str], server: str) -> str:
+    """The command line of a server whose words an image has its own in front of."""
+    return " ".join([shlex.join(entry_point), server]).strip()
+
+
 def earlier_image(
     given: str, command: Sequence[str], server: str | None, userland: Userland, entry_point: EntryPoint
 ) -> "Earlier":
@@ -23,7 +28,7 @@ def earlier_image(
     where = userland(given)
     before = entry_point(where)
     if server is not None:
-        return Earlier(where, server=" ".join([shlex.join(before), server]).strip())
+        return Earlier(where, server=server_behind(before, server))
     return Earlier(where, command=[*before, *command])
 
 
