@@ -1,13 +1,11 @@
 """The words of `weighbridge weigh`: what they make of a study, and what is wrong with them."""
 
-import io
-import json
-import tarfile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from saved_images import save_without_layers
 from weighbridge import registry
 from weighbridge.cli.app import app
 from weighbridge.model.endpoint import Endpoint
@@ -90,13 +88,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("weighbridge.runner.compose_file.normalised", lambda file: Path(file).read_text())
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.yml").write_text(SHOP)
-    config = {"config": {"Entrypoint": ["/shop"], "Cmd": ["-h"]}}
-    manifest = [{"Config": "config.json", "Layers": []}]
-    with tarfile.open(tmp_path / "shop.tar", "w") as archive:
-        for name, content in (("config.json", config), ("manifest.json", manifest)):
-            about, data = tarfile.TarInfo(name), json.dumps(content).encode()
-            about.size = len(data)
-            archive.addfile(about, io.BytesIO(data))
+    save_without_layers(tmp_path / "shop.tar", {"Entrypoint": ["/shop"], "Cmd": ["-h"]})
     return tmp_path
 
 
@@ -142,12 +134,7 @@ def test_what_is_not_honoured_refuses_the_file(shop: Path):
 
 
 def test_against_is_an_older_program_server_or_image(shop: Path):
-    config = {"config": {"Entrypoint": ["/old-shop"]}}
-    with tarfile.open(shop / "old.tar", "w") as archive:
-        for name, content in (("config.json", config), ("manifest.json", [{"Config": "config.json", "Layers": []}])):
-            about, data = tarfile.TarInfo(name), json.dumps(content).encode()
-            about.size = len(data)
-            archive.addfile(about, io.BytesIO(data))
+    save_without_layers(shop / "old.tar", {"Entrypoint": ["/old-shop"]})
     command = registry.workloads()["command"].command
 
     def argv(study: Study, role: Role) -> list[tuple[str, ...]]:

@@ -1,14 +1,13 @@
 """A study that names a Compose file is the study that its services stand for, whatever becomes of the file."""
 
-import io
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+from saved_images import save_without_layers
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.options import Brings
 from weighbridge.model.stored_study import StoredStudy, study_json
@@ -66,13 +65,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
     monkeypatch.chdir(tmp_path)
     for name in ("compose.yaml", "redis.tar"):
         (tmp_path / name).touch()
-    config = {"config": {"Entrypoint": ["/shop"], "Cmd": ["-h"]}}
-    manifest = [{"Config": "config.json", "Layers": []}]
-    with tarfile.open(tmp_path / "shop.tar", "w") as archive:
-        for name, content in (("config.json", config), ("manifest.json", manifest)):
-            about, data = tarfile.TarInfo(name), json.dumps(content).encode()
-            about.size = len(data)
-            archive.addfile(about, io.BytesIO(data))
+    save_without_layers(tmp_path / "shop.tar", {"Entrypoint": ["/shop"], "Cmd": ["-h"]})
     return Reader(CONFIG.replace(OWN, "    entrypoint: []\n    command:\n    - python3\n"))
 
 
