@@ -30,11 +30,17 @@ from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
 from weighbridge.model.trial_length import TrialLength
 from weighbridge.store.flags import flags_of
 
+
+def _outcome(text: Any) -> Outcome:
+    # a function, as pydantic asks how many arguments a validator takes: since Python 3.12 an enum says any number
+    return Outcome(text)
+
+
 Seconds = Annotated[float, Field(ge=0, le=1e11), AfterValidator(require_plausible)]
 Number = Annotated[int, Field(ge=0, le=2**53)]
 Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Measured = Annotated[float, AfterValidator(require_plausible)]
-AnyOutcome = Annotated[Outcome, BeforeValidator(Outcome)]
+AnyOutcome = Annotated[Outcome, BeforeValidator(_outcome)]
 Level = Json[dict[str, str]]
 
 
