@@ -1,4 +1,4 @@
-"""Who may use whom (docs/design.md, section 5), read from the imports; and the size of modules."""
+"""Who may use whom (docs/design.md, section 5), read from the imports."""
 
 import ast
 from collections.abc import Iterator
@@ -170,11 +170,6 @@ def test_only_the_cli_catches_every_failure():
         for node in ast.walk(parsed(path.read_text())):
             if isinstance(node, ast.ExceptHandler):
                 assert "WeighbridgeError" not in (ast.unparse(node.type) if node.type else ""), path
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_module_is_short(path: Path):
-    assert len(path.read_text().splitlines()) <= 300
 
 
 def test_model_does_no_input_or_output():
