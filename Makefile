@@ -1,8 +1,9 @@
 # make demo: set up and measure this machine (at most ten minutes). make test: set up and run the whole test suite.
+# make test-long: what takes hours (power cuts, networks between guests, whole machines); a line for each promise.
 # make calibrate: put known costs on this machine and read them back.
 # make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
 # make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
-.PHONY: demo test check unit real side_by_side alone setup calibrate monitoring gvisor
+.PHONY: demo test test-long check unit real side_by_side alone setup calibrate monitoring gvisor
 
 demo:
 	@scripts/setup.sh
@@ -36,6 +37,11 @@ side_by_side: setup
 # .venv/bin/pytest tests/real/test_kill_anywhere.py --kills 100
 alone: setup
 	.venv/bin/pytest -m "real and not side_by_side" -rsR --durations 40
+
+# What `make test` leaves out, each minutes for a rare path, and the other tests of the same promises: hours where guests
+# are emulated. The last lines say which promises were kept.
+test-long: setup
+	.venv/bin/pytest -m "long or promise or machines" -rs --durations 40
 
 # Known costs put on this machine and read back; a few minutes.
 calibrate:

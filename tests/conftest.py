@@ -1,4 +1,7 @@
-"""No unit test starts a process or touches the user's cache: only those marked ``real`` may."""
+"""No unit test starts a process or touches the user's cache: only those marked ``real`` may.
+
+What is marked ``long`` or ``machines`` is left out unless ``-m`` names its marker.
+"""
 
 import itertools
 import os
@@ -13,7 +16,10 @@ from weighbridge.store import database
 settings.register_profile("shared-machine", deadline=None)  # how long an example takes says nothing on one
 settings.load_profile("shared-machine")
 
+pytest_plugins = ("pytester", "promises")
 NUMBERS = itertools.count(1)
+UNLESS_NAMED = ("long", "machines")
+"""Markers of tests that take minutes or hours."""
 FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 
 
@@ -23,10 +29,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--keep-reports", action="store_true", help="see tests/report/test_finished_runs.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("measures"):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+    named = {name for name in UNLESS_NAMED if name in config.getoption("markexpr")}
+    left_out = [item for item in items if {*UNLESS_NAMED} & {mark.name for mark in item.iter_markers()} - named]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,12 @@ from weighbridge.model.userland import Userland
 from .conftest import open_run
 from .programs import started
 
-pytestmark = pytest.mark.skipif(shutil.which("runsc") is None, reason="needs runsc: make gvisor")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("runsc") is None, reason="needs runsc: make gvisor"),
+    pytest.mark.promise(
+        "what is measured under gVisor is reached, metered and frozen, and hosts keep their addresses"
+    ),
+]
 DOCKER = registry.environments()["docker"]
 KINDS: dict[str, dict[str, Any]] = {
     "none": {"network": "none", "runtime": "runsc"},

@@ -1,6 +1,5 @@
 """A real database server: its data is made once and copied, its limit is a result, a full disk is one sentence."""
 
-import os
 import re
 from pathlib import Path
 
@@ -67,9 +66,8 @@ def test_a_full_disk(machine: Machine, userland: Userland):
             assert site.run(Command(("ls", "/srv"))).text == ""
 
 
-@pytest.mark.skipif(
-    "WEIGHBRIDGE_REAL_MYSQL" not in os.environ, reason="builds a userland of Debian sid: set WEIGHBRIDGE_REAL_MYSQL"
-)
+@pytest.mark.long  # builds a userland of Debian sid
+@pytest.mark.promise("MySQL itself is measured, and its limit of connections is a result")
 def test_mysql_itself(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(Path.home() / ".cache/weighbridge"))
     workload = f"db: {{kind: mysql-oltp, server: mysql, {SMALL}, threads: [2, 20], max_connections: 10}}"

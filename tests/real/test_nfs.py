@@ -1,6 +1,5 @@
 """NFS on guest hosts, whose kernel has it: what is in force is read back, faults are told, and nothing is left."""
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -154,9 +153,8 @@ def test_what_a_server_does_to_a_mount_is_told_in_its_words(
     nothing_left(host)
 
 
-@pytest.mark.skipif(
-    "WEIGHBRIDGE_TEST_TWO_GUEST_HOSTS" not in os.environ, reason="takes minutes where guests are emulated"
-)
+@pytest.mark.long  # minutes where guests are emulated
+@pytest.mark.promise("data is on the NFS server of another machine")
 @pytest.mark.parametrize("kind", ["native", "docker"])
 def test_the_server_is_another_guest(host: GuestHost, run: RunContext, small_userland: Userland, kind: str):
     server = run.share("host shelf", lambda: guest_host("shelf", OPTIONS, run))

@@ -1,9 +1,8 @@
 """The power of real guests, cut while they write: what was flushed is there, and what was not is not.
 
-Disks that ignore flushes, and containers, take minutes on an emulated CPU: with WEIGHBRIDGE_POWER_CUTS=all.
+Disks that ignore flushes, and containers, take minutes on an emulated CPU: they are ``long``.
 """
 
-import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -19,8 +18,10 @@ from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import ensure, key_of
 
-pytestmark = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="needs nbdkit")
-everything = pytest.mark.skipif(os.environ.get("WEIGHBRIDGE_POWER_CUTS") != "all", reason="takes minutes")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("nbdkit") is None, reason="needs nbdkit"),
+    pytest.mark.promise("what was synced is there after a power cut, and what was only written is not counted on"),
+]
 RUN = "70e7c07a0b1d"
 STUDY = """study: power-cut
 question: What does a power cut leave?
@@ -60,13 +61,13 @@ def test_what_was_synced_natively_is_kept_and_what_was_only_written_is_not():
     assert (written.verdict, written.found, written.first_lost) == (Verdict.LOST, 0, 0)
 
 
-@everything
+@pytest.mark.long
 def test_a_disk_that_ignores_flushes_is_found_to_claim_more_than_it_keeps():
     found = cut(Promise.O_DSYNC, write_cache="unsafe")
     assert found.verdict is Verdict.OVERCLAIMED and found.first_lost == 0
 
 
-@everything
+@pytest.mark.long
 @pytest.mark.parametrize("promise", [Promise.FSYNC, Promise.O_DSYNC])
 @pytest.mark.parametrize("storage", ["volume", "layer", "directory"])
 def test_what_was_synced_in_a_container_is_kept(storage: str, promise: Promise):

@@ -272,10 +272,8 @@ def test_the_medium_boots_and_its_launcher_answers(
 # -- in a guest host ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(
-    "WEIGHBRIDGE_REAL_VIRTUALBOX" not in os.environ,
-    reason="builds a guest host of Debian sid and then takes six minutes: set WEIGHBRIDGE_REAL_VIRTUALBOX",
-)
+@pytest.mark.long  # builds a guest host of Debian sid and then takes six minutes
+@pytest.mark.promise("a machine of VirtualBox has its whole life in a guest host, and leaves nothing")
 def test_its_life_in_a_guest_host(run: RunContext, small_userland: Userland, monkeypatch: pytest.MonkeyPatch):
     """Created, running, switched off and forgotten; its guest gets nowhere, which one sentence tells."""
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(Path.home() / ".cache/weighbridge"))

@@ -4,7 +4,6 @@ Such a host takes half a minute to come up on an idle machine, and a domain fift
 """
 
 import html
-import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -97,13 +96,8 @@ def _images_left(host: GuestHost) -> str:
     return _run(host, "sh", "-c", "cat /sys/block/loop*/loop/backing_file; find / -xdev -name data.ext4 || true")
 
 
-ALL = pytest.mark.skipif(
-    "WEIGHBRIDGE_REAL_XEN" not in os.environ,
-    reason="an emulated machine brings up domains in a minute each: set WEIGHBRIDGE_REAL_XEN",
-)
-
-
-@ALL
+@pytest.mark.long  # an emulated machine brings up domains in a minute each
+@pytest.mark.promise("Xen's domains of every type keep data on a disk of their own and say why they ended")
 def test_a_domain_that_panics_is_told_with_its_last_words(run: RunContext, host: GuestHost, small_userland: Userland):
     with ExitStack() as stack:
         site = _open(stack, run, host, small_userland)
@@ -125,10 +119,8 @@ def test_a_domain_that_panics_is_told_with_its_last_words(run: RunContext, host:
     assert not _images_left(host)
 
 
-@pytest.mark.skipif(
-    "WEIGHBRIDGE_REAL_XEN_HVM" not in os.environ,
-    reason="an emulated machine's firmware takes four minutes to read a kernel: set WEIGHBRIDGE_REAL_XEN_HVM",
-)
+@pytest.mark.long  # an emulated machine's firmware takes four minutes to read a kernel
+@pytest.mark.promise("Xen's domains of every type keep data on a disk of their own and say why they ended")
 def test_an_hvm_domain_has_a_data_disk_too(run: RunContext, host: GuestHost, small_userland: Userland):
     with ExitStack() as stack:
         site = _open(stack, run, host, small_userland, type="hvm")
@@ -138,7 +130,8 @@ def test_an_hvm_domain_has_a_data_disk_too(run: RunContext, host: GuestHost, sma
     assert not _images_left(host)
 
 
-@ALL
+@pytest.mark.long  # an emulated machine brings up domains in a minute each
+@pytest.mark.promise("Xen's domains of every type keep data on a disk of their own and say why they ended")
 def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host: GuestHost, small_userland: Userland):
     with ExitStack() as stack:
         with pytest.raises(
