@@ -33,8 +33,7 @@ real: setup
 side_by_side: setup
 	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20
 
-# One at a time, those that measure or watch the machine. Runs killed at more random moments than the few of this suite:
-# .venv/bin/pytest tests/real/test_kill_anywhere.py --kills 100
+# One at a time, those that measure or watch the machine.
 alone: setup
 	.venv/bin/pytest -m "real and not side_by_side" -rsR --durations 40
 

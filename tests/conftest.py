@@ -24,7 +24,7 @@ FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kills", type=int, default=2, help="how often tests/real/test_kill_anywhere.py kills a run")
+    parser.addoption("--kills", type=int, default=12, help="how often tests/real/test_kill_anywhere.py kills a run")
     parser.addoption("--seed", type=int, default=secrets.randbelow(10**6), help="for the moments of these kills")
     parser.addoption("--keep-reports", action="store_true", help="see tests/report/test_finished_runs.py")
 

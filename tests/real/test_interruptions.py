@@ -46,7 +46,7 @@ def continue_run(study: Path, run: Path, before: list[Row]) -> None:
     must_be_complete(run, before)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_interrupted_in_the_middle(machine: Machine, study: Path, run: Path, tmp_path: Path, number: int):
     with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
         going_on.await_that(lambda: len(trials(run)) >= 2)
@@ -111,7 +111,11 @@ def _while_closing(going_on: Going, run: Path) -> None:
     going_on.await_text("cleaning up")
 
 
-MOMENTS = [_at_engine_start, _at_dockerd, _at_import, _in_a_trial, _while_closing]
+RARER = [pytest.param(moment, marks=pytest.mark.long) for moment in (_at_engine_start, _at_import, _while_closing)]
+MOMENTS = [_at_dockerd, _in_a_trial, *RARER]
+NOTHING_IS_LOST = pytest.mark.promise(
+    "a run that is killed loses no finished trial, clean removes what it left, and the run goes on"
+)
 
 
 def kill_at(moment, study: Path, run: Path, files: Path) -> list[Row]:
@@ -121,6 +125,7 @@ def kill_at(moment, study: Path, run: Path, files: Path) -> list[Row]:
     return trials(run)
 
 
+@NOTHING_IS_LOST
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_killed_then_cleaned(machine: Machine, study: Path, run: Path, tmp_path: Path, moment):
     kill_at(moment, study, run, tmp_path)
@@ -134,7 +139,8 @@ def test_killed_then_cleaned(machine: Machine, study: Path, run: Path, tmp_path:
     assert weighbridge("clean", "--check").code == 0
 
 
-@pytest.mark.parametrize("moment", [_at_dockerd, _in_a_trial])
+@NOTHING_IS_LOST
+@pytest.mark.parametrize("moment", [_in_a_trial, pytest.param(_at_dockerd, marks=pytest.mark.long)])
 def test_killed_then_continued(machine: Machine, study: Path, run: Path, tmp_path: Path, moment):
     before = kill_at(moment, study, run, tmp_path)
     continue_run(study, run, before)
@@ -163,6 +169,8 @@ def test_clean_spares_a_living_run(machine: Machine, study: Path, run: Path, tmp
     assert state.known_runs() == []
 
 
+@pytest.mark.long
+@pytest.mark.promise("two runs never change this machine's packet filter at a time")
 def test_two_runs_with_private_engines_take_turns(machine: Machine, study: Path, tmp_path: Path):
     """Each engine changes the host's packet filter: had they overlapped, the second's note would be wrong."""
     folders = [tmp_path / "a", tmp_path / "b"]

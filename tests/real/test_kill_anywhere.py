@@ -1,6 +1,7 @@
 """`kill -9` at random moments of a run: no trial is lost, `clean` makes the machine as it was, the run goes on.
 
-Two kills by default; `pytest tests/real/test_kill_anywhere.py --kills 100 --seed 7` makes many, the same each time.
+A dozen by default; `pytest -m long tests/real/test_kill_anywhere.py --kills 100 --seed 7` makes more, the same each
+time. `test_interruptions` kills at moments that are known.
 """
 
 import random
@@ -13,13 +14,15 @@ from pathlib import Path
 import pytest
 
 from .machine import Machine
-from .test_interruptions import BLOCKS, LONGER, TOTAL, must_be_complete, start_of
+from .test_interruptions import BLOCKS, LONGER, NOTHING_IS_LOST, TOTAL, must_be_complete, start_of
 from .weighing import DOCKER, NATIVE, Row, going, trials, weighbridge, write_study
 
 LENGTH_S = 14.0
 """About how long such a run takes: it is killed at any moment of it."""
 
 
+@pytest.mark.long
+@NOTHING_IS_LOST
 def test_killed_anywhere(
     machine: Machine, tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ):
