@@ -30,6 +30,10 @@ from .machine import Machine, processes
 from .users_engine import own_engine, socket_of
 from .weighing import DOCKER, NATIVE, REDIS, going, run_id, trials, weighbridge, write_study
 
+FAILURES_ARE_TOLD = pytest.mark.promise(
+    "whatever fails in a run is told in one sentence, and every finished trial is kept"
+)
+
 
 class Quiet:
     """Progress for a run in this process: remembers what was said."""
@@ -131,7 +135,8 @@ def kill_once(run: Path, names: tuple[str, ...], number: int, words: str = "") -
     return act
 
 
-@pytest.mark.parametrize("place", [NATIVE, DOCKER])
+@FAILURES_ARE_TOLD
+@pytest.mark.parametrize("place", [DOCKER, pytest.param(NATIVE, marks=pytest.mark.long)])
 def test_server_dies_during_a_trial(machine: Machine, tmp_path: Path, waits: None, place: str):
     """The trial is a recorded failure, its block is repeated, and the run ends well."""
     study = load(str(write_study(
@@ -210,10 +215,18 @@ def test_published_port_in_use(machine: Machine, tmp_path: Path, monkeypatch: py
     assert "\n" not in str(caught.value)
 
 
+@FAILURES_ARE_TOLD
 @pytest.mark.parametrize(
     ("victim", "words", "lost_in"),
-    [("dockerd", "", "bridge"), (NAME[:15], rf"\A/{NAME}\0\Z", "bridge"), (NAME[:15], "--root", "native|bridge")],
-    ids=["the engine", "the launcher of a container", "the launcher of a native site"],
+    [
+        pytest.param("dockerd", "", "bridge", id="the engine"),
+        pytest.param(
+            NAME[:15], rf"\A/{NAME}\0\Z", "bridge", marks=pytest.mark.long, id="the launcher of a container"
+        ),
+        pytest.param(
+            NAME[:15], "--root", "native|bridge", marks=pytest.mark.long, id="the launcher of a native site"
+        ),
+    ],
 )
 def test_environment_is_lost_during_a_trial(
     machine: Machine, tmp_path: Path, waits: None, victim: str, words: str, lost_in: str
@@ -250,6 +263,8 @@ def _server_in_container(run: Path) -> bool:
     return False
 
 
+@pytest.mark.long  # `test_environment_is_lost_during_a_trial` kills it in make test
+@FAILURES_ARE_TOLD
 def test_dockerd_killed_exits_with_8(machine: Machine, tmp_path: Path):
     run = tmp_path / "run"
     study = write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(REDIS,), blocks=20)
@@ -261,6 +276,7 @@ def test_dockerd_killed_exits_with_8(machine: Machine, tmp_path: Path):
     assert len(trials(run)) >= 3
 
 
+@FAILURES_ARE_TOLD
 def test_containerd_killed_while_sites_open_exits_with_8(machine: Machine, tmp_path: Path):
     """And what it did, which the engine has it write to the folder for temporary files, goes with the engine."""
     run = tmp_path / "run"
@@ -298,6 +314,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--detach-loop", folder], check=True)
 
 
+@FAILURES_ARE_TOLD
 def test_disk_full_in_the_run_directory(small_disk: Path, machine: Machine, tmp_path: Path):
     run = small_disk / "run"
     study = write_study(tmp_path, workloads=("cpu: {kind: sysbench-cpu, duration: 1s}",), blocks=6)

@@ -27,7 +27,7 @@ from weighbridge.userland.build import cached
 
 from .between import CONTAINER, NATIVE, TCP, site_of, write
 from .machine import Machine
-from .test_faults import Quiet, Waits, meanwhile
+from .test_faults import FAILURES_ARE_TOLD, Quiet, Waits, meanwhile
 from .test_users_engine import everything
 from .users_engine import own_engine, socket_of
 from .weighing import going, trials, weighbridge
@@ -114,6 +114,7 @@ def fails(study: Path, run: Path, error: type[Exception], *words: str) -> str:
 # -- natively ----------------------------------------------------------------------------------------------------
 
 
+@FAILURES_ARE_TOLD
 def test_cable_pulled_in_a_trial(machine: Machine, tmp_path: Path, sites: list[Any]):
     """Nothing fails, nothing arrives: the deadline ends the trial. With the cable back its block is run again."""
     run, pulled = tmp_path / "run", threading.Event()
@@ -136,6 +137,7 @@ def test_cable_pulled_in_a_trial(machine: Machine, tmp_path: Path, sites: list[A
     assert "perl was still running at its deadline of 3 s" in rows[1]["message"]
 
 
+@FAILURES_ARE_TOLD
 def test_a_host_goes_off_in_a_trial(machine: Machine, tmp_path: Path, sites: list[Any]):
     run = tmp_path / "run"
 
@@ -199,6 +201,8 @@ def test_port_taken(machine: Machine, tmp_path: Path, monkeypatch: pytest.Monkey
 # -- Docker ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long  # on one host in make test
+@FAILURES_ARE_TOLD
 def test_published_port_taken(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     taking(monkeypatch)
     published = "box: {kind: docker, network: bridge, publish: true}"
@@ -215,12 +219,16 @@ def test_parent_interface_that_does_not_exist(machine: Machine, tmp_path: Path):
         fails(study, tmp_path / "run", StudyError, f"{study}:", told)
 
 
+@pytest.mark.long
+@FAILURES_ARE_TOLD
 def test_subnet_that_collides(machine: Machine, tmp_path: Path):
     overlays = tuple(f"o{bits}: {{kind: docker, network: overlay, subnet: 10.77.0.0/{bits}}}" for bits in (24, 16))
     study = write(tmp_path, environments=(NATIVE, *overlays), workloads=(WAITS,))
     fails(study, tmp_path / "run", Unavailable, "the subnet 10.77.0.0/16 of environment o16 overlaps with")
 
 
+@pytest.mark.long  # an engine that is killed on one host, and a host that goes off, are in make test
+@FAILURES_ARE_TOLD
 def test_engine_then_client_container_killed_in_a_trial(machine: Machine, tmp_path: Path, sites: list[Any]):
     run = tmp_path / "run"
 
@@ -300,6 +308,10 @@ def test_a_swarm_that_we_formed_is_dissolved(own: docker.DockerClient, machine: 
     assert swarm_of(own) == "inactive" and everything(own) == before
 
 
+@pytest.mark.long
+@pytest.mark.promise(
+    "a swarm is dissolved by whoever formed it, after a kill by clean, and a user's is never changed"
+)
 def test_clean_leaves_the_swarm_of_a_killed_run(own: docker.DockerClient, machine: Machine, tmp_path: Path):
     before, run = everything(own), tmp_path / "run"
     address = {"DOCKER_HOST": f"unix://{socket_of(own)}"}
@@ -315,6 +327,9 @@ def test_clean_leaves_the_swarm_of_a_killed_run(own: docker.DockerClient, machin
     assert swarm_of(own) == "inactive" and everything(own) == before
 
 
+@pytest.mark.promise(
+    "a swarm is dissolved by whoever formed it, after a kill by clean, and a user's is never changed"
+)
 def test_a_swarm_of_the_users_is_never_changed(own: docker.DockerClient, machine: Machine, tmp_path: Path):
     address = {"DOCKER_HOST": f"unix://{socket_of(own)}"}
     own.swarm.init(advertise_addr="127.0.0.1", listen_addr="127.0.0.1:2377")
