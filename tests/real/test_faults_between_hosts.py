@@ -67,6 +67,9 @@ class Mute(Waits):
         return Command(("sleep", "100"), 120, listens=(("tcp", at.port),))
 
 
+SWARMS = pytest.mark.promise(
+    "a swarm that a run formed is dissolved, after a kill by clean; a user's is never changed"
+)
 WAITS = "w: {kind: waits, seconds: 1.5}"
 
 
@@ -309,9 +312,7 @@ def test_a_swarm_that_we_formed_is_dissolved(own: docker.DockerClient, machine: 
 
 
 @pytest.mark.long
-@pytest.mark.promise(
-    "a swarm is dissolved by whoever formed it, after a kill by clean, and a user's is never changed"
-)
+@SWARMS
 def test_clean_leaves_the_swarm_of_a_killed_run(own: docker.DockerClient, machine: Machine, tmp_path: Path):
     before, run = everything(own), tmp_path / "run"
     address = {"DOCKER_HOST": f"unix://{socket_of(own)}"}
@@ -327,9 +328,7 @@ def test_clean_leaves_the_swarm_of_a_killed_run(own: docker.DockerClient, machin
     assert swarm_of(own) == "inactive" and everything(own) == before
 
 
-@pytest.mark.promise(
-    "a swarm is dissolved by whoever formed it, after a kill by clean, and a user's is never changed"
-)
+@SWARMS
 def test_a_swarm_of_the_users_is_never_changed(own: docker.DockerClient, machine: Machine, tmp_path: Path):
     address = {"DOCKER_HOST": f"unix://{socket_of(own)}"}
     own.swarm.init(advertise_addr="127.0.0.1", listen_addr="127.0.0.1:2377")

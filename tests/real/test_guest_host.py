@@ -147,6 +147,8 @@ def test_its_data_disk_can_be_held_back(host: GuestHost):
     _run(host, "rm", file)
 
 
+@pytest.mark.long  # an engine in an emulated guest
+@pytest.mark.promise("networks that this machine's kernel lacks are measured between two guest hosts")
 def test_an_engine_in_it_holds_ipvlan(host: GuestHost, run: RunContext):
     program = build.ensure(run.cache, run.say).read_bytes()
     with engine(run, host) as made:
@@ -188,6 +190,7 @@ def test_one_that_does_not_boot_is_told_with_its_last_words(
     assert not (run.cache / "engines" / RUN / "dead").exists()
 
 
+@pytest.mark.promise("a guest host ends with its run, and clean removes what a killed one left")
 def test_a_study_on_it_and_a_guest_killed_in_its_midst(tmp_path: Path):
     study = tmp_path / "study.yaml"
     study.write_text(STUDY.replace("1s}", "600s}"))
@@ -203,6 +206,8 @@ def test_a_study_on_it_and_a_guest_killed_in_its_midst(tmp_path: Path):
     assert not _processes(run_id(out))
 
 
+@pytest.mark.long
+@pytest.mark.promise("a guest host ends with its run, and clean removes what a killed one left")
 def test_what_a_killed_run_leaves_is_cleaned(tmp_path: Path):
     study = tmp_path / "study.yaml"
     study.write_text(STUDY)

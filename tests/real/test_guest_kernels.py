@@ -2,9 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from .machine import Machine
 from .weighing import CPU, NATIVE, facts, trials, weighbridge, write_study
 
+pytestmark = [  # two kernels are fetched and two guests are booted
+    pytest.mark.long,
+    pytest.mark.promise("each guest of a run has the kernel that its environment names"),
+]
 TCP = "tcp: {kind: iperf3, duration: 1s}"
 
 

@@ -11,7 +11,11 @@ from weighbridge.runner.readiness import ready
 from .weighing import weighbridge
 
 QEMU = ready(registry.environments()["qemu"])
-pytestmark = pytest.mark.skipif(not QEMU.ready, reason=QEMU.detail)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not QEMU.ready, reason=QEMU.detail),
+    pytest.mark.promise("a replication's rows of an emulated guest say that it was emulated"),
+]
 
 
 def test_one_short_block_stands_beside_the_published_ratios(tmp_path: Path):

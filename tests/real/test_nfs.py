@@ -22,6 +22,7 @@ from .conftest import open_run
 
 RUN = "9f5000000a1b"
 OPTIONS = GuestOptions.model_validate({"kind": "guest", "accelerator": "tcg", "memory": "1GiB"})
+IN_FORCE = pytest.mark.promise("the NFS version, export and mount that are asked for are in force in every site")
 _numbers = count()
 
 
@@ -77,10 +78,15 @@ def nothing_left(host: GuestHost) -> None:
     assert "nfs " not in shell(host, "cat /proc/mounts").replace("nfs4 ", "nfs ")
 
 
+@IN_FORCE
 @pytest.mark.parametrize(
     "given",
-    [{"version": "3"}, {"version": "4.0", "hard": False}, {"export": "async"}, {"mount": "sync"}],
-    ids=["3", "4.0 soft", "async export", "sync mount"],
+    [
+        pytest.param({"version": "3"}, id="3", marks=pytest.mark.long),
+        pytest.param({"version": "4.0", "hard": False}, id="4.0 soft", marks=pytest.mark.long),
+        pytest.param({"export": "async"}, id="async export"),
+        pytest.param({"mount": "sync"}, id="sync mount"),
+    ],
 )
 def test_what_is_asked_is_in_force_natively(host: GuestHost, run: RunContext, small_userland: Userland, given):
     with opened("native", host, run, small_userland, given) as (site, mount):
@@ -98,6 +104,8 @@ def test_what_is_asked_is_in_force_natively(host: GuestHost, run: RunContext, sm
     nothing_left(host)
 
 
+@pytest.mark.long  # an engine in an emulated guest
+@IN_FORCE
 @pytest.mark.parametrize("version", ["3", "4.2"])
 def test_a_container_has_it_as_a_volume(host: GuestHost, run: RunContext, small_userland: Userland, version: str):
     given = {"version": version, "mount": "sync", "export": "async"}
@@ -109,6 +117,8 @@ def test_a_container_has_it_as_a_volume(host: GuestHost, run: RunContext, small_
     nothing_left(host)
 
 
+@pytest.mark.long
+@pytest.mark.promise("an NFS server that is gone ends no run, and what it refuses is told in its words")
 def test_a_server_that_is_gone_ends_no_run(host: GuestHost, run: RunContext, small_userland: Userland):
     began = time.monotonic()
     try:
@@ -123,6 +133,7 @@ def test_a_server_that_is_gone_ends_no_run(host: GuestHost, run: RunContext, sma
     nothing_left(host)
 
 
+@pytest.mark.promise("an NFS server that is gone ends no run, and what it refuses is told in its words")
 def test_what_a_server_does_to_a_mount_is_told_in_its_words(
     host: GuestHost, run: RunContext, small_userland: Userland
 ):

@@ -13,7 +13,9 @@ from .machine import Machine
 from .weighing import trials, weighbridge
 
 
+@pytest.mark.long
 @pytest.mark.measures
+@pytest.mark.promise("the study of a machine's noise runs, and each of its programs has a figure")
 def test_its_programs_run_and_differ(machine: Machine, tmp_path: Path):
     study, run = tmp_path / "noise.yaml", tmp_path / "run"
     study.write_text(bundled()["noise"].replace("blocks: 10", "blocks: 2"))

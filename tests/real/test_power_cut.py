@@ -1,6 +1,6 @@
 """The power of real guests, cut while they write: what was flushed is there, and what was not is not.
 
-Disks that ignore flushes, and containers, take minutes on an emulated CPU: they are ``long``.
+Each takes a minute or more on an emulated CPU. How records and commits are counted is tested in tests/runner.
 """
 
 import secrets
@@ -19,6 +19,7 @@ from weighbridge.study.source import parse
 from weighbridge.userland.build import ensure, key_of
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("nbdkit") is None, reason="needs nbdkit"),
     pytest.mark.promise("what was synced is there after a power cut, and what was only written is not counted on"),
 ]
@@ -61,13 +62,11 @@ def test_what_was_synced_natively_is_kept_and_what_was_only_written_is_not():
     assert (written.verdict, written.found, written.first_lost) == (Verdict.LOST, 0, 0)
 
 
-@pytest.mark.long
 def test_a_disk_that_ignores_flushes_is_found_to_claim_more_than_it_keeps():
     found = cut(Promise.O_DSYNC, write_cache="unsafe")
     assert found.verdict is Verdict.OVERCLAIMED and found.first_lost == 0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("promise", [Promise.FSYNC, Promise.O_DSYNC])
 @pytest.mark.parametrize("storage", ["volume", "layer", "directory"])
 def test_what_was_synced_in_a_container_is_kept(storage: str, promise: Promise):

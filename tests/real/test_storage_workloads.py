@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.registry import workloads
 from weighbridge.store.run import RunStore
@@ -19,6 +21,8 @@ WORKLOADS = (
 )
 
 
+@pytest.mark.long  # a userland of their own, with PostgreSQL
+@pytest.mark.promise("PostgreSQL, fio, bonnie++ and metadata are measured, and a limit of connections is a result")
 def test_tools_of_storage(cache: Path, tmp_path: Path):
     spec = UserlandSpec.union(each.userland() for kind, each in workloads().items() if kind in IN_STORAGE_TESTS)
     kept = ensure(spec, Path.home() / ".cache/weighbridge", print)

@@ -280,10 +280,14 @@ placement: {client: a, server: b}
 inside: [server, client]"""
 
 
+@pytest.mark.promise("LXC and nspawn are measured with either role inside, and between two hosts")
 @pytest.mark.parametrize(
     ("where", "options"),
-    [("inside: [server, client]", ""), ("inside: [server]", ""), (APART, ", attach: interface")],
-    ids=["both", "server", "apart"],
+    [
+        pytest.param("inside: [server, client]", "", id="both", marks=pytest.mark.long),
+        pytest.param("inside: [server]", "", id="server"),
+        pytest.param(APART, ", attach: interface", id="apart", marks=pytest.mark.long),
+    ],
 )
 def test_a_study_of_both(where: str, options: str, tmp_path: Path, machine: Machine, request: pytest.FixtureRequest):
     path = tmp_path / "study.yaml"
