@@ -4,7 +4,7 @@ A test, a class or a module is marked ``promise("a synchronous store keeps what 
 a session say of each promise whose tests were selected whether it was kept. A plug-in of pytest.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -89,8 +89,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.user_properties.append((_PROPERTY, str(marker.args[0])))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Write a line for each promise."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Write a line for each promise, below all that pytest itself has to say."""
+    yield
     reports = [
         report
         for outcomes in terminalreporter.stats.values()

@@ -1,0 +1,70 @@
+"""The Pythons of Debian 12, 13 and sid, and 3.12: every module is imported, `doctor` answers, unit tests pass.
+
+Each has Weighbridge installed as a package, and its dependencies as constraints.txt has them. The whole suite is run
+by one Python; where others differ is found by the parts that read, check and compute.
+"""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from .interpreters import SUITES, VERSIONS, Interpreter, kept, lacking
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.side_by_side,
+    pytest.mark.promise("Weighbridge works under every Python that pyproject.toml names"),
+]
+UNIT_TESTS = (
+    "tests/store",
+    *(f"tests/study/test_{name}.py" for name in ("loader", "frozen", "schema", "schedule", "quantity")),
+    *(f"tests/analysis/test_{name}.py" for name in ("analyse", "gate")),
+    *(f"tests/report/test_{name}.py" for name in ("finished_runs", "outputs")),
+)
+"""Seconds of each of the parts that read, check and compute, on typed rows and whole runs."""
+
+
+@pytest.fixture(scope="module")
+def building(request: pytest.FixtureRequest) -> Iterator[dict[str, "Future[Path]"]]:
+    """Every interpreter that is asked for, being built: most of their time is spent waiting for packages."""
+    asked = {item.callspec.params.get("python") for item in request.session.items if hasattr(item, "callspec")}
+    ready = [version for version in VERSIONS if version in asked and not lacking(version)]
+    with ThreadPoolExecutor() as pool:
+        yield {version: pool.submit(kept, version) for version in ready}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def python(
+    request: pytest.FixtureRequest, building: dict[str, "Future[Path]"], tmp_path_factory: pytest.TempPathFactory
+) -> Interpreter:
+    version: str = request.param
+    if missing := lacking(version):
+        pytest.skip(missing)
+    interpreter = Interpreter(building[version].result(), version in SUITES, tmp_path_factory.mktemp("python"))
+    assert interpreter.run("--version").stdout.startswith(f"Python {version}.")
+    done = interpreter.install()
+    assert done.returncode == 0, done
+    return interpreter
+
+
+def test_every_module_is_imported_and_warns_of_nothing(python: Interpreter):
+    done = python.run("tests/pythons/import_all.py")
+    assert done.returncode == 0, done
+    assert int(done.stdout.split()[0]) > 400
+
+
+def test_doctor_answers(python: Interpreter):
+    done = python.run("-m", "weighbridge", "doctor")
+    assert (done.returncode, done.stderr) == (0, ""), done
+    told = python.run("-m", "weighbridge", "doctor", "--json")
+    assert (told.returncode, told.stderr) == (0, ""), told
+    assert json.loads(told.stdout)
+
+
+def test_unit_tests_pass(python: Interpreter):
+    done = python.run("-m", "pytest", "-p", "no:cacheprovider", "-m", "not real", *UNIT_TESTS)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
