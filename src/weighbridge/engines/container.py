@@ -1,6 +1,7 @@
 """A container as a site."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,6 +14,7 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux.cgroup_files import NETWORK
 from weighbridge.model.site import SiteRequest
+from weighbridge.model.userland import Userland
 
 _FREEZE_S, _AGAIN_S = 10.0, 0.2
 _NOT_AT_REST = "unable to freeze"
@@ -77,7 +79,7 @@ class DockerSite(LaunchedSite):
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
         return {
             "userland": self._userland.digest,
-            "user": self._userland.process.user("root"),
+            "user": self._userland.process.user("unprivileged" if runs_for_user(self._userland) else "root"),
             "docker": self._engine.version + (" (private)" if self._engine.private else ""),
             **self._engine.programs,
             "storage driver": " on ".join((info.get("Driver", "?"), *_backing(info))),
@@ -88,6 +90,21 @@ class DockerSite(LaunchedSite):
             **warnings,
             **notes,
         }
+
+
+def runs_for_user(userland: Userland) -> bool:
+    """Whether a userland's programs have the rights to this machine's files that the user has, who is not root."""
+    return userland.of_this_machine and os.geteuid() != 0
+
+
+def user_options(made: Engine, userland: Userland) -> dict[str, Any]:
+    """Return Docker's options of whom the first process of a container runs as; empty for root.
+
+    Root of a rootless engine's containers is the user.
+    """
+    if not runs_for_user(userland) or made.rootless:
+        return {}
+    return {"user": f"{os.geteuid()}:{os.getegid()}", "group_add": [str(group) for group in os.getgroups()]}
 
 
 def _backing(info: Mapping[str, Any]) -> list[str]:

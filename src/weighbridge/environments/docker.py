@@ -10,9 +10,10 @@ from pydantic import Field
 from weighbridge.engines import gvisor, networks, own_program, shared_root
 from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import answers, engine_errors, quietly, readiness
-from weighbridge.engines.container import DockerSite, must_be_there, why_lost
+from weighbridge.engines.container import DockerSite, must_be_there, user_options, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking
+from weighbridge.engines.memory_layer import layered_folder
 from weighbridge.engines.networks import Attachment, network_name
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_by_hand import by_hand
@@ -107,6 +108,8 @@ class Docker(Environment):
             return None
         if options.dockerd is not None and answers():
             return own_program.BESIDE_ANOTHER
+        if needs.of_this_machine and (refusal := shared_root.refusal()) is not None:
+            return refusal
         if not options.parent:
             return None
         if options.parent in (links := interfaces()):
@@ -207,7 +210,7 @@ def _container(
     mount = stack.enter_context(_storage(made, request)) if request.storage is not None else None
     volumes = {mount.source: {"bind": DATA, "mode": "rw"}} if mount is not None and mount.source else {}
     if request.userland.layered:
-        folder = stack.enter_context(shared_root.layered(request.userland.layered, request.run, request.name, made))
+        folder = stack.enter_context(layered_folder(made, request.run, request.name, request.userland))
         volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
     container = made.client.containers.create(
         made.image(request.userland),
@@ -236,6 +239,7 @@ def _container(
         cpuset_cpus=limits.cpuset,
         ulimits=[_open_files()],
         environment=environment_of(request.run.id),
+        **user_options(made, request.userland),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
     if not made.disposable or request.beside:  # an engine of ours takes the run's own with it

@@ -13,7 +13,7 @@ from weighbridge.environments._podman_readiness import knows_pasta, readiness
 from weighbridge.environments._podman_site import PodmanSite, connected_by_pasta
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.linux.cgroups import TOP
+from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest

@@ -107,7 +107,8 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
     for path in cgroup.procs if cgroup else ():
         argv += ["--join", str(path)]
     argv += ["--files", str(most_open_files())]  # sshd's sessions may have fewer than ours
-    argv += [*(() if host.root else ("--user",)), *(("--net",) if own_network else ())]
+    inside = "self" if request.userland.of_this_machine else "root"
+    argv += [*(() if host.root else ("--user", inside)), *(("--net",) if own_network else ())]
     argv += ["--root", str(host.userland(request.userland)), "--name", mounted_by(run.id)]
     argv += ["--data", data] if data else []
     argv += ["--hosts", str(_hosts_file(request))] if request.companions else []
