@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from weighbridge.engines.podman import Podman
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import GroupedSite
+from weighbridge.launcher.site import GroupedSite, limit_of_processes
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, network_of, processes_of
 from weighbridge.model.site import Group, SiteRequest
@@ -57,6 +57,7 @@ class PodmanSite(GroupedSite):
             "transport": "podman start --attach, which stays, outside of the site's limits: "
             "8 to 9 MiB of density's memory_per_site",
             "host": self.host.name,
+            **limit_of_processes(self.host, self.pid),
             "address": self.address,
             **self.notes,
         }

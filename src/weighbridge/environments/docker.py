@@ -10,7 +10,7 @@ from pydantic import Field
 from weighbridge.engines import gvisor, networks, own_program, shared_root
 from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import answers, engine_errors, quietly, readiness
-from weighbridge.engines.container import DockerSite, must_be_there, user_options, why_lost
+from weighbridge.engines.container import DockerSite, must_be_there, process_options, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking
 from weighbridge.engines.memory_layer import layered_folder
@@ -22,7 +22,7 @@ from weighbridge.environments._docker_notes import notes_of, way_to_companions
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.links import interfaces
-from weighbridge.linux.process import environment_of, most_open_files
+from weighbridge.linux.process import environment_of
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.needs import Needs
@@ -237,9 +237,8 @@ def _container(
         mem_limit=limits.memory,
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
-        ulimits=[_open_files()],
         environment=environment_of(request.run.id),
-        **user_options(made, request.userland),
+        **process_options(made, request.userland),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
     if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
@@ -259,13 +258,6 @@ def _start(made: Engine, container: Any, options: DockerOptions, attachment: Att
 def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
     assert request.storage is not None
     return request.storage.open(MountRequest(request.run, made.host, request.name, made))
-
-
-def _open_files() -> Any:
-    """As many open files as native processes may have."""
-    from docker.types import Ulimit
-
-    return Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())
 
 
 def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:

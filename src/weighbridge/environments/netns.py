@@ -44,6 +44,7 @@ class Netns(Environment):
     kind = "netns"
     summary = "native in a network namespace of its own, joined by a veth pair, with an optional link rate"
     options = NetnsOptions
+    limited_by_host = True
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True

@@ -53,6 +53,7 @@ class PodmanEnvironment(Environment):
     kind = "podman"
     summary = "a Podman container, of root or rootless, with network none, host, bridge, slirp4netns or pasta"
     options = PodmanOptions
+    limited_by_host = True
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = {"podman": "podman"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import GroupedSite
+from weighbridge.launcher.site import GroupedSite, limit_of_processes
 from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command
@@ -48,6 +48,7 @@ class ChrootSite(GroupedSite):
         found = {
             "userland": self._request.userland.digest,
             "user": self._request.userland.process.user("root" if self.host.root else "unprivileged"),
+            **limit_of_processes(self.host, self.pid),
         }
         return found | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}
 
