@@ -214,7 +214,9 @@ def test_what_it_is_weighed_in_is_the_first_that_can_be_had(
     (tmp_path / "i.tar").touch()
     assert _environments(tmp_path, "--", "true") == ["native", "docker"]
     lacking["docker"] = "no Docker engine answers this user"
-    assert _environments(tmp_path, "--", "true") == ["native", "netns"], "podman cannot have this machine's root"
+    assert _environments(tmp_path, "--", "true") == ["native", "netns"], "root's podman has another root"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert _environments(tmp_path, "--", "true") == ["native", "podman-rootless"]
     assert _environments(tmp_path, *image, "--", "true") == ["native", "podman-rootless"]
     lacking["podman"] = "podman lacks newuidmap"
     assert _environments(tmp_path, *image, "--", "true") == ["native", "netns"]
@@ -223,10 +225,13 @@ def test_what_it_is_weighed_in_is_the_first_that_can_be_had(
 
 
 def test_what_is_not_usual_is_told_and_what_is_asked_for_is_never_changed(tmp_path: Path, lacking: dict[str, str]):
+    lacking["podman"] = "podman is not installed"
     lacking["docker"] = "no Docker engine answers this user"
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "--", "true"])
-    assert "note: weighed in netns (docker: no Docker engine answers this user; podman-rootless: " in done.output
-    assert "a container engine would show" in done.output
+    assert (
+        "note: weighed in netns (docker: no Docker engine answers this user; podman-rootless: podman" in done.output
+    )
+    assert "a container engine would also show" in done.output
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "b.yaml"), "--in", "docker", "--", "true"])
     assert "note:" not in done.output
     assert [*load(str(tmp_path / "b.yaml")).file.environments] == ["native", "docker"]

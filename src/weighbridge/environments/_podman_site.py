@@ -45,12 +45,17 @@ class PodmanSite(GroupedSite):
         used = self.host.scope_of(self.pid) if self._group else processes_of(self.pid) | network_of(self.pid)
         return {what: path for what, path in used.items() if self._own_network or what != NETWORK}
 
+    def _runs_as(self) -> str:
+        if self._userland.of_this_machine:
+            return "unprivileged"
+        return "root of a user namespace" if self._made.rootless else "root"
+
     def facts(self) -> Mapping[str, str]:
         """Podman, its runtime, the network and the userland."""
         made = self._made
         return {
             "userland": self._userland.digest,
-            "user": self._userland.process.user("root of a user namespace" if made.rootless else "root"),
+            "user": self._userland.process.user(self._runs_as()),
             "podman": f"{made.version} ({'rootless' if made.rootless else 'rootful'})",
             "storage driver": made.storage_driver,
             "runtime": made.runtime,
