@@ -10,8 +10,10 @@ import pytest
 
 from weighbridge.engines import client, shared_root
 from weighbridge.engines.container import user_options
+from weighbridge.environments import docker
 from weighbridge.errors import Unavailable
 from weighbridge.linux.mounts import Mounted
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.userland import Userland
 
 
@@ -80,6 +82,9 @@ def test_an_engine_that_gives_other_ids_is_refused_for_a_user_alone(tree: Path, 
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         found = shared_root.refusal()
         assert (found is not None and "userns-remap" in found.detail) == refused, (options, user)
+        monkeypatch.setattr(docker, "readiness", lambda: Readiness(True, "the engine that answers"))
+        told = docker.PLUGIN.readiness()  # for doctor: an image it can have
+        assert (told.ready, bool(told.caveat)) == (True, refused)
 
 
 def test_a_container_of_a_users_runs_as_the_user_unless_its_root_is_the_user(monkeypatch: pytest.MonkeyPatch):

@@ -157,7 +157,7 @@ if os.path.exists("mine"):  # in the site's first run
     os.chmod("mine", 0o600)
     os.rename("mine", "folder/mine")
 n = sum(number * number for number in range(150_000))
-print(json.dumps({"user": os.getuid(), "group": os.getgid(), "roots": os.access("/etc/shadow", os.R_OK)}))
+print(json.dumps({"user": os.getuid(), "group": os.getgid(), "roots": int(os.access("/etc/shadow", os.R_OK))}))
 """
 
 

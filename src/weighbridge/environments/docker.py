@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -92,8 +93,11 @@ class Docker(Environment):
         """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
         own = None if options is None else options.dockerd
         ready = readiness() if own is None else own_program.readiness(own)
-        if not ready.ready or options is None:
+        if not ready.ready:
             return ready
+        if options is None:
+            refusal = shared_root.refusal()
+            return ready if refusal is None else replace(ready, caveat="images alone", detail=refusal.detail)
         if options.runtime == "runsc" and not (sandbox := gvisor.readiness()).ready:
             return sandbox
         wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
