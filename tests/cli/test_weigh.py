@@ -1,6 +1,8 @@
 """The words of `weighbridge weigh`: what they make of a study, and what is wrong with them."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -9,8 +11,22 @@ from saved_images import save_without_layers
 from weighbridge import registry
 from weighbridge.cli.app import app
 from weighbridge.model.endpoint import Endpoint
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Role, Study
 from weighbridge.study.loader import load
+
+
+@pytest.fixture(autouse=True)
+def lacking(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the environments of this machine lack, by kind and why: nothing, unless a test says so."""
+    lacks: dict[str, str] = {}
+
+    def ready(plugin: Any, options: Any = None) -> Readiness:
+        return Readiness(plugin.kind not in lacks, lacks.get(plugin.kind, ""))
+
+    monkeypatch.setattr("weighbridge.runner.readiness.ready", ready)
+    monkeypatch.setattr("weighbridge.engines.shared_root.refusal", lambda: None)
+    return lacks
 
 
 def saved(tmp_path: Path, *words: str):
@@ -184,3 +200,49 @@ def test_what_follows_the_program_is_its_own(tmp_path: Path):
     study = saved(tmp_path, "true", "--check", "-c", "x")
     command = registry.workloads()["command"].command("solo", study.cells[0].options, Endpoint("", "", 1))
     assert command.argv == ("true", "--check", "-c", "x")
+
+
+def _environments(tmp_path: Path, *words: str) -> list[str]:
+    return [*saved(tmp_path, *words).file.environments]
+
+
+def test_what_it_is_weighed_in_is_the_first_that_can_be_had(
+    tmp_path: Path, lacking: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    image = ("--image", str(tmp_path / "i.tar"))
+    monkeypatch.setattr("weighbridge.cli.weigh._entry_point", lambda _: ())
+    (tmp_path / "i.tar").touch()
+    assert _environments(tmp_path, "--", "true") == ["native", "docker"]
+    lacking["docker"] = "no Docker engine answers this user"
+    assert _environments(tmp_path, "--", "true") == ["native", "netns"], "root's podman has another root"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert _environments(tmp_path, "--", "true") == ["native", "podman-rootless"]
+    assert _environments(tmp_path, *image, "--", "true") == ["native", "podman-rootless"]
+    lacking["podman"] = "podman lacks newuidmap"
+    assert _environments(tmp_path, *image, "--", "true") == ["native", "netns"]
+    lacking["netns"] = "this user may not make network namespaces"
+    assert _environments(tmp_path, "--", "true") == ["native", "docker"], "its own refusal says what to do"
+
+
+def test_what_is_not_usual_is_told_and_what_is_asked_for_is_never_changed(tmp_path: Path, lacking: dict[str, str]):
+    lacking["podman"] = "podman is not installed"
+    lacking["docker"] = "no Docker engine answers this user"
+    done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "--", "true"])
+    assert (
+        "note: weighed in netns (docker: no Docker engine answers this user; podman-rootless: podman" in done.output
+    )
+    assert "a container engine would also show" in done.output
+    done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "b.yaml"), "--in", "docker", "--", "true"])
+    assert "note:" not in done.output
+    assert [*load(str(tmp_path / "b.yaml")).file.environments] == ["native", "docker"]
+
+
+def test_a_server_of_a_users_is_weighed_on_a_bridge_alone(
+    tmp_path: Path, lacking: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    """A user's network namespace has no cable to the client."""
+    words = ("--server", "python3 -m http.server {port}", "--", "curl", "{address}:{port}")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert _environments(tmp_path, *words) == ["native", "netns", "bridge"]
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert _environments(tmp_path, *words) == ["native", "bridge"]

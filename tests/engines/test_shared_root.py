@@ -1,14 +1,19 @@
-"""This machine's own root folder in a container: what is bound, what an image has of it, what is left of layers."""
+"""This machine's own root folder in a container: what is bound, what an image has of it, with whose rights."""
 
 import io
+import os
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from weighbridge.engines import shared_root
+from weighbridge.engines import client, shared_root
+from weighbridge.engines.container import user_options
+from weighbridge.environments import docker
 from weighbridge.errors import Unavailable
 from weighbridge.linux.mounts import Mounted
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.userland import Userland
 
 
@@ -64,15 +69,35 @@ def test_a_file_that_docker_replaces_has_to_be_there(tree: Path, monkeypatch: py
         shared_root.bound(tree)
 
 
-def test_only_this_users_folders_are_taken_for_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(shared_root, "_MEMORY", tmp_path)
-    (tmp_path / "weighbridge-0123456789ab-native").mkdir()
-    (tmp_path / "weighbridge-ffffffffffff-x").symlink_to("/etc")
-    (tmp_path / "somebody-elses").mkdir()
-    assert [*shared_root.left()] == [("0123456789ab", tmp_path / "weighbridge-0123456789ab-native")]
-    shared_root.discard("ffffffffffff")
-    shared_root.discard("0123456789ab")
-    assert {path.name for path in tmp_path.iterdir()} == {"weighbridge-ffffffffffff-x", "somebody-elses"}
+def test_an_engine_that_gives_other_ids_is_refused_for_a_user_alone(tree: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its root may neither read the user's files nor become the user; root's programs are read by everybody."""
+    monkeypatch.setattr(shared_root, "_ENGINES_FILES", ())
+    for options, user, refused in (
+        (["name=userns"], 1000, True), (["name=userns"], 0, False),
+        (["name=rootless"], 1000, False), (None, 1000, False),
+    ):  # fmt: skip
+        info = {"SecurityOptions": options}
+        engine = SimpleNamespace(info=lambda told=info: told, close=lambda: None)
+        monkeypatch.setattr(client, "client_from_environment", lambda engine=engine: engine)
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        found = shared_root.refusal()
+        assert (found is not None and "userns-remap" in found.detail) == refused, (options, user)
+        monkeypatch.setattr(docker, "readiness", lambda: Readiness(True, "the engine that answers"))
+        told = docker.PLUGIN.readiness()  # for doctor: an image it can have
+        assert (told.ready, bool(told.caveat)) == (True, refused)
+
+
+def test_a_container_of_a_users_runs_as_the_user_unless_its_root_is_the_user(monkeypatch: pytest.MonkeyPatch):
+    """The rights to the files of this machine's are the same natively: those of an image are the container's own."""
+    own, image = Userland("d", Path("/"), None, {}), Userland("d", Path("/x"), Path("/x.tar"), {})
+    rootful, rootless = SimpleNamespace(rootless=False), SimpleNamespace(rootless=True)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "getegid", lambda: 100)
+    monkeypatch.setattr(os, "getgroups", lambda: [100, 102])
+    assert user_options(rootful, own) == {"user": "1000:100", "group_add": ["100", "102"]}  # type: ignore[arg-type]
+    assert user_options(rootful, image) == user_options(rootless, own) == {}  # type: ignore[arg-type]
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert user_options(rootful, own) == {}  # type: ignore[arg-type]
 
 
 def test_what_is_mounted_there_already_is_not_bound(tree: Path, monkeypatch: pytest.MonkeyPatch):

@@ -11,7 +11,7 @@ import pytest
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroups
-from weighbridge.linux.cgroup_files import bases, read_meters, version
+from weighbridge.linux.cgroup_files import IDLE, bases, read_meters, version
 from weighbridge.linux.cgroups import Cgroup, hierarchies, runs
 from weighbridge.model.site import Limits
 
@@ -132,9 +132,9 @@ def test_the_end_of_another_run_in_mid_make_is_waited_out(
 
 def test_a_run_with_a_group_beside_is_found(tree):
     made = tree(1)
-    group = Cgroup("run", mount=made.mount, top=cgroups.IDLE).create()
-    assert runs(made.mount, cgroups.IDLE) == ["run"] and runs(made.mount) == []
-    assert all(path.parts[-2:] == (cgroups.IDLE, "run") for path in group.paths.values())
+    group = Cgroup("run", mount=made.mount, top=IDLE).create()
+    assert runs(made.mount, IDLE) == ["run"] and runs(made.mount) == []
+    assert all(path.parts[-2:] == (IDLE, "run") for path in group.paths.values())
 
 
 def test_a_cpuset_group_inherits_before_anything_joins(tree):

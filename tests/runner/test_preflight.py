@@ -38,6 +38,25 @@ def test_cpus_that_are_not_here_are_told_before_the_run(monkeypatch: pytest.Monk
     assert all(text.startswith(start) for text, start in zip(told, about, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("user", "lacks", "resources", "told"),
+    [
+        (0, "w", "{cpus: 1}", []),
+        (1000, "", "{cpus: 1}", []),
+        (1000, "w", "{}", []),
+        (1000, "w", "{cpus: 1, memory: 1GiB}", ["resources: cpus, memory: no limit in effect in n, n-again: w"]),
+    ],
+)
+def test_limits_that_a_user_cannot_set_are_told_before_the_run(
+    monkeypatch: pytest.MonkeyPatch, user: int, lacks: str, resources: str, told: list[str]
+):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(machine.delegation, "lacking", lambda: lacks)
+    environments = "environments: {n: {kind: native}, d: {kind: docker}}"
+    text = START.replace("environments: {n: {kind: native}}", environments) + f"{TCP}resources: {resources}"
+    assert machine.warnings(check(parse(text, "a.yaml"))) == told
+
+
 HOSTS = """\
 hosts: {a: {kind: guest, memory: MEMORY}, b: {kind: guest, memory: 512MiB}}
 placement: {client: a, server: b}

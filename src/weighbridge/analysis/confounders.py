@@ -24,13 +24,13 @@ from weighbridge.model.host_difference import HostDifference
 from weighbridge.model.interrupts import FACT
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.neighbourhood import WAY
-from weighbridge.model.site_facts import OPEN_FILES
+from weighbridge.model.site_facts import OPEN_FILES, PROCESSES
 from weighbridge.model.stored_study import StoredFile
 
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
 
-COMPARED = ("userland", "packages", "user", "limits", OPEN_FILES, WAY)
+COMPARED = ("userland", "packages", "user", "limits", OPEN_FILES, PROCESSES, WAY)
 """Facts of a site that have to be the same in every environment, beside those that start with ``version``."""
 
 

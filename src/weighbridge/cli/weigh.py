@@ -13,6 +13,7 @@ import typer
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, write_new
 from weighbridge.cli.weigh_against import earlier_image, earlier_program, server_behind
 from weighbridge.cli.weigh_compose import ComposeWords, weighed_service
+from weighbridge.cli.weigh_inside import usual_inside
 from weighbridge.cli.weigh_mistakes import checked, require_programs, require_text
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ def register(app: typer.Typer) -> None:
             [],
             "--in",
             metavar="NAME,...",
-            help="What it is weighed in: docker, host, none, bridge, published, gvisor, netns, podman, qemu, "
-            "lxc, nspawn. Default: docker; with --server: netns,bridge; with --against: native, "
-            "bridge of a server or an image.",
+            help="What it is weighed in: docker, host, none, bridge, published, gvisor, netns, podman, "
+            "podman-rootless, qemu, lxc, nspawn. Default: docker, else podman-rootless, else netns; with --server: "
+            "netns,bridge, without root bridge; with --against: native, bridge of a server or an image.",
         ),
         server: str | None = typer.Option(
             None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."
@@ -167,10 +168,13 @@ def register(app: typer.Typer) -> None:
         if not shell and save is None:
             here = [command, *(() if apart else (server, *beside.values()))]
             require_programs(here if image is None or apart else (), _variables(env))
+        named = [name for names in inside for name in names.split(",") if name]
+        if not named and against is None:
+            named = [*usual_inside(where["userland"], server=where.get("server") is not None)]
         weighed = Weighed(
             command=command,
             **where,
-            inside=[name for names in inside for name in names.split(",") if name],
+            inside=named,
             client_userland=_this_machine(env) if apart else None,
             shell=shell,
             parameters=dict(_parameter(each) for each in parameters),

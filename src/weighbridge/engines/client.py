@@ -64,6 +64,14 @@ def answers() -> bool:
     return True
 
 
+def gives_other_ids() -> bool:
+    """Whether the user's engine maps the users of its containers to ids that nobody has (userns-remap)."""
+    if (client := client_from_environment()) is None:
+        return False
+    with contextlib.closing(client):
+        return "name=userns" in (client.info().get("SecurityOptions") or ())
+
+
 def _context_host() -> str | None:
     from docker.context import ContextAPI
 

@@ -1,6 +1,7 @@
 """A container as a site."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,9 +11,11 @@ from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import LAUNCHER, Engine
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import LaunchedSite
-from weighbridge.linux.cgroup_files import NETWORK
+from weighbridge.launcher.site import LaunchedSite, limit_of_processes
+from weighbridge.linux.cgroup_files import NETWORK, process_limit
+from weighbridge.linux.process import most_open_files
 from weighbridge.model.site import SiteRequest
+from weighbridge.model.userland import Userland
 
 _FREEZE_S, _AGAIN_S = 10.0, 0.2
 _NOT_AT_REST = "unable to freeze"
@@ -77,7 +80,7 @@ class DockerSite(LaunchedSite):
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
         return {
             "userland": self._userland.digest,
-            "user": self._userland.process.user("root"),
+            "user": self._userland.process.user("unprivileged" if runs_for_user(self._userland) else "root"),
             "docker": self._engine.version + (" (private)" if self._engine.private else ""),
             **self._engine.programs,
             "storage driver": " on ".join((info.get("Driver", "?"), *_backing(info))),
@@ -85,9 +88,44 @@ class DockerSite(LaunchedSite):
             "runtime": info.get("DefaultRuntime", "?"),
             "host": self.host.name,
             "address": self.address,
+            **limit_of_processes(self.host, self.pid),
             **warnings,
             **notes,
         }
+
+
+def runs_for_user(userland: Userland) -> bool:
+    """Whether a userland's programs have the rights to this machine's files that the user has, who is not root."""
+    return userland.of_this_machine and os.geteuid() != 0
+
+
+def process_options(made: Engine, userland: Userland) -> dict[str, Any]:
+    """Return Docker's options by which a container's processes run as natively: whose, how many, with what files."""
+    from docker.types import Ulimit
+
+    files = Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())
+    return {"ulimits": [files], "pids_limit": _most_processes(made), **user_options(made, userland)}
+
+
+def _most_processes(made: Engine) -> int:
+    """As many as native programs may be, -1 for any number: unasked systemd limits a container (DefaultTasksMax).
+
+    Native programs of a user are under the limit of all that is the user's, those of root under none.
+    """
+    if os.geteuid() != 0 and made.host.this_machine:
+        with contextlib.suppress(OSError):
+            return process_limit(made.host.read, os.getpid()) or -1
+    return -1
+
+
+def user_options(made: Engine, userland: Userland) -> dict[str, Any]:
+    """Return Docker's options of whom the first process of a container runs as; empty for root.
+
+    Root of a rootless engine's containers is the user.
+    """
+    if not runs_for_user(userland) or made.rootless:
+        return {}
+    return {"user": f"{os.geteuid()}:{os.getegid()}", "group_add": [str(group) for group in os.getgroups()]}
 
 
 def _backing(info: Mapping[str, Any]) -> list[str]:

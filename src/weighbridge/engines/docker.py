@@ -1,6 +1,7 @@
 """The Docker engine of a host: the user's where one answers, else one of our own for the length of the run."""
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,6 +56,11 @@ class Engine:
         """The labels by which everything of this run is found."""
         return {LABEL: self._run.id}
 
+    @functools.cached_property
+    def rootless(self) -> bool:
+        """Whether it is a rootless one: root of its containers is the user who started it."""
+        return "name=rootless" in (self.client.info().get("SecurityOptions") or ())
+
     def image(self, userland: Userland) -> str:
         """The id of the userland's image, imported at first use."""
         if userland.digest not in self._images:
@@ -62,7 +68,7 @@ class Engine:
             program = build.ensure(self._run.cache, self._run.say).read_bytes()
             secluded = self.host.secluded
             folder = secluded.image_layer(userland) if secluded is not None and userland.tar is not None else None
-            if userland.tar is None:
+            if userland.of_this_machine:
                 self._load(tag, bare_layer(userland.root, LAUNCHER, program))
             elif secluded is not None and folder is not None:
                 stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common

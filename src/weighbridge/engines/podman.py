@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from weighbridge.engines.podman_home import (
     program_of_user,
     runtime_of_user,
 )
+from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.process import link_prefix, output
@@ -33,6 +35,9 @@ from weighbridge.model.site import Group, Host, RunContext
 from weighbridge.model.userland import Userland
 
 LABEL = "weighbridge.run"
+FIRST = "/weighbridge-launcher"
+"""Where a container has its first process."""
+_MEMORY = Path("/dev/shm")  # noqa: S108 - of each run one folder, which nobody else may enter
 _ASK_S, _IMPORT_S = 120.0, 900.0
 _numbers = itertools.count()
 _IMPORT = 'tar --create --numeric-owner --one-file-system --directory "$0" . | "$@"'
@@ -78,10 +83,13 @@ class Podman:
         if name not in self._images:
             whose = "rootless podman" if self.rootless else "podman"
             self._run.say(f"importing the userland into {whose} on host {self.host.name}")
-            root = str(self.host.userland(userland))
             words = ("--quiet", "--change", f"LABEL {LABEL}={self._run.id}", "-", name)
-            argv = ("sh", "-c", _IMPORT, root, *self._argv("import", *words))
-            done = self.host.run(Command(argv, _IMPORT_S))
+            argv = self._argv("import", *words)
+            if userland.of_this_machine:
+                done = self.host.run(Command(argv, _IMPORT_S, stdin=bare_layer(userland.root, FIRST, b"")))
+            else:
+                root = str(self.host.userland(userland))
+                done = self.host.run(Command(("sh", "-c", _IMPORT, root, *argv), _IMPORT_S))
             if done.returncode != 0:
                 raise Unavailable(f"podman cannot import the userland: {done.last_words}")
             self._images.add(name)
@@ -190,12 +198,27 @@ def _noted(run: RunContext) -> Iterator[None]:
 
 def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
     """Remove files of the user's subordinate ids, and end the process that keeps the user's namespaces."""
-    output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", str(data / "storage")))
+    folders = [str(data / "storage"), *(str(path) for run, path in left() if run == run_id)]
+    output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", *folders))
     runtime = runtime_of_user(state)
     for note in runtime.rglob("pause.pid"):
         with contextlib.suppress(OSError, ValueError):
             os.kill(int(note.read_text()), signal.SIGKILL)
     shutil.rmtree(runtime, ignore_errors=True)
+
+
+def memory_of(run_id: str, site: str) -> Path:
+    """Return the folder in memory in which a site's layer over a folder of this machine's is."""
+    return _MEMORY / f"weighbridge-{run_id}-{site}"
+
+
+def left() -> Iterator[tuple[str, Path]]:
+    """This user's folders in memory, each with its run: what others put there is theirs."""
+    for path in _MEMORY.glob("weighbridge-*-*"):
+        with contextlib.suppress(OSError):
+            about = path.lstat()
+            if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
+                yield path.name.split("-")[1], path
 
 
 def discard(run_id: str, state: Path, cache: Path) -> None:

@@ -13,9 +13,8 @@ from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.client import await_answer
 from weighbridge.engines.firewall import Adds
 from weighbridge.engines.settings import Settings
-from weighbridge.errors import Unavailable
 from weighbridge.linux import links, process
-from weighbridge.linux.cgroups import TOPS, Cgroup
+from weighbridge.linux.cgroups import Cgroup, groups_of
 from weighbridge.model.command import Command
 from weighbridge.model.site import RunContext
 
@@ -95,11 +94,9 @@ def _prepare(run: RunContext, data: Path) -> None:
 
 def discard_private(run_id: str, state: Path, cache: Path) -> None:
     """Remove everything that a private engine left: processes, links, filter rules, folders."""
-    with contextlib.suppress(Unavailable):  # no control groups are mounted: then nothing is in any
-        for top in TOPS:
-            group = Cgroup(run_id, top=top)
-            group.kill()
-            group.remove()
+    for group in groups_of(run_id):
+        group.kill()
+        group.remove()
     links.remove_all(run_id)
     restore(state.parent, Adds.DOCKER, lambda: _remove_folders(state.parent))
     shutil.rmtree(state / _RUNNING, ignore_errors=True)

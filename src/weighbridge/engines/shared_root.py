@@ -1,26 +1,23 @@
-"""This machine's own root folder in a container: bound into it, read-only, with a folder that can be written to.
+"""This machine's own root folder in a container: bound into it, read-only.
 
 Nothing is copied. The container's programs read the same files of the same file systems as those of a native site, so
 that a storage driver's cost is no part of what is compared.
 """
 
-import contextlib
 import io
 import os
 import re
-import shutil
 import stat
 import tarfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from weighbridge.engines.client import gives_other_ids
 from weighbridge.engines.layers import executable
 from weighbridge.errors import Unavailable
 from weighbridge.linux.mounts import Mounted, mount_table
-from weighbridge.model.mount import Volumes
-from weighbridge.model.site import RunContext
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.userland import Userland
 
 _SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
@@ -35,7 +32,6 @@ _KERNELS = frozenset((
 """File systems that hold no files of anybody's."""
 _ENGINES = re.compile(r"/(docker|containers|containerd|podman)/.*/(merged|shm|rootfs)$")
 """Where engines mount the root folders of their containers, and their memory: these come and go."""
-_MEMORY = Path("/dev/shm")  # noqa: S108 - it is looked for what is mounted there
 
 
 def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
@@ -55,18 +51,32 @@ def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
     return made.getvalue()
 
 
+def refusal() -> Readiness | None:
+    """Return why containers of the engine that answers cannot have this machine's root folder; None: they can."""
+    if (missing := _missing_file()) is not None:
+        return missing
+    if os.geteuid() != 0 and gives_other_ids():
+        why = "the Docker engine gives its containers other user ids (userns-remap), without rights to your files"
+        return Readiness(False, why, "weigh an image (--image), or use an engine without userns-remap")
+    return None
+
+
+def _missing_file() -> Readiness | None:
+    for path in _ENGINES_FILES:
+        if not Path(path).exists():
+            why = f"this machine has no {path}, which Docker replaces in each container"
+            return Readiness(False, f"{why}, so that its own root folder cannot be one", f"touch {path}")
+    return None
+
+
 def bound(root: Path) -> tuple[Path, ...]:
     """Return the folders of the machine's root that a container gets, and what is mounted below them, files too.
 
     Each is bound by itself: Docker makes read-only what it binds, and not what is mounted below that. Raises
     Unavailable where a file is missing that Docker replaces.
     """
-    missing = [path for path in _ENGINES_FILES if not Path(path).exists()]
-    if missing:
-        raise Unavailable(
-            f"this machine has no {missing[0]}, which Docker replaces in each container, so that its own root folder "
-            f"cannot be one: touch {missing[0]}"
-        )
+    if (missing := _missing_file()) is not None:
+        raise Unavailable(f"{missing.detail}: {missing.remedy}")
     top = [Path(entry.path) for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     top = [path for path in top if path.name not in _SITES_OWN]
     return (*sorted(top), *(Path(each.at) for each in mount_table() if _holds_files(each, top)))
@@ -79,7 +89,7 @@ def binds(userland: Userland, taken: Collection[str]) -> list[Any]:
     """
     from docker.types import Mount
 
-    if userland.tar is not None:
+    if not userland.of_this_machine:
         return []
     return [_bind(Mount, path) for path in dict.fromkeys(map(str, bound(userland.root))) if path not in taken]
 
@@ -95,49 +105,3 @@ def _holds_files(mounted: Mounted, top: list[Path]) -> bool:
         return False
     there = os.path.isdir(mounted.at) or os.path.isfile(mounted.at)  # noqa: PTH112, PTH113 - they never raise
     return there and any(folder in Path(mounted.at).parents for folder in top)
-
-
-@contextmanager
-def layered(folder: str, run: RunContext, site: str, volumes: Volumes) -> Iterator[str]:
-    """Make a volume that is a layer in memory over a folder, which stays as it is; gives the volume's name.
-
-    Its memory is that of those who write to it, as natively. Raises Unavailable where /dev/shm is not in memory.
-    """
-    if os.geteuid() != 0:  # what root writes in the container nobody else could remove
-        raise Unavailable("a folder in memory for a container takes root: run as root, or use an image")
-    if not any(each.at == str(_MEMORY) and each.filesystem == "tmpfs" for each in mount_table()):
-        raise Unavailable(
-            f"{_MEMORY} is no memory (tmpfs), in which a container could write: mount -t tmpfs tmpfs {_MEMORY}"
-        )
-    here = _MEMORY / f"weighbridge-{run.id}-{site}"
-    about = Path(folder).stat()
-    try:
-        here.mkdir(mode=0o700)
-    except FileExistsError:
-        raise Unavailable(f"{here} is there already, and is not this run's: remove it") from None
-    try:
-        (here / "work").mkdir()
-        (here / "upper").mkdir()
-        os.chown(here / "upper", about.st_uid, about.st_gid)
-        (here / "upper").chmod(stat.S_IMODE(about.st_mode))
-        options = f"lowerdir={folder},upperdir={here}/upper,workdir={here}/work"
-        with volumes.volume(f"{site}-folder", {"type": "overlay", "device": "overlay", "o": options}) as name:
-            yield name
-    finally:
-        shutil.rmtree(here, ignore_errors=True)
-
-
-def left() -> Iterator[tuple[str, Path]]:
-    """This user's layers in memory, each with its run: what others put into /dev/shm is theirs."""
-    for path in _MEMORY.glob("weighbridge-*-*"):
-        with contextlib.suppress(OSError):
-            about = path.lstat()
-            if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
-                yield path.name.split("-")[1], path
-
-
-def discard(run_id: str) -> None:
-    """Remove those of one run."""
-    for run, path in list(left()):
-        if run == run_id:
-            shutil.rmtree(path, ignore_errors=True)

@@ -17,7 +17,7 @@ def way_to_companions(options: Any) -> str:
 def notes_of(options: Any, request: SiteRequest, made: Engine) -> dict[str, str]:
     """Return it by what it is about; ``options`` are those of the environment."""
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
-    if request.userland.tar is None:
+    if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, bound into the container"
     if made.layered:
         notes["image"] = "its lower layer is the host's own disk of the userland"

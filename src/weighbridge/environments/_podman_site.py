@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from weighbridge.engines.podman import Podman
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import GroupedSite
+from weighbridge.launcher.site import GroupedSite, limit_of_processes
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, network_of, processes_of
 from weighbridge.model.site import Group, SiteRequest
@@ -45,18 +45,24 @@ class PodmanSite(GroupedSite):
         used = self.host.scope_of(self.pid) if self._group else processes_of(self.pid) | network_of(self.pid)
         return {what: path for what, path in used.items() if self._own_network or what != NETWORK}
 
+    def _runs_as(self) -> str:
+        if self._userland.of_this_machine:
+            return "unprivileged"
+        return "root of a user namespace" if self._made.rootless else "root"
+
     def facts(self) -> Mapping[str, str]:
         """Podman, its runtime, the network and the userland."""
         made = self._made
         return {
             "userland": self._userland.digest,
-            "user": self._userland.process.user("root of a user namespace" if made.rootless else "root"),
+            "user": self._userland.process.user(self._runs_as()),
             "podman": f"{made.version} ({'rootless' if made.rootless else 'rootful'})",
             "storage driver": made.storage_driver,
             "runtime": made.runtime,
             "transport": "podman start --attach, which stays, outside of the site's limits: "
             "8 to 9 MiB of density's memory_per_site",
             "host": self.host.name,
+            **limit_of_processes(self.host, self.pid),
             "address": self.address,
             **self.notes,
         }

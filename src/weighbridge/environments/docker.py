@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -10,9 +11,10 @@ from pydantic import Field
 from weighbridge.engines import gvisor, networks, own_program, shared_root
 from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import answers, engine_errors, quietly, readiness
-from weighbridge.engines.container import DockerSite, must_be_there, why_lost
+from weighbridge.engines.container import DockerSite, must_be_there, process_options, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking
+from weighbridge.engines.memory_layer import layered_folder
 from weighbridge.engines.networks import Attachment, network_name
 from weighbridge.engines.swarm import Swarm
 from weighbridge.environments._docker_by_hand import by_hand
@@ -21,7 +23,7 @@ from weighbridge.environments._docker_notes import notes_of, way_to_companions
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.links import interfaces
-from weighbridge.linux.process import environment_of, most_open_files
+from weighbridge.linux.process import environment_of
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.needs import Needs
@@ -91,8 +93,11 @@ class Docker(Environment):
         """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
         own = None if options is None else options.dockerd
         ready = readiness() if own is None else own_program.readiness(own)
-        if not ready.ready or options is None:
+        if not ready.ready:
             return ready
+        if options is None:
+            refusal = shared_root.refusal()
+            return ready if refusal is None else replace(ready, caveat="images alone", detail=refusal.detail)
         if options.runtime == "runsc" and not (sandbox := gvisor.readiness()).ready:
             return sandbox
         wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
@@ -107,6 +112,8 @@ class Docker(Environment):
             return None
         if options.dockerd is not None and answers():
             return own_program.BESIDE_ANOTHER
+        if needs.of_this_machine and (refusal := shared_root.refusal()) is not None:
+            return refusal
         if not options.parent:
             return None
         if options.parent in (links := interfaces()):
@@ -207,7 +214,7 @@ def _container(
     mount = stack.enter_context(_storage(made, request)) if request.storage is not None else None
     volumes = {mount.source: {"bind": DATA, "mode": "rw"}} if mount is not None and mount.source else {}
     if request.userland.layered:
-        folder = stack.enter_context(shared_root.layered(request.userland.layered, request.run, request.name, made))
+        folder = stack.enter_context(layered_folder(made, request.run, request.name, request.userland))
         volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
     container = made.client.containers.create(
         made.image(request.userland),
@@ -234,8 +241,8 @@ def _container(
         mem_limit=limits.memory,
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
-        ulimits=[_open_files()],
         environment=environment_of(request.run.id),
+        **process_options(made, request.userland),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
     if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
@@ -255,13 +262,6 @@ def _start(made: Engine, container: Any, options: DockerOptions, attachment: Att
 def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
     assert request.storage is not None
     return request.storage.open(MountRequest(request.run, made.host, request.name, made))
-
-
-def _open_files() -> Any:
-    """As many open files as native processes may have."""
-    from docker.types import Ulimit
-
-    return Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())
 
 
 def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:

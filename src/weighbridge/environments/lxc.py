@@ -8,7 +8,7 @@ from typing import ClassVar
 from weighbridge.environments._system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher.within import within
-from weighbridge.linux.cgroups import TOP
+from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.lxc_locks import lock_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command

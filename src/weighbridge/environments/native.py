@@ -45,6 +45,7 @@ class Native(Environment):
     kind = "native"
     summary = "the host itself: a chroot into the userland, limits by control group; optionally beside an idle engine"
     options = NativeOptions
+    limited_by_host = True
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any, ClassVar
@@ -26,6 +27,10 @@ from weighbridge.model.storage import EnvironmentOptions
 NETWORK = (198, 18)
 """198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
 
+_NO_CABLE = (
+    "only root can join a network namespace to its host, and that of a user has no other interface than loopback",
+    "run as root, or weigh a program that has no server",
+)
 _numbers = itertools.count()
 _networks = itertools.count()
 _BLOCKS = 2**14
@@ -44,6 +49,7 @@ class Netns(Environment):
     kind = "netns"
     summary = "native in a network namespace of its own, joined by a veth pair, with an optional link rate"
     options = NetnsOptions
+    limited_by_host = True
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True
@@ -59,10 +65,19 @@ class Netns(Environment):
         return "routed by the host to the bridge"
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready for root: links can only be made by root."""
-        if output(("unshare", "--net", "true")) is None:
-            return Readiness(False, "only root may make network namespaces and links", "run as root")
-        return Readiness(True)
+        """Ready for root; a user's has no cable, where user namespaces are allowed."""
+        if output(("unshare", "--net", "true")) is not None:
+            return Readiness(True)
+        if output(("unshare", "--map-root-user", "--net", "true")) is None:
+            return Readiness(False, "this user may not make network namespaces", "run as root")
+        if options is not None and options.rate is not None:
+            return Readiness(False, f"'rate': {_NO_CABLE[0]}", _NO_CABLE[1])
+        return Readiness(True, _NO_CABLE[0], caveat="programs without a server")
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """A cable to the host, without root."""
+        here = any(host.this_machine for host in needs.holding.values())
+        return Readiness(False, *_NO_CABLE) if needs.network and here and os.geteuid() != 0 else None
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """Not by hand."""
@@ -70,7 +85,11 @@ class Netns(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A chroot behind a veth pair; the link goes away with the namespace."""
+        """A chroot behind a veth pair, of a user without one; the link goes away with the namespace."""
+        if not request.host.root:
+            with _without_cable(request) as site:
+                yield site
+            return
         name = f"{link_prefix(request.run.id)}v{next(_numbers) % 1000}"
         with ExitStack() as stack:
             site = stack.enter_context(chroot_site(request, own_network=True))
@@ -83,6 +102,17 @@ class Netns(Environment):
                 site.notes["link"] = tc.rate_words(options.rate)
                 site.links = (_shaped(request, name, site.pid, options.rate),)
             yield site
+
+
+@contextmanager
+def _without_cable(request: SiteRequest) -> Iterator[Site]:
+    """The network namespace of a user, with its own loopback interface alone."""
+    if request.companions is not None or request.apart:
+        raise Unavailable(": ".join(_NO_CABLE))
+    with chroot_site(request, own_network=True) as site:
+        site.address = site.listen = "127.0.0.1"
+        site.notes["link"] = f"none: {_NO_CABLE[0]}"
+        yield site
 
 
 @contextmanager

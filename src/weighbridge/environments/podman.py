@@ -7,13 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines.podman import LABEL, Podman, podman_of
+from weighbridge.engines.podman import FIRST, LABEL, Podman, podman_of
 from weighbridge.environments._podman_problems import IN_USER_SPACE, problems
 from weighbridge.environments._podman_readiness import knows_pasta, readiness
+from weighbridge.environments._podman_root import root_words, unmet
 from weighbridge.environments._podman_site import PodmanSite, connected_by_pasta
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.linux.cgroups import TOP
+from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
@@ -23,7 +24,6 @@ from weighbridge.model.site import DATA, Group, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
 Network = Literal["none", "host", "bridge", "slirp4netns", "pasta"]
-_FIRST = "/weighbridge-launcher"
 
 
 class PodmanOptions(EnvironmentOptions):
@@ -53,6 +53,8 @@ class PodmanEnvironment(Environment):
     kind = "podman"
     summary = "a Podman container, of root or rootless, with network none, host, bridge, slirp4netns or pasta"
     options = PodmanOptions
+    limited_by_host = True
+    shares_root = True
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = {"podman": "podman"}
@@ -64,6 +66,10 @@ class PodmanEnvironment(Environment):
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether podman, its runtime and what its network needs are there; starts nothing."""
         return readiness(options)
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """This machine's own programs, for all but a user's rootless containers."""
+        return unmet(needs, rootless=options.rootless)
 
     def variants(self) -> Mapping[str, Any]:
         """What needs more than podman itself."""
@@ -154,7 +160,7 @@ def _words(
     """The arguments of ``podman create``."""
     mount = stack.enter_context(_storage(request)) if request.storage is not None else None
     words = ["--interactive", "--name", name, "--label", f"{LABEL}={request.run.id}", "--pull", "never"]
-    words += ["--entrypoint", f'["{_FIRST}"]', "--volume", f"{made.launcher}:{_FIRST}:ro"]
+    words += ["--entrypoint", f'["{FIRST}"]', "--volume", f"{made.launcher}:{FIRST}:ro"]
     words += ["--log-driver", "none", "--no-healthcheck", "--http-proxy=false", "--systemd=false"]
     words += ["--no-hosts", "--pids-limit", "-1"]
     for limit, most in (("nofile", most_open_files()), ("nproc", most_processes())):
@@ -171,6 +177,7 @@ def _words(
         words += ["--security-opt", "seccomp=unconfined"]
     if options.joined != "host":
         words += ["--hostname", request.name[:63]]
+    words += root_words(stack, made, request)
     if group and not options.rootless:
         words += ["--cgroups=no-conmon", "--cgroup-parent", f"/{TOP}/{request.run.id}/{request.name}"]
         words += _limits(request)

@@ -7,7 +7,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import GroupedSite
+from weighbridge.launcher.site import GroupedSite, limit_of_processes
 from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command
@@ -48,6 +48,7 @@ class ChrootSite(GroupedSite):
         found = {
             "userland": self._request.userland.digest,
             "user": self._request.userland.process.user("root" if self.host.root else "unprivileged"),
+            **limit_of_processes(self.host, self.pid),
         }
         return found | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}
 
@@ -107,7 +108,8 @@ def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_netw
     for path in cgroup.procs if cgroup else ():
         argv += ["--join", str(path)]
     argv += ["--files", str(most_open_files())]  # sshd's sessions may have fewer than ours
-    argv += [*(() if host.root else ("--user",)), *(("--net",) if own_network else ())]
+    inside = "self" if request.userland.of_this_machine else "root"
+    argv += [*(() if host.root else ("--user", inside)), *(("--net",) if own_network else ())]
     argv += ["--root", str(host.userland(request.userland)), "--name", mounted_by(run.id)]
     argv += ["--data", data] if data else []
     argv += ["--hosts", str(_hosts_file(request))] if request.companions else []

@@ -11,6 +11,7 @@ from weighbridge.hosts._claim import Claim
 from weighbridge.hosts._data import data_folder_here
 from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.delegation import tree
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.isolation import Layers
 from weighbridge.model.site import HERE, Group, Host, Link, RunContext
@@ -77,8 +78,8 @@ class LocalHost:
             os.killpg(pid, number)
 
     def group(self, name: str) -> Group:
-        """Make the control group ``weighbridge/RUN/NAME``. Unavailable where that is not allowed."""
-        return Cgroup(f"{self._run_id}/{name}").create()
+        """Make the control group ``weighbridge/RUN/NAME``; of a user in a scope of its own. Unavailable."""
+        return Cgroup(f"{self._run_id}/{name}", mount=tree(self._run_id)).create()
 
     def cpus_online(self) -> list[int]:
         """The CPUs on which this process may run."""

@@ -1,12 +1,15 @@
 """What every kind of site has by its launcher: programs, files, and how it is frozen."""
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import counters
+from weighbridge.linux.cgroup_files import process_limit
 from weighbridge.model.isolation import Layers
 from weighbridge.model.site import Group, Host, Link
+from weighbridge.model.site_facts import PROCESSES
 
 
 class LaunchedSite(ABC):
@@ -76,6 +79,14 @@ class LaunchedSite(ABC):
     @abstractmethod
     def facts(self) -> Mapping[str, str]:
         """As ``Site.facts``."""
+
+
+def limit_of_processes(host: Host, pid: int) -> dict[str, str]:
+    """Facts: how many processes a site may have whose first one has this number on its host; none where untold."""
+    with contextlib.suppress(OSError):
+        limit = process_limit(host.read, pid)
+        return {PROCESSES: "no limit" if limit is None else str(limit)}
+    return {}
 
 
 class GroupedSite(LaunchedSite):

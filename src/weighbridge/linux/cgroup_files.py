@@ -8,6 +8,11 @@ from pathlib import Path
 from weighbridge.linux import counters
 
 MOUNT = Path("/sys/fs/cgroup")
+TOP = "weighbridge"
+IDLE = "weighbridge-idle"
+"""Beside it: what is in there has only the CPU time that nobody else wants."""
+ITSELF = "weighbridge-itself"
+"""Beside it: the process of a user's run. A group that gives controllers to those below it has no processes."""
 V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")
 NETWORK, PROCESSES = "net", "processes"
 """Labels of a site's files, beside the names of its control group's."""
@@ -102,6 +107,24 @@ def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
         folder = folders_of(read(f"/proc/{pid}/cgroup").decode())
         return {**scope_files(version(), folder), **network_of(pid)}
     return {}
+
+
+def process_limit(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> int | None:
+    """How many processes there may be in the group of a process: the least pids.max of it and those above; None: any.
+
+    Raises OSError where that cannot be told: it has ended, or no group counts processes.
+    """
+    folder = folders_of(read(f"/proc/{pid}/cgroup").decode(), mount)("pids")
+    base = bases(mount).get("" if version(mount) == 2 else "pids")
+    if base is None or not folder.is_relative_to(base):
+        raise FileNotFoundError(f"no control group counts the processes of {pid}")
+    limits = []
+    for group in (folder, *folder.parents):
+        with contextlib.suppress(FileNotFoundError):  # the top has no limit, nor one without the controller
+            limits.append(read(f"{group}/pids.max").decode().strip())
+        if group == base:
+            break
+    return min((int(limit) for limit in limits if limit.isdecimal()), default=None)
 
 
 def network_of(pid: int) -> dict[str, str]:

@@ -9,12 +9,10 @@ from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
-from weighbridge.linux.cgroup_files import MOUNT, bases, version
+from weighbridge.linux.cgroup_files import IDLE, ITSELF, MOUNT, TOP, bases, version
+from weighbridge.linux.delegation import trees
 from weighbridge.model.site import Limits
 
-TOP = "weighbridge"
-IDLE = "weighbridge-idle"
-"""Beside it: what is in there has only the CPU time that nobody else wants."""
 TOPS = (TOP, IDLE)
 FREEZE_S = 5.0
 _TRIES = 9
@@ -111,9 +109,17 @@ class Cgroup:
                 try:
                     _write(path, value)
                 except OSError as error:
-                    refused[what] = f"{error.strerror} ({path.name}={value})"
+                    refused[what] = self._not_delegated(path) or f"{error.strerror} ({path.name}={value})"
                     break
         return refused
+
+    def _not_delegated(self, path: Path) -> str:
+        """Why a file of a controller is missing in a part of the tree that a user has; "" where that is not why."""
+        controller = path.name.partition(".")[0]
+        with contextlib.suppress(OSError):
+            if self.version == 2 and controller not in (self._mount / "cgroup.controllers").read_text().split():
+                return f"the controller {controller} is not delegated to this user"
+        return ""
 
     def _limit_files(self, limits: Limits) -> dict[str, list[tuple[Path, str]]]:
         files: dict[str, list[tuple[Path, str]]] = {}
@@ -219,16 +225,26 @@ def _directories_below(path: Path) -> Iterator[Path]:
 
 
 def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
-    """The names of the groups directly under a group at the top: one for each run that has any."""
+    """The names of the groups directly under this user's groups at the top: one for each run that has any."""
     found: set[str] = set()
-    for base in hierarchies(mount):
+    for base in (base for tree in trees(mount) for base in hierarchies(tree)):
         with contextlib.suppress(OSError):
             found.update(path.name for path in (base / top).iterdir() if path.is_dir())
     return sorted(found)
 
 
+def groups_of(run_id: str, mount: Path = MOUNT) -> list[Cgroup]:
+    """Every group of a run, in each tree in which this user has groups; none where none are mounted."""
+    found = []
+    for tree in trees(mount):
+        with contextlib.suppress(Unavailable):
+            found += [Cgroup(run_id, mount=tree, top=top) for top in TOPS]
+    return found
+
+
 def remove_top(mount: Path = MOUNT) -> None:
-    """Remove the groups `TOPS` themselves where they are empty."""
-    for folder in (base / top for base in hierarchies(mount) for top in TOPS):
+    """Remove the groups `TOPS` themselves where they are empty, and one in which no process of ours is any more."""
+    bases_of_ours = (base for tree in trees(mount) for base in hierarchies(tree))
+    for folder in (base / top for base in bases_of_ours for top in (*TOPS, ITSELF)):
         with contextlib.suppress(OSError):
             folder.rmdir()

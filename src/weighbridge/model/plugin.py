@@ -68,6 +68,8 @@ class Environment(Plugin):
     """Whether several of its sites can have one storage at a time; not where it holds the disk of one guest."""
     storage: ClassVar[str] = ""
     """The kind of storage where a workload needs one and the study names none."""
+    limited_by_host: ClassVar[bool] = False
+    """Whether its sites are in control groups of ours, in which a user who is not root may find no limits."""
     shares_root: ClassVar[bool] = False
     """Whether its sites can have the root folder of the host that they are on, which is not packed."""
 

@@ -2,5 +2,7 @@
 
 KERNEL = "version: kernel"
 """Release of the kernel that a site's programs call: a guest's own, gVisor's, else the host's."""
+PROCESSES = "processes of a site"
+"""How many processes there may be in it, by its control group and those above."""
 OPEN_FILES = "open files of a process"
 """How many files a process of the site may have open."""

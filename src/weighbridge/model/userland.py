@@ -58,6 +58,11 @@ class Userland:
     layered: str = ""
     """A folder of it to which each site can write, in memory: what it holds stays as it is. "": none."""
 
+    @property
+    def of_this_machine(self) -> bool:
+        """Whether it is this machine's own root folder, whose programs have the rights of the user who runs them."""
+        return self.tar is None
+
     def archive(self) -> Path:
         """The archive. Raises Unavailable where there is none."""
         if self.tar is None:

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from weighbridge.build_once import half_built
 from weighbridge.engines import client as docker
-from weighbridge.engines import podman, shared_root, swarm, virtualbox
+from weighbridge.engines import podman, swarm, virtualbox
 from weighbridge.engines.private import discard_private
-from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroups, links, lxc_locks, xen_domains
 from weighbridge.linux.mounts import mounted_below, unmount_below
 from weighbridge.linux.process import link_prefix, run_of
@@ -69,7 +68,7 @@ def find(only: str | None = None) -> Found:
     found += [Leftover(run, "engine data", str(path)) for run, path in _of_runs(engines)]
     found += [Leftover(run, "mount", str(at)) for run, path in _of_runs(engines) for at in mounted_below(path)]
     found += [Leftover(run, "folder of VirtualBox", str(path)) for run, path in virtualbox.left()]
-    found += [Leftover(run, "layer in memory", str(path)) for run, path in shared_root.left()]
+    found += [Leftover(run, "layer in memory", str(path)) for run, path in podman.left()]
     found += [Leftover(run, "lock", str(path)) for run, path in _of_runs(lxc_locks.lock_folder(engines))]
     client = docker.client_from_environment()
     if client is not None:
@@ -101,7 +100,6 @@ def sweep(run_id: str) -> None:
     xen_domains.destroy(run_id)
     podman.discard(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
     virtualbox.discard(run_id, state.base() / run_id)
-    shared_root.discard(run_id)
     lxc_locks.remove(state.cache_of(run_id, cache_folder()) / "engines" / run_id)
     unmount_below(state.cache_of(run_id, cache_folder()) / "engines" / run_id)
     discard_private(run_id, state.base() / run_id, state.cache_of(run_id, cache_folder()))
@@ -141,8 +139,9 @@ def _processes() -> list[tuple[int, str, str]]:
 
 
 def _end_processes(run_id: str) -> None:
-    with contextlib.suppress(OSError, Unavailable, KeyError):  # what is frozen cannot die
-        cgroups.Cgroup(run_id).thaw_below()
+    for group in cgroups.groups_of(run_id):
+        with contextlib.suppress(OSError, KeyError):  # what is frozen cannot die
+            group.thaw_below()
     deadline = time.monotonic() + 5
     while (pids := [pid for pid, run, _ in _processes() if run == run_id]) and time.monotonic() < deadline:
         for pid in pids:

@@ -16,7 +16,8 @@ from pathlib import Path
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.host import virtual
 from weighbridge.linux import cgroup_files, cgroups
-from weighbridge.linux.cgroups import IDLE, Cgroup
+from weighbridge.linux.cgroup_files import IDLE
+from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import RUN_VARIABLE, Process
 from weighbridge.meters import poller
 from weighbridge.meters.polling import as_idle

@@ -5,8 +5,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.linux import cgroup_files
+from weighbridge.linux import cgroup_files, delegation
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.memory_room import MEMINFO, mib
@@ -54,7 +55,17 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 def warnings(study: Study) -> list[str]:
     """What a study asks for that has no effect on this machine, and a time in which its fewest blocks do not fit."""
-    return [*_limits_without_effect(study), *_too_short(study)]
+    return [*_limits_without_effect(study), *_limits_that_a_user_cannot_set(study), *_too_short(study)]
+
+
+def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
+    """Limits of the sites that have a control group of ours; an engine sets those of its containers."""
+    asked = [name for name in ("cpus", "memory", "pin") if getattr(study.file.resources, name) is not None]
+    grouped = [arm.name for arm in study.arms if registry.environments()[arm.kind].limited_by_host]
+    here = any(host.traits.this_machine for host in study.file.hosts.values())
+    if not (asked and grouped and here and os.geteuid() != 0 and (why := delegation.lacking())):
+        return []
+    return [f"resources: {', '.join(asked)}: no limit in effect in {', '.join(grouped)}: {why}"]
 
 
 def _too_short(study: Study) -> list[str]:
@@ -121,14 +132,27 @@ def checks() -> dict[str, Readiness]:
     version = cgroup_files.version()
     cpus = len(cpus_online())
     return {
-        "root": Readiness(root, "" if root else "without root limits may not be honoured (a stated confounder) and "
-                          "no private Docker engine can be started", "" if root else "run as root"),
-        "control groups": Readiness(version > 0, f"version {version}" if version else "none are mounted",
-                                    "" if version else "mount -t cgroup2 none /sys/fs/cgroup"),
+        "root": Readiness(root, "" if root else "without root no private Docker engine can be started",
+                          "" if root else "run as root, or by a user whom a Docker engine lets in"),
+        "control groups": _control_groups(version),
         "CPUs": Readiness(cpus > 1, f"{cpus}" + ("" if cpus > 1 else ": server and client share one"),
                           "" if cpus > 1 else "give the machine a second CPU"),
         "disk": _disk(cache_folder()),
     }  # fmt: skip
+
+
+def _control_groups(version: int) -> Readiness:
+    """Whether limits of native programs can be set, by root or by this user."""
+    if not version:
+        return Readiness(False, "none are mounted", "mount -t cgroup2 none /sys/fs/cgroup")
+    if why := delegation.lacking():
+        return Readiness(
+            False,
+            f"version {version}, in which limits of native programs are not honoured (a stated confounder): {why}",
+            "run as root, or log in where systemd delegates control groups to users",
+        )
+    whose = "" if os.geteuid() == 0 else ", of this user's in a scope of systemd's"
+    return Readiness(True, f"version {version}{whose}")
 
 
 def _disk(cache: Path) -> Readiness:

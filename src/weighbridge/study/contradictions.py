@@ -7,7 +7,7 @@ from weighbridge.model.companion import in_order
 from weighbridge.model.cpus import MOST_CPUS
 from weighbridge.model.ladder import Rung
 from weighbridge.model.needs import Needs
-from weighbridge.model.study import Arm, Cell, StudyFile
+from weighbridge.model.study import Arm, Cell, Role, StudyFile
 from weighbridge.study.source import Place, nearest
 
 AA_SUFFIX = "-again"
@@ -232,8 +232,15 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
         inside=frozenset(file.inside),
         own_hosts={file.hosts[host].kind: file.hosts[host].traits for host in own},
         resources=file.resources,
+        of_this_machine=any(not registry.userlands()[file.source(role).kind].packed for role in _roles(file, cells)),
         fixed_port=next((port for cell in cells if (port := workloads[cell.kind].fixed_port(cell.options))), None),
     )
+
+
+def _roles(file: StudyFile, cells: list[Cell]) -> set[Role]:
+    """Those that are inside of environments."""
+    every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
+    return {role for role in every if role == "solo" or role in file.inside}
 
 
 def _out_of_range(file: StudyFile) -> Iterator[tuple[Place, str]]:

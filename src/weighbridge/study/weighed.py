@@ -20,12 +20,15 @@ INSIDE: Mapping[str, Mapping[str, Any]] = {
     "gvisor": {"kind": "docker", "network": "bridge", "runtime": "runsc"},
     "netns": {"kind": "netns"},
     "podman": {"kind": "podman"},
+    "podman-rootless": {"kind": "podman", "rootless": True},
     "lxc": {"kind": "lxc"},
     "nspawn": {"kind": "nspawn"},
     "qemu": {"kind": "qemu"},
 }
 """What a program may be weighed in, by the names of ``--in``."""
-_USUAL, _USUAL_OF_SERVERS = ("docker",), ("netns", "bridge")
+USUAL = (("docker",), ("podman-rootless",), ("netns",))
+"""What a program is weighed in where nobody says, the first of these that can be had."""
+USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",))
 _LADDER = ("netns", "bridge", "published")
 """Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
 _OF_A_SERVER = ("address", "port", "data_port", "listen")
@@ -133,7 +136,7 @@ def written_out(value: Any) -> Any:
 
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
-    names = weighed.inside or (_USUAL_OF_SERVERS if weighed.server else _USUAL)
+    names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
     for name in names:
         if name not in INSIDE:
             hint = nearest(name, INSIDE) or f"; known: {', '.join(INSIDE)}"

@@ -20,6 +20,7 @@ from weighbridge.hosts.agent.userlands import Receiver, keep_program, root_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cpus, network
 from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.delegation import tree
 from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream
 from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command
@@ -163,7 +164,7 @@ class Operations:
 
     def group(self, data: bytes, *, name: str) -> Answer:
         """Make a control group."""
-        group = Cgroup(f"{self._whose.group}/{name}").create()
+        group = Cgroup(f"{self._whose.group}/{name}", mount=tree(self._whose.run)).create()
         self._groups[name] = group
         return {"procs": [str(path) for path in group.procs], "scope": group.scope()}, b""
 

@@ -15,6 +15,8 @@ from weighbridge.hosts.agent import containers, data
 from weighbridge.hosts.agent.membership import Membership, end
 from weighbridge.hosts.agent.userlands import remove_parts
 from weighbridge.linux import cgroups, links
+from weighbridge.linux.cgroup_files import TOP
+from weighbridge.linux.delegation import trees
 from weighbridge.linux.process import run_of
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
@@ -54,15 +56,16 @@ def sweep(whose: Owner, member: Membership | None) -> None:
 
     What it left in the engine goes too, and the membership of a swarm that it made.
     """
-    with contextlib.suppress(Unavailable, OSError):
-        group = cgroups.Cgroup(whose.group)
-        group.kill()
-        _end_marked(whose)
-        group.remove()
-        for base in cgroups.hierarchies():
-            for folder in (base / cgroups.TOP / whose.run, base / cgroups.TOP):
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+    for tree in trees():
+        with contextlib.suppress(Unavailable, OSError):
+            group = cgroups.Cgroup(whose.group, mount=tree)
+            group.kill()
+            _end_marked(whose)
+            group.remove()
+            for base in cgroups.hierarchies(tree):
+                for folder in (base / TOP / whose.run, base / TOP):
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
     _end_marked(whose)
     if not whose.shared:  # else the engine is the other host's too
         containers.discard(whose.run)

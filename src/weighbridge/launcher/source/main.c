@@ -1,9 +1,11 @@
 /* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
  *
- *     launcher [--join FILE]... [--files NUMBER] [--user] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE]]
+ *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE]]
  *     launcher [--join FILE]... [--files NUMBER] --exec PROGRAM [ARGUMENT]...
  *     launcher --connect SOCKET
  *
+ * With --user it has a user namespace of its own, in which its user is root or has the same number as outside. What it
+ * mounts it mounts before it starts a program, so that "self" can do so too and its programs have no capabilities.
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
  * With --exec it becomes another program instead, in these control groups: one that brings up a site (a hypervisor).
@@ -120,16 +122,14 @@ int main(int count, char **words)
 	sched_setaffinity(0, sizeof all, &all);  /* those that its control group has */
 	for (int at = 1; at < count; at++) {
 		const char *word = words[at], *value = at + 1 < count ? words[at + 1] : "";
-		if (strcmp(word, "--user") == 0) {
-			site.own_user = 1;
-			continue;
-		}
 		if (strcmp(word, "--net") == 0) {
 			site.own_network = 1;
 			continue;
 		}
 		if (strcmp(word, "--root") == 0) {
 			site.root = value;
+		} else if (strcmp(word, "--user") == 0) {
+			site.own_user = strcmp(value, "self") == 0 ? SELF_INSIDE : ROOT_INSIDE;
 		} else if (strcmp(word, "--data") == 0) {
 			site.data = value;
 		} else if (strcmp(word, "--layer") == 0) {

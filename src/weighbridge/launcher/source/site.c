@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -28,16 +31,16 @@ int join_group(const char *file)
 	return write_file(file, "0");
 }
 
-/* One user of the namespace, root, who is who we are outside (user_namespaces(7)). */
-static const char *map_root(unsigned user, unsigned group)
+/* One user of the namespace, who is who we are outside (user_namespaces(7)). */
+static const char *map_user(enum own_user inside, unsigned user, unsigned group)
 {
 	char line[64];
 	if (write_file("/proc/self/setgroups", "deny") != 0 && errno != ENOENT)
 		return "/proc/self/setgroups";
-	snprintf(line, sizeof line, "0 %u 1", user);
+	snprintf(line, sizeof line, "%u %u 1", inside == SELF_INSIDE ? user : 0, user);
 	if (write_file("/proc/self/uid_map", line) != 0)
 		return "/proc/self/uid_map";
-	snprintf(line, sizeof line, "0 %u 1", group);
+	snprintf(line, sizeof line, "%u %u 1", inside == SELF_INSIDE ? group : 0, group);
 	return write_file("/proc/self/gid_map", line) == 0 ? NULL : "/proc/self/gid_map";
 }
 
@@ -137,6 +140,17 @@ static const char *mount_all(const struct site *site)
 	return site->layered ? layer_over(site, lower, path) : NULL;
 }
 
+/* The loopback interface of a network of its own, which a user's programs have not the rights for. */
+static void raise_loopback(void)
+{
+	struct ifreq about = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_LOOPBACK | IFF_RUNNING};
+	int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (any >= 0) {
+		ioctl(any, SIOCSIFFLAGS, &about);
+		close(any);
+	}
+}
+
 static const char RESOLVER[] = "/etc/resolv.conf";
 
 /* Where the machine's resolv.conf is a link into /run (systemd-resolved), of which the site has one of its own: puts there
@@ -168,7 +182,9 @@ const char *enter(const struct site *site)
 			 (site->root ? CLONE_NEWNS | CLONE_NEWIPC : 0);
 	if (namespaces && unshare(namespaces) != 0)
 		return "a namespace";
-	const char *failed = site->own_user ? map_root(user, group) : NULL;
+	if (site->own_network)
+		raise_loopback();
+	const char *failed = site->own_user ? map_user(site->own_user, user, group) : NULL;
 	int resolver = site->root && strcmp(site->root, "/") == 0 ? open(RESOLVER, O_RDONLY | O_CLOEXEC) : -1;
 	if (failed == NULL && site->root)
 		failed = mount_all(site);

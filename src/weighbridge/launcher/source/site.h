@@ -8,7 +8,8 @@ struct site {
 	const char *layered;  /* a folder of the root that can be written to, in memory; NULL: none */
 	const char *hosts;    /* a file that stands for /etc/hosts; NULL: the root's own */
 	const char *source;   /* what the folders in memory are named after */
-	int own_network, own_user;
+	int own_network;
+	enum own_user { NO_USER_NAMESPACE, ROOT_INSIDE, SELF_INSIDE } own_user;  /* who we are in one of our own */
 };
 
 /* Joins a control group by its file. Gives 0, or -1 with errno. */
