@@ -8,6 +8,7 @@ from pathlib import Path
 
 from weighbridge.engines import firewall
 from weighbridge.facts.interrupts import of_this_machine
+from weighbridge.facts.packet_filter import count_nftables
 from weighbridge.linux import cgroup_files, counters
 from weighbridge.linux.process import output
 from weighbridge.model import interrupts
@@ -109,8 +110,8 @@ def _feature(features: str, name: str) -> str:
 
 
 def _nft_rules() -> str:
-    listed = output(("nft", "-a", "list", "ruleset")) if os.geteuid() == 0 else None
-    return "" if listed is None else str(sum(1 for line in listed.splitlines() if re.search(r"# handle \d+$", line)))
+    count = count_nftables(output(("nft", "-j", "list", "ruleset")) or "") if os.geteuid() == 0 else None
+    return "" if count is None else str(count)
 
 
 def virtual(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
