@@ -11,6 +11,7 @@ from weighbridge.engines.docker import LAUNCHER, Engine
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite
+from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import NETWORK
 from weighbridge.model.site import SiteRequest
 
@@ -85,6 +86,7 @@ class DockerSite(LaunchedSite):
             "runtime": info.get("DefaultRuntime", "?"),
             "host": self.host.name,
             "address": self.address,
+            **selinux.facts(self._container.attrs["HostConfig"].get("SecurityOpt") or ()),
             **warnings,
             **notes,
         }

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from weighbridge.engines import gvisor
 from weighbridge.model.disk import DiskOptions
 from weighbridge.model.site import SITE_ENV
 
