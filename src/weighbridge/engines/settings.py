@@ -16,8 +16,8 @@ PROGRAM = "dockerd"
 def daemon_file(is_there: Callable[[str], bool] = lambda path: True) -> str:
     """Return the daemon.json of an engine of ours: what has no option of its own.
 
-    ``is_there`` tells whether the engine's host has a program at a path. Images are kept by a storage driver (overlay2),
-    as by every engine before Docker 29, whose own choice is containerd's store.
+    ``is_there`` tells whether the engine's host has a program at a path. Images are kept by a storage driver, as by
+    every engine before Docker 29, whose own choice is containerd's store.
     """
     return json.dumps({**gvisor.registration(is_there), "features": {"containerd-snapshotter": False}})
 
