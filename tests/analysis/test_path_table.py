@@ -12,7 +12,7 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.model.path import Interface, NetworkPath
 from weighbridge.report.sections.paths import path_sections
 from weighbridge.report.terminal_paths import path_parts
-from weighbridge.report.text.paths import difference_words
+from weighbridge.report.text.paths import difference_words, path_cells
 
 LO = Interface(place="host here", name="lo", kind="loopback", mtu=65536)
 VETH = Interface(place="host here", name="veth1", kind="veth", mtu=1500)
@@ -134,3 +134,12 @@ def test_the_mss_of_a_proxied_path_is_that_of_the_connection_to_the_proxy():
     unlike = given.paths.difference("tcp", "{}", "user", "native")
     assert unlike is not None
     assert difference_words(unlike) == "MTU 1500, MSS to the proxy 50688, but loopback, MSS 65483 in native"
+
+
+@pytest.mark.parametrize(
+    ("rules", "unseen", "cell"),
+    [(3, 0, "3 (OUTPUT)"), (3, 18, "3 (OUTPUT); 18 have no counter"), (None, 0, "–")],
+)
+def test_rules_that_cannot_be_seen_are_told_beside_those_that_were_crossed(rules: int | None, unseen: int, cell: str):
+    path = PORT.model_copy(update={"rules": rules, "unseen_rules": unseen})
+    assert path_cells(SimpleNamespace(environment="port", path=path))[-1] == cell

@@ -48,3 +48,14 @@ def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tup
     os.close(other)
     assert not restored
     assert not further
+
+
+def test_what_is_left_is_told_unless_another_run_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(firewall, "left", lambda _: ["ip6tables nat: 2 of rules, chains and policies"])
+    assert alone.left(tmp_path) == ["ip6tables nat: 2 of rules, chains and policies"]
+    assert not locked(tmp_path)
+    other = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    assert alone.left(tmp_path) == []
+    os.close(other)
+    assert alone.left(tmp_path / "never made") == []

@@ -68,3 +68,5 @@ def test_where_it_cannot_that_is_told():
         folder_as_layer(Host(32), image("/data/overlay2/a/diff"), "/run/b")  # type: ignore[arg-type]
     with pytest.raises(Unavailable, match="host lab: its engine does not keep images with overlay2"):
         folder_as_layer(Host(0), image(None), "/run/b")  # type: ignore[arg-type]
+    with pytest.raises(Unavailable, match="host lab: its engine does not keep images with overlay2"):
+        folder_as_layer(Host(0), SimpleNamespace(attrs={"GraphDriver": None}), "/run/b")  # type: ignore[arg-type]

@@ -1,11 +1,12 @@
 """What an engine is started with, and how the kernel is asked what it can do."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from weighbridge.engines import kernel_support
-from weighbridge.engines.settings import USUAL, Settings
+from weighbridge.engines.settings import USUAL, Settings, daemon_file
 from weighbridge.model.command import Command, Completed
 
 
@@ -20,6 +21,11 @@ from weighbridge.model.command import Command, Completed
 )
 def test_settings(settings: Settings, arguments: tuple[str, ...], purpose: str):
     assert (settings.arguments, settings.purpose) == (arguments, purpose)
+
+
+def test_engines_of_ours_keep_images_as_those_before_docker_29():
+    """A layer that is a folder of the host (testbed) needs overlay2, which a new engine of 29 does not choose."""
+    assert json.loads(daemon_file(lambda _: False)) == {"features": {"containerd-snapshotter": False}}
 
 
 def test_an_engine_of_another_folder_has_its_programs_and_hosts_of_its_own(tmp_path: Path):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from weighbridge.environments._docker_host import host_for
-from weighbridge.environments.docker import DockerOptions
+from weighbridge.environments.docker import DockerOptions, _security
 
 
 class Secluded:
@@ -17,6 +17,11 @@ class Secluded:
     @property
     def secluded(self) -> "Secluded":
         return self
+
+    def read(self, path: str) -> bytes:
+        """It enforces SELinux."""
+        assert path == "/sys/fs/selinux/enforce"
+        return b"1"
 
     def variant(self, purpose: str) -> "Secluded":
         return Secluded(f"{self.name}-{purpose}")
@@ -44,3 +49,19 @@ def test_each_program_of_an_engine_has_hosts_of_its_own():
     found = [host_for(DockerOptions(dockerd=program), request) for program in programs]
     assert len({host.name for host, _ in found}) == 3
     assert [settings.dockerd for _, settings in found] == [*programs]
+
+
+@pytest.mark.parametrize(
+    ("mounted", "security"),
+    [
+        ([], []),
+        (["weighbridge-data"], []),
+        (["/data/of/the/host"], ["label=disable"]),
+        ([{"Type": "bind", "Source": "/usr"}], ["label=disable"]),
+    ],
+)
+def test_a_container_with_folders_of_its_host_is_not_confined_by_labels(mounted: list[Any], security: list[str]):
+    host: Any = Secluded("a")
+    assert _security(DockerOptions(), host, mounted) == security
+    unconfined = DockerOptions.model_validate({"seccomp": "unconfined"})
+    assert _security(unconfined, host, mounted) == ["seccomp=unconfined", *security]

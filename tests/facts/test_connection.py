@@ -1,4 +1,4 @@
-"""What the two ends of a path probe print, whose address was translated, and which packet filters were crossed."""
+"""What the two ends of a path probe print, and whose address was translated."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts.connection import _filters, parse, translation
+from weighbridge.facts.connection import parse, translation
 
 DATA = Path(__file__).parent / "data"
 CONNECT, LISTEN = ((DATA / f"connection-{role}.txt").read_text() for role in ("connect", "listen"))
@@ -69,11 +69,3 @@ def test_a_program_in_between_that_keeps_the_port_is_seen_by_segments_that_would
     assert translation(asked, near, far) == "proxy"
     near.numbers["mss"] = 1460
     assert translation(asked, near, far) == "source and destination"
-
-
-def test_rules_whose_counters_rose_were_crossed():
-    before, after = ((DATA / f"iptables-save-{when}.txt").read_text().splitlines() for when in ("before", "after"))
-    assert _filters(before, after) == [("filter INPUT", True), ("nat OUTPUT", True)]
-    assert _filters(after, after) == []
-    assert _filters(before, None) is None
-    assert _filters([], []) == []

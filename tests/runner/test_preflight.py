@@ -148,3 +148,14 @@ def test_a_cache_that_cannot_be_written_is_no_ready_disk(tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "access", lambda path, how: path != tmp_path)
     found = machine.checks()["disk"]
     assert not found.ready and str(tmp_path) in found.detail and "WEIGHBRIDGE_CACHE" in found.remedy
+
+
+def test_what_may_refuse_traffic_or_files_is_told_where_it_is_in_force(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(machine.selinux, "state", lambda _: "")
+    monkeypatch.setattr(machine.firewalld, "runs", lambda: False)
+    assert not {"SELinux", "firewalld"} & set(machine.checks())
+    monkeypatch.setattr(machine.selinux, "state", lambda _: "enforcing")
+    monkeypatch.setattr(machine.firewalld, "runs", lambda: True)
+    checks = machine.checks()
+    assert checks["SELinux"].ready and "label=disable" in checks["SELinux"].detail
+    assert checks["firewalld"].ready and "zones" in checks["firewalld"].detail

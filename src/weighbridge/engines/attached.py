@@ -3,6 +3,7 @@
 import contextlib
 import select
 import socket
+import weakref
 from typing import Any
 
 from weighbridge.engines.client import engine_errors
@@ -36,6 +37,9 @@ class Attached:
             wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
             self._socket = client.api.attach_socket(container, params=wanted)
         self._raw = getattr(self._socket, "_sock", self._socket)
+        # The SDK gives the socket alone. The response that it is from flushes what is below it when it is finalized,
+        # which fails loudly (from Python 3.13 on) where that was closed first: so it is closed from the top, always.
+        self._close = weakref.finalize(self, getattr(self._socket, "_response", self._socket).close)
         self._raw.settimeout(None)
         limit_sending(self._raw)
 
@@ -45,7 +49,7 @@ class Attached:
 
     def receive(self, timeout_s: float | None = None) -> bytes:
         """The next piece of standard output; empty at the end of the stream. Raises TimeoutError."""
-        while True:
+        while self._close.alive:
             size = int.from_bytes(self._held[4:_HEADER], "big")
             if len(self._held) >= _HEADER + size > _HEADER:
                 kind, piece = self._held[0], bytes(self._held[_HEADER : _HEADER + size])
@@ -58,9 +62,9 @@ class Attached:
                 raise TimeoutError(f"nothing came within {timeout_s:g} s")
             got = self._raw.recv(_PIECE)
             if not got:
-                self._socket.close()
-                return b""
+                self._close()
             self._held += got
+        return b""
 
     def end(self) -> None:
         """Send no more."""

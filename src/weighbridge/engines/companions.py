@@ -13,6 +13,7 @@ from typing import Any
 from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux import selinux
 from weighbridge.linux.network import bound
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.companion import Companion, Healthcheck, in_order
@@ -122,6 +123,7 @@ def _start(run: RunContext, made: Engine, network: str, name: str, companion: Co
             volumes=volumes,
             tmpfs=dict.fromkeys(companion.tmpfs, ""),
             read_only=companion.read_only,
+            security_opt=selinux.security_options(made.host.read, files_of_host=bool(companion.files)),
             init=companion.init or None,
             healthcheck=_healthcheck(companion.healthcheck),
             name=_named(run, name),

@@ -12,6 +12,7 @@ from weighbridge.engines.docker import LAUNCHER, Engine
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite, limit_of_processes
+from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import NETWORK, process_limit
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.site import SiteRequest
@@ -89,6 +90,7 @@ class DockerSite(LaunchedSite):
             "host": self.host.name,
             "address": self.address,
             **limit_of_processes(self.host, self.pid),
+            **selinux.facts(self._container.attrs["HostConfig"].get("SecurityOpt") or ()),
             **warnings,
             **notes,
         }

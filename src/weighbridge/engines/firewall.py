@@ -1,7 +1,9 @@
 """What an engine leaves in the host's packet filter and sysctls after it has gone, and how to take it out again.
 
-dockerd keeps its chains, its FORWARD policy and ip_forward when it stops. A private engine must not: a note of how
-things were is kept in a folder, so that ``weighbridge clean`` can restore them even after a kill.
+dockerd keeps its chains, its FORWARD policies and ip_forward when it stops: since version 27 those of IPv6 too, since
+28 rules of table raw. An engine that speaks nftables itself (netavark, Docker 29 on request) has tables of its own. A
+private engine must leave none of it: a note of how things were is kept in a folder, so that ``weighbridge clean`` can
+restore them even after a kill.
 """
 
 import contextlib
@@ -9,45 +11,99 @@ import enum
 import json
 import re
 import shlex
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from weighbridge.linux.links import is_rule
 from weighbridge.linux.process import output
 
 NOTE = "firewall.json"
-TABLES = ("filter", "nat")
-_SYSCTLS = ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables")
+FAMILIES = {"iptables": "ip", "ip6tables": "ip6"}
+"""The programs of both families, each with its ``-save``, and what nftables calls the family.
+
+Which back end they speak to (nftables, the legacy tables) is the machine's choice, and the engine's too: it calls the
+same programs."""
+TABLES = ("filter", "nat", "raw", "mangle")
+_BRIDGED = ("net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables")
+"""There once br_netfilter is loaded, which an engine does: set to 0, frames pass bridges as they did without it."""
+_SYSCTLS = (
+    "net/ipv4/ip_forward",  # writing it sets most of what follows, which therefore comes after it
+    "net/ipv4/conf/all/accept_redirects", "net/ipv4/conf/default/forwarding", "net/ipv6/conf/all/forwarding",
+    "net/ipv6/conf/default/forwarding", *(f"net/ipv4/neigh/default/gc_thresh{number}" for number in (1, 2, 3)),
+)  # fmt: skip
+_OF_INTERFACES = "net/ipv[46]/conf/*/forwarding"
+
+Saved = dict[str, list[str]]
+"""By table, its chains (":NAME POLICY") and rules ("-A ..."), without counters."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    lines: str
+    """A pattern for the lines of iptables-save(8) that an engine adds."""
+    tables: tuple[str, ...]
+    """Its own tables of nftables."""
 
 
 class Adds(enum.Enum):
-    """What each kind of engine adds, as a pattern for the lines of iptables-save."""
+    """What each kind of engine adds."""
 
-    DOCKER = r"\bDOCKER|\bwb-[0-9a-f]+|\bdocker0\b|-s (\S+)/32 -d \1/32 .*-j MASQUERADE$"
-    """Its chains, rules that name our bridges, and a published port's way back to itself."""
-    PODMAN = r"\bNETAVARK"
+    DOCKER = _Marks(
+        r"\bDOCKER|\bwb-[0-9a-f]+|\bdocker0\b|-s (\S+)/(?:32|128) -d \1/(?:32|128) .*-j MASQUERADE$"
+        r"|^-A PREROUTING -d 127\.0\.0\.\d+/32 ! -i lo -p (?:tcp|udp|sctp) .*--dport \d+ -j DROP$",
+        ("ip docker-bridges", "ip6 docker-bridges"),
+    )
+    """Its chains, rules that name our bridges, a published port's way back to itself, and what keeps others from a
+    port that is published on the loopback interface."""
+    PODMAN = _Marks(r"\bNETAVARK", ("inet netavark",))
     """netavark's chains; each of its rules is in one of them or leads to one."""
 
 
-_EVERYTHING = "|".join(adds.value for adds in Adds)
+_EVERYTHING = "|".join(adds.value.lines for adds in Adds)
 
 
-def rules(table: str) -> list[str]:
-    """The table's chains (":NAME POLICY") and rules ("-A ..."); empty where there is no iptables."""
-    text = output(("iptables-save", "-t", table)) or ""
-    return [re.sub(r" \[\d+:\d+\]$", "", line) for line in text.splitlines() if line.startswith((":", "-A"))]
+def saved(family: str) -> Saved | None:
+    """All tables of ``iptables`` or ``ip6tables`` that there are; None where they cannot be read."""
+    text = output((f"{family}-save",))
+    return None if text is None else parse(text)
+
+
+def parse(text: str) -> Saved:
+    """The tables in the output of iptables-save(8), without counters."""
+    tables: Saved = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("*"):
+            lines = tables.setdefault(line[1:], [])
+        elif line.startswith((":", "-A")):
+            lines.append(re.sub(r" \[\d+:\d+\]$", "", line))
+    return tables
+
+
+def nft_tables() -> set[str]:
+    """The tables of nftables, as "ip docker-bridges"; empty where there is no nft(8)."""
+    return {line.removeprefix("table ") for line in (output(("nft", "list", "tables")) or "").splitlines()}
 
 
 def count() -> int:
-    """How many IPv4 rules are in force, NAT included."""
-    return sum(line.startswith("-A") for table in TABLES for line in rules(table))
+    """How many rules of iptables and ip6tables are in force, in all their tables."""
+    tables = (lines for family in FAMILIES for lines in (saved(family) or {}).values())
+    return sum(line.startswith("-A") for lines in tables for line in lines)
 
 
 def remember(folder: Path) -> None:
     """Note the rules and sysctls as they are before an engine starts; a note that is there already is kept."""
     if (folder / NOTE).exists():
         return
-    sysctls = {name: value for name in _SYSCTLS if (value := _sysctl(name)) is not None}
-    note = {"rules": {table: rules(table) for table in TABLES}, "sysctls": sysctls}
+    tables = {family: state for family in FAMILIES if (state := saved(family)) is not None}
+    note = {
+        "tables": {family: {name: state.get(name, []) for name in TABLES} for family, state in tables.items()},
+        "nft": sorted(nft_tables()),
+        "sysctls": {name: value for name in _sysctls() if (value := _sysctl(name)) is not None or name in _BRIDGED},
+    }
     part = (folder / NOTE).with_suffix(".part")
     part.write_text(json.dumps(note))
     part.replace(folder / NOTE)  # so that no kill leaves half a note
@@ -56,24 +112,36 @@ def remember(folder: Path) -> None:
 def restore(folder: Path, adds: Adds | None = None, *, last: bool = True) -> None:
     """Take out what engines (or this kind) added since ``remember``, and only that; nothing where nothing was noted.
 
-    Unless it is the ``last``, another engine still runs: the note is kept for it, and the sysctls are left alone.
+    Unless it is the ``last``, another engine still runs: the note is kept for it, and the sysctls are left alone. It
+    is kept, too, where something could not be taken out.
     """
     (folder / NOTE).with_suffix(".part").unlink(missing_ok=True)
-    try:
-        note = json.loads((folder / NOTE).read_text())
-    except FileNotFoundError:
+    note = _note(folder)
+    if note is None:
         return
-    for table in TABLES:
-        before = set(note["rules"][table])
-        for argv in undo(before, rules(table), adds):
-            output(("iptables", "--wait", "-t", table, *argv))
+    for argv in _steps(note, adds):
+        output(argv)
     if not last:
         return
+    for argv in _disused_chains(note):
+        output(argv)
+    for argv in _disused_tables(note):
+        output(argv)
     for name, value in note["sysctls"].items():
-        if _sysctl(name) != value:
+        if _sysctl(name) not in (value, None):
             with contextlib.suppress(OSError):
-                (Path("/proc/sys") / name).write_text(value)
-    (folder / NOTE).unlink(missing_ok=True)
+                (Path("/proc/sys") / name).write_text(value or "0")
+    if not left(folder):
+        (folder / NOTE).unlink(missing_ok=True)
+
+
+def left(folder: Path) -> list[str]:
+    """What engines added to the packet filter since ``remember``, by table; empty where nothing was noted."""
+    note = _note(folder)
+    steps = [] if note is None else [*_steps(note, None)]
+    tables = Counter(f"{argv[0]} {argv[3]}" for argv in steps if argv[0] in FAMILIES)
+    own = [f"nft table {' '.join(argv[3:])}" for argv in steps if argv[0] == "nft"]
+    return [*(f"{table}: {number} of rules, chains and policies" for table, number in tables.items()), *own]
 
 
 def undo(before: set[str], now: list[str], adds: Adds | None = None) -> list[tuple[str, ...]]:
@@ -81,7 +149,7 @@ def undo(before: set[str], now: list[str], adds: Adds | None = None) -> list[tup
 
     The rules of our own bridges are no engine's: they end with the links of their run, which may be another one.
     """
-    ours = re.compile(adds.value if adds else _EVERYTHING)
+    ours = re.compile(adds.value.lines if adds else _EVERYTHING)
     added = [line for line in now if line not in before and ours.search(line) and not is_rule(line)]
     steps = [tuple(shlex.split("-D" + rule[2:])) for rule in added if rule.startswith("-A")]
     steps += [("-X", chain.split()[0][1:]) for chain in added if chain.startswith(":")]
@@ -92,6 +160,60 @@ def undo(before: set[str], now: list[str], adds: Adds | None = None) -> list[tup
             if policy != "-" and policies.get(name, "ACCEPT") != policy:
                 steps.append(("-P", name, policies.get(name, "ACCEPT")))
     return steps
+
+
+def _note(folder: Path) -> dict[str, Any] | None:
+    try:
+        note: dict[str, Any] = json.loads((folder / NOTE).read_text())
+    except FileNotFoundError:
+        return None
+    if "tables" not in note:  # of a version that knew the IPv4 tables filter and nat alone: the rest is not judged
+        note = {"tables": {"iptables": note["rules"]}, "nft": None, "sysctls": note["sysctls"]}
+    return note
+
+
+def _steps(note: dict[str, Any], adds: Adds | None) -> Iterator[tuple[str, ...]]:
+    """The commands that take out what engines (or this kind) have in the packet filter beside what was noted."""
+    for family, tables in note["tables"].items():
+        now = saved(family) or {}
+        for table, before in tables.items():
+            for argv in undo(set(before), now.get(table, []), adds):
+                yield (family, "--wait", "-t", table, *argv)
+    if note["nft"] is not None:
+        added = nft_tables() - set(note["nft"])
+        for each in (adds,) if adds else Adds:
+            yield from (("nft", "delete", "table", *name.split()) for name in each.value.tables if name in added)
+
+
+def _disused_chains(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The commands that remove the kernel's own chains of tables that there were not, and that have no rule left.
+
+    Each is a place where every packet is looked at, and table nat has all connections tracked. Legacy tables stay.
+    """
+    for family, tables in note["tables"].items():
+        now = saved(family) or {}
+        for table, before in tables.items():
+            lines = now.get(table, [])
+            if lines and not before and all(re.fullmatch(r":\S+ ACCEPT", line) for line in lines):
+                yield from ((family, "--wait", "-t", table, "-X", line[1:].split()[0]) for line in lines)
+
+
+def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The commands that remove what is then left of those tables in nftables, where they have no chain."""
+    there = nft_tables() - set(note["nft"] or ()) if note["nft"] is not None else set()
+    for name in sorted(
+        f"{FAMILIES[family]} {table}" for family, tables in note["tables"].items() for table in tables
+    ):
+        words = name.split()
+        if name in there and "chain" not in (output(("nft", "list", "table", *words)) or "chain"):
+            yield ("nft", "delete", "table", *words)
+
+
+def _sysctls() -> Iterator[str]:
+    yield from _SYSCTLS
+    interfaces = (str(path.relative_to("/proc/sys")) for path in sorted(Path("/proc/sys").glob(_OF_INTERFACES)))
+    yield from (name for name in interfaces if name not in _SYSCTLS and "/all/" not in name)
+    yield from _BRIDGED
 
 
 def _sysctl(name: str) -> str | None:

@@ -1,15 +1,13 @@
 """A Docker engine in a secluded host: packet filter, /run, /etc, /var/lib are its own; nothing needs protection."""
 
 import contextlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weighbridge.engines import gvisor
 from weighbridge.engines.client import INSTALL, await_answer
-from weighbridge.engines.settings import Settings
+from weighbridge.engines.settings import Settings, daemon_file
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.filesystems import disk_in
 from weighbridge.linux.process import environment_of
@@ -73,11 +71,11 @@ def _data_of(host: SecludedHost, folder: str, settings: Settings) -> Iterator[st
 
 def _settings_file(host: SecludedHost, folder: str) -> str:
     """What has no option of its own, as a file of the host."""
-    registered = gvisor.registration(lambda path: host.run(Command(("test", "-x", path), 10)).returncode == 0)
+    content = daemon_file(lambda path: host.run(Command(("test", "-x", path), 10)).returncode == 0)
     file = f"{folder}/daemon.json"
     made, written = (
         Command(("mkdir", "-p", folder), 10),
-        Command(("tee", file), 10, stdin=json.dumps(registered).encode()),
+        Command(("tee", file), 10, stdin=content.encode()),
     )
     for command in (made, written):
         done = host.run(command)

@@ -53,7 +53,7 @@ def image_archive(tag: str, labels: Mapping[str, str], architecture: str, layers
 
 def folder_as_layer(host: SecludedHost, image: Any, folder: str) -> None:
     """Have a folder of the host stand for the lower one of an image's two layers. Unavailable where it cannot."""
-    lower = (image.attrs["GraphDriver"].get("Data") or {}).get("LowerDir")
+    lower = ((image.attrs.get("GraphDriver") or {}).get("Data") or {}).get("LowerDir")
     if not lower:
         raise Unavailable(f"host {host.name}: its engine does not keep images with overlay2")
     done = host.run(Command(("mount", "--bind", folder, lower), _MOUNT_S))

@@ -1,18 +1,17 @@
 """A private Docker engine on this machine, which leaves the machine as it was: its packet filter and folders too."""
 
 import contextlib
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weighbridge.engines import firewall, gvisor
+from weighbridge.engines import firewall
 from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.client import await_answer
 from weighbridge.engines.firewall import Adds
-from weighbridge.engines.settings import Settings
+from weighbridge.engines.settings import Settings, daemon_file
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
 from weighbridge.model.command import Command
@@ -89,7 +88,7 @@ def _prepare(run: RunContext, data: Path) -> None:
     firewall.remember(base)
     for folder in (*(data / name for name in ("data", "tmp", *HOST_FOLDERS)), *HOST_FOLDERS.values()):
         folder.mkdir(parents=True, exist_ok=True)
-    (data / "etc/daemon.json").write_text(json.dumps(gvisor.registration()))
+    (data / "etc/daemon.json").write_text(daemon_file())
 
 
 def discard_private(run_id: str, state: Path, cache: Path) -> None:

@@ -1,13 +1,25 @@
 """What an environment may ask of the engine itself, which only an engine of our own can be given."""
 
 import hashlib
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from weighbridge.engines import gvisor
 from weighbridge.model.disk import DiskOptions
 from weighbridge.model.site import SITE_ENV
 
 PROGRAM = "dockerd"
+
+
+def daemon_file(is_there: Callable[[str], bool] = lambda path: True) -> str:
+    """Return the daemon.json of an engine of ours: what has no option of its own.
+
+    ``is_there`` tells whether the engine's host has a program at a path. Images are kept by a storage driver, as by
+    every engine before Docker 29, whose own choice is containerd's store.
+    """
+    return json.dumps({**gvisor.registration(is_there), "features": {"containerd-snapshotter": False}})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Docker: the userland as an image, in a container with one of Docker's networks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from weighbridge.environments._docker_host import host_for
 from weighbridge.environments._docker_notes import notes_of, way_to_companions
 from weighbridge.environments._docker_problems import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
+from weighbridge.linux import selinux
 from weighbridge.linux.links import interfaces
 from weighbridge.linux.process import environment_of
 from weighbridge.model.by_hand import ByHand, ByHandRequest
@@ -216,6 +217,7 @@ def _container(
     if request.userland.layered:
         folder = stack.enter_context(layered_folder(made, request.run, request.name, request.userland))
         volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
+    mounts = shared_root.binds(request.userland, {each["bind"] for each in volumes.values()})
     container = made.client.containers.create(
         made.image(request.userland),
         [],
@@ -232,8 +234,8 @@ def _container(
         ports=attachment.ports,
         read_only=mount is None or mount.way != "layer",
         volumes=volumes,
-        mounts=shared_root.binds(request.userland, {each["bind"] for each in volumes.values()}),
-        security_opt=["seccomp=unconfined"] if options.seccomp == "unconfined" else None,
+        mounts=mounts,
+        security_opt=_security(options, made.host, [*mounts, *volumes]),
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
         cgroup_parent=made.cgroup_parent,
         cpu_quota=limits.cpu_quota_us,
@@ -248,6 +250,13 @@ def _container(
     if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)
     return container
+
+
+def _security(options: DockerOptions, host: Host, mounted: Sequence[Any]) -> list[str]:
+    """Its security options. What is mounted is a folder of the host unless it is a volume's name, without a slash."""
+    files_of_host = any(not isinstance(each, str) or "/" in each for each in mounted)
+    seccomp = ["seccomp=unconfined"] if options.seccomp == "unconfined" else []
+    return [*seccomp, *selinux.security_options(host.read, files_of_host=files_of_host)]
 
 
 def _start(made: Engine, container: Any, options: DockerOptions, attachment: Attachment) -> Attached:

@@ -14,13 +14,14 @@ from weighbridge.environments._podman_root import root_words, unmet
 from weighbridge.environments._podman_site import PodmanSite, connected_by_pasta
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
+from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.needs import Needs
 from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import DATA, Group, Site, SiteRequest
+from weighbridge.model.site import DATA, Group, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
 Network = Literal["none", "host", "bridge", "slirp4netns", "pasta"]
@@ -175,6 +176,8 @@ def _words(
         words += ["--volume", f"{made.put_folder(mount.source, f'data-{request.name}')}:{DATA}"]
     if options.seccomp == "unconfined":
         words += ["--security-opt", "seccomp=unconfined"]
+    for option in _labels(request.host):
+        words += ["--security-opt", option]
     if options.joined != "host":
         words += ["--hostname", request.name[:63]]
     words += root_words(stack, made, request)
@@ -186,6 +189,11 @@ def _words(
     if options.publish and not _without_network(made, options):
         words += _ports(options, request, gateway)
     return [*words, made.image(request.userland)]
+
+
+def _labels(host: Host) -> list[str]:
+    """Its launcher is a file of the host."""
+    return selinux.security_options(host.read, files_of_host=True)
 
 
 def _storage(request: SiteRequest) -> AbstractContextManager[Mount]:
@@ -248,7 +256,8 @@ def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: 
 
 
 def _notes(options: PodmanOptions, request: SiteRequest) -> dict[str, str]:
-    notes: dict[str, str] = {"network": options.joined, "seccomp": options.seccomp}
+    labels = selinux.facts(_labels(request.host))
+    notes: dict[str, str] = {"network": options.joined, "seccomp": options.seccomp, **labels}
     if options.joined in IN_USER_SPACE:
         why = "it carries this environment's traffic outside of all limits"
         notes[f"not honoured: limits of {options.joined}"] = why

@@ -7,13 +7,15 @@ silences between, to tell the interfaces that carried them from those that other
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
 from weighbridge.errors import Unavailable
+from weighbridge.facts import packet_filter
 from weighbridge.facts._probing import listens, probe_of
 from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
+from weighbridge.facts.packet_filter import PacketFilter, crossed
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.path import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.plugin import Endpoint
@@ -31,12 +33,8 @@ _LITTLE = 16 * 1024
 _LONGEST_S = 6.0
 """How long it may go on where it is hard to tell."""
 SECONDS = 20
-_FILTERED = 4
-"""Packets from which a rule or a chain's policy is taken to have met the probe; of table nat, which sees the first
-packet of each connection alone, one will do."""
 _HOOKS = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 """The kernel's own chains; any other is only met from one of them."""
-_COUNTER = re.compile(r"\[(\d+):\d+\]")
 _NUMBERS = ("namespace", "mss", "ttl")
 _DRIVERS: dict[str, InterfaceKind] = {"veth": "veth", "bridge": "bridge", "tun": "tap"}
 
@@ -71,9 +69,9 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
         **{f"host {host.name}": partial(_read, host, host.network[1]) for host in hosts},
         "client": partial(_read, client, _COUNTERS), "server": partial(_read, server, _COUNTERS),
     })  # fmt: skip
-    before = [_rules(host) for host in hosts]
+    before = [_packet_filter(host) for host in hosts]
     ends = watch.during(lambda: _send(server, client, at, transport, BYTES))
-    after = [_rules(host) for host in hosts]
+    after = [_packet_filter(host) for host in hosts]
     if ends is None:
         return None
     near, far = ends
@@ -84,8 +82,8 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
     untold = untold_ends(watch.sendings, ENDS)
     for end, place in ((near, "client"), (far, "server")):
         end.interfaces = [each for each in end.interfaces if (place, each.name) in carried]
-    counted = [_filters(earlier, later) for earlier, later in zip(before, after, strict=True)]
-    crossed = None if None in counted else [line for each in counted for line in each or ()]
+    met = [crossed(earlier, later) for earlier, later in zip(before, after, strict=True)]
+    filters = None if None in met else [each for of_a_host in met for each in of_a_host or ()]
     return NetworkPath(
         transport=transport,
         interfaces=tuple(_interfaces(near, far, hosts, carried)),
@@ -95,9 +93,10 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
         translation=translation((at.address, at.port), near, far, sizes=not untold),
         uncertain=bool(untold),
         hooks=None
-        if crossed is None
-        else tuple(dict.fromkeys(hook for hook, _ in crossed if hook.split()[1] in _HOOKS)),
-        rules=None if crossed is None else sum(rule for _, rule in crossed),
+        if filters is None
+        else tuple(dict.fromkeys(hook for hook, _ in filters if hook.split()[1] in _HOOKS)),
+        rules=None if filters is None else sum(rule for _, rule in filters),
+        unseen_rules=sum(each.unseen for each in after if each is not None),
     )
 
 
@@ -183,10 +182,9 @@ def _namespace(host: Host) -> Namespace | None:
     return (_read(host, _BOOT), int(number[0])) if number else None
 
 
-def _rules(host: Host) -> list[str] | None:
-    """A host's packet filter with its counters."""
-    saved = _said(host, "iptables-save", "-c")
-    return None if saved is None else saved.splitlines()
+def _packet_filter(host: Host) -> PacketFilter | None:
+    """A host's packet filter with its counters; None where it cannot be read."""
+    return packet_filter.parse(_said(host, "iptables-save", "-c"), _said(host, "nft", "-j", "list", "ruleset"))
 
 
 def _said(host: Host, *argv: str) -> str | None:
@@ -236,30 +234,3 @@ def _of_a_host(host: Host, name: str) -> Interface:
     driver = "bridge" if told["bridge/bridge_id"] else driver
     mtu = int(told["mtu"]) if told["mtu"].isdigit() else 0
     return Interface(place=f"host {host.name}", name=name, kind=_kind(name, driver), mtu=mtu)
-
-
-def _filters(before: list[str] | None, after: list[str] | None) -> list[tuple[str, bool]] | None:
-    """The netfilter chains that the probe met ("nat OUTPUT"), each with whether by a rule or by its policy.
-
-    From the counters of two ``iptables-save -c``; None where there is none.
-    """
-    if before is None or after is None:
-        return None
-    earlier = dict(_counters(before))
-    found = []
-    for (table, line), packets in _counters(after):
-        least = 1 if table == "nat" else _FILTERED
-        if packets - earlier.get((table, line), 0) >= least:
-            chain = line[1:].split()[0] if line.startswith(":") else line.split()[1]
-            found.append((f"{table} {chain}", not line.startswith(":")))
-    return found
-
-
-def _counters(saved: Iterable[str]) -> Iterator[tuple[tuple[str, str], int]]:
-    """Table and line (without its counters) of each chain and rule, and the packets that it has met."""
-    table = ""
-    for line in saved:
-        if line.startswith("*"):
-            table = line[1:]
-        elif (counter := _COUNTER.search(line)) is not None:
-            yield (table, _COUNTER.sub("", line).strip()), int(counter[1])

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from weighbridge.engines import firewall
 from weighbridge.facts.interrupts import of_this_machine
-from weighbridge.linux import cgroup_files, counters
+from weighbridge.facts.packet_filter import count_nftables
+from weighbridge.linux import cgroup_files, counters, firewalld, selinux
 from weighbridge.linux.process import output
 from weighbridge.model import interrupts
 
@@ -38,6 +39,7 @@ def fingerprint() -> dict[str, str]:
         "user": "root" if os.geteuid() == 0 else "unprivileged",
         **_mitigations(),
         **_programs(),
+        selinux.FACT: selinux.state(lambda path: Path(path).read_bytes()),
         **{f"sysctl {name.replace('/', '.')}": _read(f"/proc/sys/{name}") for name in _SYSCTLS},
     }
 
@@ -50,6 +52,7 @@ def volatile_facts() -> dict[str, str]:
         "steal": "" if steal is None else f"{steal / os.sysconf('SC_CLK_TCK'):.2f} s since boot",
         "firewall rules": str(firewall.count()) if os.geteuid() == 0 else "",
         "nftables rules": _nft_rules(),
+        firewalld.FACT: "running" if firewalld.runs() else "",
         **_interfaces(),
     }
 
@@ -109,8 +112,8 @@ def _feature(features: str, name: str) -> str:
 
 
 def _nft_rules() -> str:
-    listed = output(("nft", "-a", "list", "ruleset")) if os.geteuid() == 0 else None
-    return "" if listed is None else str(sum(1 for line in listed.splitlines() if re.search(r"# handle \d+$", line)))
+    count = count_nftables(output(("nft", "-j", "list", "ruleset")) or "") if os.geteuid() == 0 else None
+    return "" if count is None else str(count)
 
 
 def virtual(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:

@@ -34,8 +34,9 @@ class NetworkPath(BaseModel):
     ``interfaces`` carried the probe's bytes, the client's side first. ``mss`` is the size in bytes of the segments
     that the client's kernel sends on a TCP connection, ``mss_back`` the server's; None for UDP. ``routers`` is how
     many forward the packets. ``hooks`` are the netfilter chains of the hosts (``nat OUTPUT``) whose counters rose
-    during the probe, ``rules`` how many of their rules did; None where they could not be read. ``uncertain``: others
-    sent so much at an end that of its interfaces all are named which may have carried the probe.
+    during the probe, ``rules`` how many of their rules did; None where they could not be read. ``unseen_rules``: how
+    many rules the hosts have that count nothing (nftables), so that nobody can tell whether they were crossed.
+    ``uncertain``: others sent so much at an end that all of its interfaces are named that may have carried it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -47,6 +48,7 @@ class NetworkPath(BaseModel):
     translation: Translation = "none"
     hooks: tuple[str, ...] | None = None
     rules: int | None = None
+    unseen_rules: int = 0
     uncertain: bool = False
 
     @property

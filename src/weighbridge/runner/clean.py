@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weighbridge.build_once import half_built
+from weighbridge.engines import alone, podman, swarm, virtualbox
 from weighbridge.engines import client as docker
-from weighbridge.engines import podman, swarm, virtualbox
+from weighbridge.engines.firewall import Adds
 from weighbridge.engines.private import discard_private
 from weighbridge.linux import cgroups, links, lxc_locks, xen_domains
 from weighbridge.linux.mounts import mounted_below, unmount_below
@@ -81,6 +82,7 @@ def find(only: str | None = None) -> Found:
     found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
     found += [Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder())]
     found += [Leftover(NO_RUN, "measured noise", str(path)) for path in known_noise.left()]
+    found += [Leftover(NO_RUN, "packet filter of an engine", table) for table in alone.left(state.base())]
     if only:
         known, found = {only}, [leftover for leftover in found if leftover.run == only]
     holders = {run: living.holder(run) for run in sorted(known)}
@@ -119,6 +121,8 @@ def clean(only: str | None = None) -> Found:
                 state.forget(run_id)
     for path in (*half_built(cache_folder()), *known_noise.left()) if only is None else ():
         shutil.rmtree(path, ignore_errors=True)
+    if any(leftover.run == NO_RUN for leftover in before.left):
+        alone.restore(state.base(), Adds.DOCKER)
     cgroups.remove_top()
     after = find(only)
     gone = [leftover for leftover in before.left if leftover not in after.left and leftover.run not in after.alive]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.linux import cgroup_files, delegation
+from weighbridge.linux import cgroup_files, delegation, firewalld, selinux
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.memory_room import MEMINFO, mib
@@ -127,7 +127,7 @@ def workload_readiness(workload: Workload) -> Readiness:
 
 
 def checks() -> dict[str, Readiness]:
-    """By name: root, control groups, CPUs, space."""
+    """By name: root, control groups, CPUs, space; SELinux and firewalld where they are in force."""
     root = os.geteuid() == 0
     version = cgroup_files.version()
     cpus = len(cpus_online())
@@ -138,6 +138,7 @@ def checks() -> dict[str, Readiness]:
         "CPUs": Readiness(cpus > 1, f"{cpus}" + ("" if cpus > 1 else ": server and client share one"),
                           "" if cpus > 1 else "give the machine a second CPU"),
         "disk": _disk(cache_folder()),
+        **_guards(),
     }  # fmt: skip
 
 
@@ -153,6 +154,18 @@ def _control_groups(version: int) -> Readiness:
         )
     whose = "" if os.geteuid() == 0 else ", of this user's in a scope of systemd's"
     return Readiness(True, f"version {version}{whose}")
+
+
+def _guards() -> dict[str, Readiness]:
+    """What may refuse to a site what another machine would let pass, where there is such a thing."""
+    guards = {}
+    if selinux.state(lambda path: Path(path).read_bytes()) == "enforcing":
+        told = f"enforcing: containers with files of this machine are not confined by it ({selinux.WITHOUT_LABELS})"
+        guards[selinux.FACT] = Readiness(True, told)
+    if firewalld.runs():
+        told = "runs: bridges and published ports are in its zones, and may be refused: the paths' probe says so"
+        guards[firewalld.FACT] = Readiness(True, told)
+    return guards
 
 
 def _disk(cache: Path) -> Readiness:

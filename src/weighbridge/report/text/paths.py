@@ -10,9 +10,9 @@ from weighbridge.report.text.formatting import plain
 TITLE = "What changes on the path"
 INTRODUCTION = (
     "A probe sent data before the first trial: here are the interfaces, and the rules of packet filters, whose"
-    " counters rose. Two things do not show in counters: a bridge between two of its own ports (it counts what the"
-    " host itself sends through it), and what is inside an overlay network. The figures beside them are medians of"
-    " the trials; CPU is what the whole machine used beyond its idle level."
+    " counters rose. Three things do not show in counters: a bridge between two of its own ports (it counts what the"
+    " host itself sends through it), what is inside an overlay network, and rules of nftables without a counter. The"
+    " figures beside them are medians of the trials; CPU is what the whole machine used beyond its idle level."
 )
 HEADS = ("environment", "interfaces", "MTU / MSS", "translation", "routers", "rules matched")
 """Of the columns about the path. Rules: of the hosts' packet filters."""
@@ -107,4 +107,5 @@ def _rules(path: NetworkPath) -> str:
     if path.rules is None or path.hooks is None:
         return "–"
     chains = dict.fromkeys(hook.split()[-1] for hook in path.hooks)
-    return f"{path.rules} ({', '.join(chains)})" if chains else str(path.rules)
+    crossed = f"{path.rules} ({', '.join(chains)})" if chains else str(path.rules)
+    return f"{crossed}; {path.unseen_rules} have no counter" if path.unseen_rules else crossed

@@ -1,0 +1,31 @@
+"""SELinux: whether a kernel enforces it, and how a container may use files of its host's nevertheless.
+
+A container's processes may then read only files that are labelled for containers. This machine's own files are not,
+and a run never relabels what is the user's: the container is started without confinement by labels.
+"""
+
+from collections.abc import Callable, Collection
+
+ENFORCE = "/sys/fs/selinux/enforce"
+WITHOUT_LABELS = "label=disable"
+"""The security option, of Docker and of podman, of a container that has files of its host."""
+FACT = "SELinux"
+_UNCONFINED = f"enforcing, but not for this container, which has files of its host ({WITHOUT_LABELS})"
+
+
+def state(read: Callable[[str], bytes]) -> str:
+    """Whether it is "enforcing" or "permissive"; "" where the kernel has none. ``read`` may raise OSError."""
+    try:
+        return {b"1": "enforcing", b"0": "permissive"}.get(read(ENFORCE).strip(), "")
+    except OSError:
+        return ""
+
+
+def security_options(read: Callable[[str], bytes], *, files_of_host: bool) -> list[str]:
+    """What a container needs that has, or has not, files of its host."""
+    return [WITHOUT_LABELS] if files_of_host and state(read) == "enforcing" else []
+
+
+def facts(options: Collection[str]) -> dict[str, str]:
+    """What is to be said of a container with these security options."""
+    return {FACT: _UNCONFINED} if WITHOUT_LABELS in options else {}
