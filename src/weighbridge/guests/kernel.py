@@ -14,14 +14,15 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which
 from weighbridge.userland.commands import must
 
 PACKAGE = "linux-image-amd64"
 """The full kernel: the one for clouds has no e1000 and cannot be a host of Xen."""
 SUITE = "bookworm"
-PROGRAMS: Mapping[str, str] = {"mmdebstrap": "mmdebstrap", "depmod": "kmod"}
-"""What builds it, each with the Debian package that has it."""
+PROGRAMS = ("mmdebstrap", "depmod")
+"""What builds it."""
 DRIVERS = (
     "virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag", "udp_diag",
     "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
@@ -83,11 +84,11 @@ def cannot_build(cache: Path, package: str = PACKAGE) -> tuple[str, str] | None:
     """Why it cannot be built, where it is not cached yet, and what helps."""
     if cached(cache, package) is not None:
         return None
-    for program, its_package in PROGRAMS.items():
+    for program in PROGRAMS:
         if which(program) is None:
             return (
                 f"{program}, which the kernel of guests is made with, is not installed",
-                f"apt-get install {its_package}",
+                install_here([program]),
             )
     return None
 

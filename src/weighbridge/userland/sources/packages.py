@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weighbridge.errors import UserlandError
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which as _which
 from weighbridge.linux.subordinate_ids import has_ranges, range_command
 from weighbridge.model.by_hand import Recipe
@@ -62,7 +63,7 @@ class Packages(UserlandSource):
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
         """Programs, or subordinate ids, that this user lacks."""
         if _which("mmdebstrap") is None:
-            return "mmdebstrap, which builds userlands, is not installed", "apt-get install mmdebstrap"
+            return "mmdebstrap, which builds userlands, is not installed", install_here(["mmdebstrap"])
         if not _has_ids():
             return _NO_RANGE, _range_remedy()
         return (
@@ -119,7 +120,7 @@ _NO_RANGE = "this user has no subordinate user and group ids to build a userland
 
 
 def _range_remedy() -> str:
-    uidmap = "apt-get install uidmap; " if _which("newuidmap") is None else ""
+    uidmap = f"{install_here(['newuidmap'])}; " if _which("newuidmap") is None else ""
     return f"as root: {uidmap}{range_command()}; or use a userland that root has built, with WEIGHBRIDGE_CACHE"
 
 
