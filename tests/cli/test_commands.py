@@ -22,7 +22,7 @@ from weighbridge.cli.app import app, main
 from weighbridge.cli.doctor import rows_of
 from weighbridge.cli.schema import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
-from weighbridge.linux import process
+from weighbridge.linux import process, user_namespaces
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.plugin import Environment, Readiness
@@ -305,6 +305,7 @@ def users_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, programs: 
     """A user's machine with these programs, these subordinate ids and no userland."""
     usual = Path.read_text
     monkeypatch.setattr(packages.os, "geteuid", lambda: 4321)
+    monkeypatch.setattr(user_namespaces, "refusal", lambda program="": None)
     for module, name in ((packages, "_which"), (debian_archive, "which")):
         monkeypatch.setattr(module, name, lambda program: f"/usr/bin/{program}" if program in programs else None)
     monkeypatch.setattr(

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from weighbridge.engines.podman import runtime
+from weighbridge.linux import user_namespaces
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import output
 from weighbridge.linux.subordinate_ids import has_ranges, range_command, user
@@ -53,10 +54,8 @@ def readiness(options: Any | None) -> Readiness:
 
 
 def _rootless(root: bool, network: str) -> Readiness | None:
-    if output(("unshare", "--map-root-user", "true")) is None:
-        return Readiness(
-            False, "this kernel does not let users make user namespaces", "allow them, or rootless: false"
-        )
+    if (refusal := user_namespaces.refusal("podman")) is not None:
+        return Readiness(False, refusal[0], f"{refusal[1]}, with rootless: false")
     if not root and not has_ranges():
         return Readiness(False, f"{user()[0]} has no subordinate ids in /etc/subuid and /etc/subgid", range_command())
     if network in ("slirp4netns", "pasta"):

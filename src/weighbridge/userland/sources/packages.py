@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weighbridge.errors import UserlandError
+from weighbridge.linux import user_namespaces
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which as _which
 from weighbridge.linux.subordinate_ids import has_ranges, range_command
@@ -66,6 +67,8 @@ class Packages(UserlandSource):
             return lacking
         if not _has_ids():
             return _NO_RANGE, _range_remedy()
+        if os.geteuid() != 0 and _which("fakechroot") is None and (closed := user_namespaces.refusal("mmdebstrap")):
+            return closed[0], f"{closed[1]}; {_ROOTS}"
         return (
             jars.cannot_build(spec.maven, cache)
             or go_programs.cannot_build(spec.golang, cache)
@@ -119,9 +122,12 @@ def _has_ids() -> bool:
 _NO_RANGE = "this user has no subordinate user and group ids to build a userland with"
 
 
+_ROOTS = "or use a userland that root has built, with WEIGHBRIDGE_CACHE"
+
+
 def _range_remedy() -> str:
     uidmap = f"{install_here(['newuidmap'])}; " if _which("newuidmap") is None else ""
-    return f"as root: {uidmap}{range_command()}; or use a userland that root has built, with WEIGHBRIDGE_CACHE"
+    return f"as root: {uidmap}{range_command()}; {_ROOTS}"
 
 
 def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
