@@ -32,6 +32,13 @@ class UserlandError(WeighbridgeError):
     exit_code = 5
     continuable = True
 
+    @classmethod
+    def too_slow(cls, what: str, deadline_s: float) -> "UserlandError":
+        """The failure of what builds, a program or a compilation, that was ended at its deadline."""
+        return cls(
+            f"{what} did not end within {deadline_s / 60:.0f} minutes: run it again when this machine has less to do"
+        )
+
 
 class RunDirectoryError(WeighbridgeError):
     """The run directory is no run, comes from a newer Weighbridge, or another process is using it."""

@@ -22,7 +22,7 @@ from weighbridge.cli.app import app, main
 from weighbridge.cli.doctor import rows_of
 from weighbridge.cli.schema import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
-from weighbridge.linux import process
+from weighbridge.linux import process, user_namespaces
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.plugin import Environment, Readiness
@@ -40,7 +40,7 @@ from weighbridge.study.loader import check, load
 from weighbridge.study.profiles import load as load_profile
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
-from weighbridge.userland import build, commands
+from weighbridge.userland import build, commands, debian_archive
 from weighbridge.userland.sources import packages
 
 COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands)
@@ -305,7 +305,9 @@ def users_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, programs: 
     """A user's machine with these programs, these subordinate ids and no userland."""
     usual = Path.read_text
     monkeypatch.setattr(packages.os, "geteuid", lambda: 4321)
-    monkeypatch.setattr(packages, "_which", lambda program: f"/usr/bin/{program}" if program in programs else None)
+    monkeypatch.setattr(user_namespaces, "refusal", lambda program="": None)
+    for module, name in ((packages, "_which"), (debian_archive, "which")):
+        monkeypatch.setattr(module, name, lambda program: f"/usr/bin/{program}" if program in programs else None)
     monkeypatch.setattr(
         Path, "read_text", lambda path, *a, **k: ids if path.name in {"subuid", "subgid"} else usual(path, *a, **k)
     )

@@ -69,9 +69,14 @@ def _is_part_of_a_sentence(text: str) -> bool:
 
 
 def names_its_programs(plugin: Plugin) -> None:
-    for program, package in plugin.programs.items():
+    programs, installed_by = plugin.programs, plugin.installed_by
+    named = isinstance(programs, tuple) and all(isinstance(program, str) for program in programs)
+    must(plugin, named, "programs", "be a tuple of names: which package has one is no plug-in's to know", programs)
+    for program in programs:
         must(plugin, "/" not in program, "programs", "name programs as PATH finds them, without a folder", program)
-        must(plugin, bool(PACKAGE.fullmatch(package)), "programs", "name a Debian package for each", package)
+    must(plugin, {*installed_by} <= {*programs}, "installed_by", "have none but its 'programs'", [*installed_by])
+    commands = all(command and "\n" not in command for command in installed_by.values())
+    must(plugin, commands, "installed_by", "give a command on one line for each", installed_by)
 
 
 def has_strict_options(plugin: Plugin, given: Mapping[str, Any]) -> None:

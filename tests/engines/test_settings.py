@@ -1,13 +1,17 @@
 """What an engine is started with, and how the kernel is asked what it can do."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from weighbridge import registry
 from weighbridge.engines import kernel_support
 from weighbridge.engines.settings import USUAL, Settings, daemon_file
+from weighbridge.linux import user_namespaces
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.plugin import Readiness
 
 
 @pytest.mark.parametrize(
@@ -43,8 +47,9 @@ def test_an_engine_of_another_folder_has_its_programs_and_hosts_of_its_own(tmp_p
 
 @pytest.mark.parametrize("feature", ["macvlan", "ipvlan", "overlay", "encrypted"])
 @pytest.mark.parametrize("able", [True, False])
+@pytest.mark.parametrize("user", [0, 1000])
 def test_the_kernel_is_asked_in_a_namespace_that_is_thrown_away(
-    monkeypatch: pytest.MonkeyPatch, feature: str, able: bool
+    monkeypatch: pytest.MonkeyPatch, feature: str, able: bool, user: int
 ):
     asked: list[tuple[str, ...]] = []
 
@@ -53,15 +58,35 @@ def test_the_kernel_is_asked_in_a_namespace_that_is_thrown_away(
         return Completed(command.argv, 0 if able else 2, b"", b"" if able else b"Error: Unknown device type.\n", 0.01)
 
     monkeypatch.setattr(kernel_support, "run", answer)
+    monkeypatch.setattr(user_namespaces, "refusal", lambda: None)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
     kernel_support.lacking.cache_clear()
     try:
         why = kernel_support.lacking(feature)
         assert kernel_support.lacking(feature) == why and len(asked) == 1, "once"
     finally:
         kernel_support.lacking.cache_clear()
-    assert asked[0][:5] == ("unshare", "--map-root-user", "--net", "sh", "-c")
+    as_root = ("--map-root-user",) if user else ()
+    assert asked[0][:-1] == ("unshare", *as_root, "--net", "sh", "-c")
     wanted = {"macvlan": "macvlan", "ipvlan": "ipvlan", "overlay": "vxlan", "encrypted": "xfrm"}[feature]
-    assert wanted in asked[0][5]
+    assert wanted in asked[0][-1]
     assert (
         why == "" if able else why.startswith("this kernel has no ") and why.endswith("(Error: Unknown device type.)")
     )
+
+
+def test_who_may_not_look_does_not_blame_the_kernel(monkeypatch: pytest.MonkeyPatch):
+    refusal = ("this user may not make user namespaces: user.max_user_namespaces is 0", "as root: sysctl -w ...")
+    monkeypatch.setattr(kernel_support, "run", lambda command: Completed(command.argv, 1, b"", b"unshare: no", 0.01))
+    monkeypatch.setattr(user_namespaces, "refusal", lambda: refusal)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("weighbridge.environments.docker.readiness", lambda: Readiness(True, "Docker 28"))
+    kernel_support.lacking.cache_clear()
+    try:
+        for options in registry.environments()["docker"].variants().values():
+            if options.network not in ("macvlan", "ipvlan", "overlay"):
+                continue
+            ready = registry.environments()["docker"].readiness(options)
+            assert ready == Readiness(True, *refusal, caveat="whether the kernel has what it takes is not known")
+    finally:
+        kernel_support.lacking.cache_clear()

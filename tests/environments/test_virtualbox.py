@@ -79,7 +79,8 @@ def test_what_works_is_not_complained_of(needs: Needs, right: dict[str, Any]):
 
 
 def test_what_is_missing_is_told_with_what_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(medium, "LOADER", {tmp_path / "isolinux.bin": "isolinux"})
+    monkeypatch.setattr(medium, "LOADER_FOLDERS", (tmp_path,))
+    (tmp_path / "ldlinux.c32").touch()
     assert VIRTUALBOX.readiness().remedy == "apt-get install isolinux"
     (tmp_path / "isolinux.bin").touch()
     monkeypatch.setattr(virtualbox, "FOLDERS", (str(tmp_path),))

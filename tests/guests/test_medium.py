@@ -9,7 +9,8 @@ from weighbridge.guests.words import words
 
 
 def test_the_boot_loader_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(medium, "LOADER", {tmp_path / "ldlinux.c32": "syslinux-common"})
+    monkeypatch.setattr(medium, "LOADER_FOLDERS", (tmp_path / "none", tmp_path))
+    (tmp_path / "isolinux.bin").touch()
     assert medium.cannot_build() == (
         "ldlinux.c32, which the boot medium of guests is made with, is missing", "apt-get install syslinux-common"
     )  # fmt: skip

@@ -46,7 +46,7 @@ def test_a_project_that_is_not_there(projects: Path):
 def test_without_a_compiler_one_sentence_says_what_helps(
     projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(compiled.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _, **__: None)
     assert c.cannot_build([], tmp_path) is None
     with pytest.raises(Unavailable, match=r"cc, which .* is not installed: apt-get install gcc libc6-dev"):
         c.ensure("one", tmp_path, print)
@@ -69,7 +69,7 @@ def _answering(
         return Completed(command.argv, returncode, b"cc (Debian) 12.2.0\nFree\n", stderr, 1.0, timed_out)
 
     monkeypatch.setattr(compiled, "run", run)
-    monkeypatch.setattr(compiled.shutil, "which", lambda _: "/usr/bin/cc")
+    monkeypatch.setattr("shutil.which", lambda _, **__: "/usr/bin/cc")
     return asked
 
 
@@ -112,5 +112,5 @@ def test_a_build_that_fails_is_told_in_one_line_and_leaves_nothing(
 
 def test_a_build_that_does_not_end(projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     _answering(monkeypatch, -9, b"", timed_out=True)
-    with pytest.raises(UserlandError, match="did not end within 2 minutes"):
+    with pytest.raises(UserlandError, match="did not end within 20 minutes: run it again when"):
         c.ensure("one", tmp_path, print)

@@ -55,7 +55,7 @@ def test_the_project_of_this_package_pins_every_module():
 
 
 def test_without_go_one_sentence_says_what_helps(projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(compiled.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _, **__: None)
     assert golang.cannot_build([], tmp_path) is None
     with pytest.raises(Unavailable, match=r"go, which .* is not installed: apt-get install golang-go"):
         golang.ensure("one", tmp_path, print)
@@ -78,7 +78,7 @@ def _answering(
         return Completed(command.argv, returncode, CONTENTS.encode(), stderr, 1.0, timed_out)
 
     monkeypatch.setattr(compiled, "run", run)
-    monkeypatch.setattr(compiled.shutil, "which", lambda _: "/usr/bin/go")
+    monkeypatch.setattr("shutil.which", lambda _, **__: "/usr/bin/go")
     return asked
 
 

@@ -158,7 +158,7 @@ def test_another_users_is_told_as_such(tree: Path, tmp_path: Path, monkeypatch: 
 def test_only_packages_are_shared_and_they_have_no_setuid_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert [kind for kind, each in registry.userlands().items() if each.shared] == ["packages"]
     told: list[str] = []
-    monkeypatch.setattr(packages, "must", lambda *argv, **named: told.extend(argv))
+    monkeypatch.setattr(packages.debian_archive, "must", lambda *argv, **named: told.extend(argv))
     packages.PLUGIN.build(packages.PackagesOptions(), SPEC, tmp_path, tmp_path, print)
     (hook,) = [each for each in told if "-perm /6000" in each]
     assert hook.startswith("--customize-hook=find") and "chmod ug-s" in hook

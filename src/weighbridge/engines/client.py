@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.packages import install_here
 from weighbridge.model.command import HostProcess
 from weighbridge.model.plugin import Readiness
 
@@ -19,7 +20,6 @@ START_S = 240
 API_TIMEOUT_S = 60
 _CONTAINERD_GONE = ("containerd.sock", ": unavailable", "transport is closing")
 """What the engine passes on of gRPC's errors when the program below it has ended; it has no code for that."""
-INSTALL = "apt-get install docker.io"
 
 
 def client_from_environment() -> Any:
@@ -93,7 +93,7 @@ def readiness() -> Readiness:
         return Readiness(False, f"no engine answers at DOCKER_HOST={host}", "start it, or unset DOCKER_HOST")
     system = "" if os.geteuid() == 0 else ":/usr/sbin:/sbin"  # not on an ordinary user's path
     if shutil.which("dockerd", path=os.environ.get("PATH", os.defpath) + system) is None:
-        return Readiness(False, "no Docker engine is installed", INSTALL)
+        return Readiness(False, "no Docker engine is installed", install_here(["dockerd"]))
     if os.geteuid() != 0:
         remedy = "run as root, or ask for membership in the group 'docker'"
         return Readiness(False, "no Docker engine answers this user, and only root may start a private one", remedy)

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weighbridge.engines.client import INSTALL, await_answer
+from weighbridge.engines.client import await_answer
 from weighbridge.engines.settings import Settings, daemon_file
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.filesystems import disk_in
+from weighbridge.linux.packages import install_on
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command
 from weighbridge.model.host import SecludedHost
@@ -27,7 +28,7 @@ def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> It
         raise Unavailable(
             f"host {host.name} has no program {settings.dockerd}: put it into a folder that the host has too"
             if settings.dockerd
-            else f"no Docker engine is installed: {INSTALL}"
+            else f"no Docker engine is installed: {install_on(host, ['dockerd'])}"
         )
     run.say(f"starting a Docker engine on host {host.name}")
     with host.engine_folder() as folder, _data_of(host, folder, settings) as data:

@@ -1,7 +1,12 @@
-"""What this kernel can do for Docker's networks, found by trying it once in a namespace that is thrown away."""
+"""What this kernel can do for Docker's networks, found by trying it once in a namespace that is thrown away.
+
+Who may make no such namespace cannot look, and the engine may well have the network.
+"""
 
 import functools
+import os
 
+from weighbridge.linux import user_namespaces
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 
@@ -18,9 +23,20 @@ _TRIES = {
 }
 
 
+def not_looked() -> tuple[str, str] | None:
+    """Return why this user cannot look what the kernel can do, and what opens that; None: it can."""
+    return None if os.geteuid() == 0 else user_namespaces.refusal()
+
+
 @functools.cache
 def lacking(feature: str) -> str:
-    """Why the kernel cannot do ``macvlan``, ``ipvlan``, ``overlay`` or ``encrypted``; empty where it can."""
+    """Why the kernel cannot do ``macvlan``, ``ipvlan``, ``overlay`` or ``encrypted``; empty where it can.
+
+    And where this user may not look (`not_looked`).
+    """
     script, what = _TRIES[feature]
-    done = run(Command(("unshare", "--map-root-user", "--net", "sh", "-c", script), 10))
-    return "" if done.returncode == 0 else f"this kernel has no {what} ({done.last_words})"
+    as_root = () if os.geteuid() == 0 else ("--map-root-user",)
+    done = run(Command(("unshare", *as_root, "--net", "sh", "-c", script), 10))
+    if done.returncode == 0 or not_looked() is not None:
+        return ""
+    return f"this kernel has no {what} ({done.last_words})"

@@ -8,6 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from weighbridge.engines.podman import runtime
+from weighbridge.linux import user_namespaces
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import output
 from weighbridge.linux.subordinate_ids import has_ranges, range_command, user
 from weighbridge.model.plugin import Readiness
@@ -34,18 +36,17 @@ def readiness(options: Any | None) -> Readiness:
     rootless = options.rootless if options is not None else not root
     if not root and not rootless:
         return Readiness(False, "only root may start podman's rootful containers", "run as root, or rootless: true")
-    programs = {runtime(): runtime()}
+    programs = [runtime()]
     if rootless:
-        programs |= {"newuidmap": "uidmap", "newgidmap": "uidmap"}
+        programs += ["newuidmap", "newgidmap"]
     network = options.joined if options is not None else ""
     if network in ("slirp4netns", "pasta"):
-        programs[network] = "passt" if network == "pasta" else network
+        programs.append(network)
+    missing = [program for program in programs if shutil.which(program) is None]
     if network == "bridge" and not any((folder / "netavark").exists() for folder in _HELPERS):
-        programs["netavark"] = "netavark"
-    missing = {program: package for program, package in programs.items() if shutil.which(program) is None}
+        missing.append("netavark")
     if missing:
-        names, packages = " and ".join(missing), " ".join(dict.fromkeys(missing.values()))
-        return Readiness(False, f"podman lacks {names}", f"apt-get install {packages}")
+        return Readiness(False, f"podman lacks {' and '.join(missing)}", install_here(missing))
     if rootless and (refusal := _rootless(root, network)) is not None:
         return refusal
     told = ".".join(str(number) for number in version())
@@ -53,10 +54,8 @@ def readiness(options: Any | None) -> Readiness:
 
 
 def _rootless(root: bool, network: str) -> Readiness | None:
-    if output(("unshare", "--map-root-user", "true")) is None:
-        return Readiness(
-            False, "this kernel does not let users make user namespaces", "allow them, or rootless: false"
-        )
+    if (refusal := user_namespaces.refusal("podman")) is not None:
+        return Readiness(False, refusal[0], f"{refusal[1]}, with rootless: false")
     if not root and not has_ranges():
         return Readiness(False, f"{user()[0]} has no subordinate ids in /etc/subuid and /etc/subgid", range_command())
     if network in ("slirp4netns", "pasta"):

@@ -13,7 +13,7 @@ from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import answers, engine_errors, quietly, readiness
 from weighbridge.engines.container import DockerSite, must_be_there, process_options, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
-from weighbridge.engines.kernel_support import lacking
+from weighbridge.engines.kernel_support import lacking, not_looked
 from weighbridge.engines.memory_layer import layered_folder
 from weighbridge.engines.networks import Attachment, network_name
 from weighbridge.engines.swarm import Swarm
@@ -102,9 +102,12 @@ class Docker(Environment):
         if options.runtime == "runsc" and not (sandbox := gvisor.readiness()).ready:
             return sandbox
         wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
-        for feature in [*wanted, *(["encrypted"] if options.encrypted else [])]:
+        features = [*wanted, *(["encrypted"] if options.encrypted else [])]
+        for feature in features:
             if why := lacking(feature):
                 return Readiness(False, why, "use a kernel that has the feature, or leave this environment out")
+        if features and (why_not := not_looked()) is not None:
+            return Readiness(True, *why_not, caveat="whether the kernel has what it takes is not known")
         return ready
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:

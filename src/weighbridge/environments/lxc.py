@@ -23,7 +23,7 @@ class Lxc(SystemContainer):
 
     kind = "lxc"
     summary = "an LXC system container with network none, host or a bridge of the run"
-    programs: ClassVar = {"lxc-start": "lxc", "ip": "iproute2", "nsenter": "util-linux"}
+    programs: ClassVar = ("lxc-start", "ip", "nsenter")
     version = ("lxc-start", "--version")
 
     def started(self, container: Container, stack: ExitStack) -> Started:

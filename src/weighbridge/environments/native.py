@@ -1,5 +1,6 @@
 """Native: the userland's programs on the host itself, in a chroot, under the same limits as everything else."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from weighbridge.engines import client
 from weighbridge.engines.docker import engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
+from weighbridge.linux import user_namespaces
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.needs import Needs
@@ -52,8 +54,10 @@ class Native(Environment):
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""
-        if output(("unshare", "--map-root-user", "--mount", "true")) is None:
-            return Readiness(False, "this user may not make user namespaces", "run as root")
+        if os.geteuid() != 0 and (refusal := user_namespaces.refusal()) is not None:
+            return Readiness(False, *refusal)
+        if output(("unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--mount", "true")) is None:
+            return Readiness(False, "this user may not make mount namespaces", "run as root, outside of a container")
         return client.readiness() if options is not None and options.engine else Readiness(True)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:

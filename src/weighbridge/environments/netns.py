@@ -53,7 +53,7 @@ class Netns(Environment):
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True
-    programs: ClassVar = {"ip": "iproute2", "tc": "iproute2"}
+    programs: ClassVar = ("ip", "tc")
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Its addresses are known on its own host only."""

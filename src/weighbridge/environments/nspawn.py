@@ -15,7 +15,7 @@ class Nspawn(SystemContainer):
 
     kind = "nspawn"
     summary = "a systemd-nspawn system container with network none, host or a bridge of the run"
-    programs: ClassVar = {"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux"}
+    programs: ClassVar = ("systemd-nspawn", "ip", "nsenter")
     version = ("systemd-nspawn", "--version")
 
     def started(self, container: Container, stack: ExitStack) -> Started:

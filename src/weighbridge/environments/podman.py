@@ -58,7 +58,7 @@ class PodmanEnvironment(Environment):
     shares_root = True
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
-    programs: ClassVar = {"podman": "podman"}
+    programs: ClassVar = ("podman",)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""

@@ -76,7 +76,7 @@ class Qemu(Environment):
     mounts = frozenset({"folder"})
     shares_storage = False
     storage = "directory"
-    programs: ClassVar = {PROGRAM: "qemu-system-x86", **kernel.PROGRAMS, **disk.PROGRAMS, "ip": "iproute2"}
+    programs: ClassVar = (PROGRAM, *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """What its networks do not reach, and hosts that are no machines of ours."""

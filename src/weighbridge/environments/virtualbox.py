@@ -21,6 +21,7 @@ from weighbridge.guests import data_disk, disk, kernel, medium
 from weighbridge.guests.group import hypervisor_group
 from weighbridge.guests.resources import SMALLER, cpus_of, lacking_memory, memory_of, memory_problems, reserved
 from weighbridge.guests.site import GuestSite
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
@@ -32,7 +33,6 @@ from weighbridge.model.storage import EnvironmentOptions
 LAYER = Layer("VirtualBox")
 _DRIVERS = ("crc32c_generic", "ext4", *DISK_DRIVERS, "tcp_diag", "udp_diag")
 _DEVICE = Path("/dev/vboxdrv")
-_BROUGHT = "apt-get install virtualbox virtualbox-dkms linux-headers-amd64"
 
 
 class VirtualboxOptions(EnvironmentOptions):
@@ -58,7 +58,7 @@ class Virtualbox(Environment):
     mounts = frozenset({"folder"})
     shares_storage = False
     storage = "directory"
-    programs: ClassVar = {**kernel.PROGRAMS, **disk.PROGRAMS, **medium.PROGRAMS, "ip": "iproute2"}
+    programs: ClassVar = (*kernel.PROGRAMS, *disk.PROGRAMS, *medium.PROGRAMS, "ip")
 
     def unverified(self, options: Any | None = None) -> str:
         """What could not be run where this was made."""
@@ -87,7 +87,9 @@ class Virtualbox(Environment):
         if (lacking := medium.cannot_build()) is not None:
             return Readiness(False, *lacking)
         if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):
-            return Readiness(False, "VirtualBox is not installed (of Debian, contrib of sid has it)", _BROUGHT)
+            return Readiness(
+                False, "VirtualBox is not installed (of Debian, contrib of sid has it)", install_here(["VBoxManage"])
+            )
         if not _DEVICE.exists():
             return Readiness(False, "VirtualBox's kernel module is not loaded", "modprobe vboxdrv")
         return Readiness(True)

@@ -30,6 +30,7 @@ from weighbridge.guests.resources import cpus_of, memory_of, memory_problems
 from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
+from weighbridge.linux.packages import install_here, install_on
 from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
 from weighbridge.model.command import Command
@@ -51,7 +52,10 @@ _FIXED = (
     "update-grub and reboot)"
 )
 """Else it has all memory, and gives some of it for each domain: native would be measured on a smaller machine."""
-_INSTALL = f"apt-get install xen-system-amd64, {_FIXED}"
+
+
+def _to_run_xen() -> str:
+    return f"{install_here(['xl'])}, {_FIXED}"
 
 
 class XenOptions(EnvironmentOptions):
@@ -116,10 +120,7 @@ class Xen(Environment):
     mounts = frozenset({"folder"})
     shares_storage = False
     storage = "directory"
-    programs: ClassVar = {
-        "xl": "xen-system-amd64", "xenstore-read": "xenstore-utils",
-        **kernel.PROGRAMS, **disk.PROGRAMS, "ip": "iproute2",
-    }  # fmt: skip
+    programs: ClassVar = ("xl", "xenstore-read", *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """What its network does not reach, and hosts that no disk is brought to or that Xen's first domain is not."""
@@ -135,9 +136,9 @@ class Xen(Environment):
         with contextlib.suppress(OSError):
             if FIRST_DOMAIN in Path(CAPABILITIES).read_bytes():
                 if options is not None and options.type == "hvm" and not Path(_DEVICE_MODEL).exists():
-                    return Readiness(False, f"there is no {_DEVICE_MODEL}", "apt-get install qemu-system-xen")
+                    return Readiness(False, f"there is no {_DEVICE_MODEL}", install_here([Path(_DEVICE_MODEL).name]))
                 return Readiness(True)
-        return Readiness(False, "this machine does not run under Xen, as its first domain", _INSTALL)
+        return Readiness(False, "this machine does not run under Xen, as its first domain", _to_run_xen())
 
     def variants(self) -> Mapping[str, Any]:
         """What needs a program of its own."""
@@ -172,10 +173,11 @@ def _require_xen(options: Any, host: Host) -> None:
     if not first:
         raise Unavailable(
             f"host {host.name} does not run under Xen, as its first domain: a guest host does with "
-            f"'hypervisor: xen', a machine does after {_INSTALL}"
+            f"'hypervisor: xen', a machine does after {_to_run_xen()}"
         )
     if options.type == "hvm" and host.run(Command(("test", "-x", _DEVICE_MODEL), 10)).returncode != 0:
-        raise Unavailable(f"host {host.name} has no {_DEVICE_MODEL}: apt-get install qemu-system-xen")
+        remedy = install_on(host, [Path(_DEVICE_MODEL).name])
+        raise Unavailable(f"host {host.name} has no {_DEVICE_MODEL}: {remedy}")
 
 
 def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domain, dict[str, str]]:

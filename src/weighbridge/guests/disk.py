@@ -10,7 +10,7 @@ from weighbridge.model.userland import Userland
 from weighbridge.userland.commands import must
 
 NAME = "disk.ext4"
-PROGRAMS = {"mkfs.ext4": "e2fsprogs"}
+PROGRAMS = ("mkfs.ext4",)
 _KIND = "disks"
 _BUILDER = "1"
 _SPARE, _LEAST = 1.15, 64 * 2**20

@@ -14,14 +14,17 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which
+from weighbridge.userland import debian_archive
 from weighbridge.userland.commands import must
 
 PACKAGE = "linux-image-amd64"
 """The full kernel: the one for clouds has no e1000 and cannot be a host of Xen."""
 SUITE = "bookworm"
-PROGRAMS: Mapping[str, str] = {"mmdebstrap": "mmdebstrap", "depmod": "kmod"}
-"""What builds it, each with the Debian package that has it."""
+_DEPMOD = "depmod"
+PROGRAMS = (debian_archive.PROGRAM, _DEPMOD)
+"""What builds it."""
 DRIVERS = (
     "virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag", "udp_diag",
     "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
@@ -83,12 +86,10 @@ def cannot_build(cache: Path, package: str = PACKAGE) -> tuple[str, str] | None:
     """Why it cannot be built, where it is not cached yet, and what helps."""
     if cached(cache, package) is not None:
         return None
-    for program, its_package in PROGRAMS.items():
-        if which(program) is None:
-            return (
-                f"{program}, which the kernel of guests is made with, is not installed",
-                f"apt-get install {its_package}",
-            )
+    if (lacking := debian_archive.lacking()) is not None:
+        return lacking
+    if which(_DEPMOD) is None:
+        return f"{_DEPMOD}, which the kernel of guests is made with, is not installed", install_here([_DEPMOD])
     return None
 
 
@@ -149,11 +150,12 @@ def _build(package: str, work: Path) -> None:
 
 def unpack(root: Path, packages: str, temporary: Path) -> str:
     """Unpack the kernel's package and others into a folder; gives its release. Raises UserlandError, DiskFull."""
-    must("mmdebstrap", "--variant=extract", f"--include={packages}", SUITE, str(root), env={"TMPDIR": str(temporary)})
+    environment = {"TMPDIR": str(temporary)}
+    debian_archive.mmdebstrap("--variant=extract", f"--include={packages}", SUITE, str(root), env=environment)
     releases = [path.name for path in (root / "lib/modules").iterdir()]
     if len(releases) != 1:
         raise UserlandError(f"{packages} has {len(releases)} kernels")
-    must("depmod", "-b", str(root), releases[0])
+    must(_DEPMOD, "-b", str(root), releases[0])
     return releases[0]
 
 

@@ -11,15 +11,18 @@ from pathlib import Path
 from weighbridge import build_once
 from weighbridge.guests import ramdisk
 from weighbridge.guests.kernel import Kernel
+from weighbridge.linux.packages import install_here
 from weighbridge.userland.commands import must
 
 NAME = "boot.iso"
-PROGRAMS = {"xorriso": "xorriso"}
-LOADER = {
-    Path("/usr/lib/ISOLINUX/isolinux.bin"): "isolinux",
-    Path("/usr/lib/syslinux/modules/bios/ldlinux.c32"): "syslinux-common",
-}
-"""The files of the boot loader, each with the Debian package that has it."""
+PROGRAMS = ("xorriso",)
+LOADER = ("isolinux.bin", "ldlinux.c32")
+"""The files of the boot loader."""
+LOADER_FOLDERS = (
+    Path("/usr/lib/ISOLINUX"), Path("/usr/lib/syslinux/modules/bios"), Path("/usr/lib/syslinux/bios"),
+    Path("/usr/share/syslinux"),
+)  # fmt: skip
+"""Where they are: Debian has them in two, Arch in one, Fedora, openSUSE and Alpine in another."""
 PORT, CONSOLE = "/dev/ttyS0", "ttyS1"
 """The guest's end of the launcher's stream, and where its kernel says what it does."""
 _KIND = "media"
@@ -36,13 +39,15 @@ label guest
 
 def cannot_build() -> tuple[str, str] | None:
     """Why it cannot be built, and what helps."""
-    for file, package in LOADER.items():
-        if not file.is_file():
-            return (
-                f"{file.name}, which the boot medium of guests is made with, is missing",
-                f"apt-get install {package}",
-            )
+    for name in LOADER:
+        if loader_file(name) is None:
+            return f"{name}, which the boot medium of guests is made with, is missing", install_here([name])
     return None
+
+
+def loader_file(name: str) -> Path | None:
+    """Return where a file of the boot loader is; None where it is not installed."""
+    return next((folder / name for folder in LOADER_FOLDERS if (folder / name).is_file()), None)
 
 
 def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
@@ -58,7 +63,7 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
     def make(work: Path) -> None:
         content = work / _FOLDER
         content.mkdir()
-        for source in (*LOADER, kernel.compressed, first):
+        for source in (*filter(None, map(loader_file, LOADER)), kernel.compressed, first):
             shutil.copyfile(source, content / source.name)
         (content / "isolinux.cfg").write_text(_CONFIGURATION)
         must(

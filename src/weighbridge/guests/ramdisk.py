@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from weighbridge import build_once
-from weighbridge.errors import UserlandError
 from weighbridge.guests.kernel import Kernel
 from weighbridge.launcher import build
-from weighbridge.linux.process import run
-from weighbridge.model.command import Command
+from weighbridge.linux import static_c
 
 NAME = "ramdisk"
 _SOURCE = Path(__file__).parent / "source"
@@ -30,9 +28,7 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
     def make(work: Path) -> None:
         program = work / "init"
         sources = [str(path) for path in sorted(_SOURCE.glob("*.c"))]
-        done = run(Command(("cc", *_OPTIONS, "-o", str(program), *sources), 120))
-        if done.returncode != 0:
-            raise UserlandError(f"the first process of guests cannot be compiled: {done.last_words}")
+        static_c.compile_program("the first process of guests", _OPTIONS, sources, program)
         (work / NAME).write_bytes(packed(kernel, program, launcher))
         program.unlink()
 

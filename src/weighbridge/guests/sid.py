@@ -5,7 +5,7 @@ from pathlib import Path
 
 from weighbridge.errors import UserlandError
 from weighbridge.guests import kernel
-from weighbridge.userland.commands import must
+from weighbridge.userland import debian_archive
 
 SUITE = "sid"
 LEAN = (
@@ -54,7 +54,7 @@ def host_of_virtualbox(work: Path) -> str:
 
 
 def _make(root: Path, packages: tuple[str, ...], temporary: Path) -> None:
-    must(
-        "mmdebstrap", "--variant=apt", "--components=main contrib", f"--include={','.join(packages)}", *LEAN,
+    debian_archive.mmdebstrap(
+        "--variant=apt", "--components=main contrib", f"--include={','.join(packages)}", *LEAN,
         _NOT_SIGNED_LATELY, SUITE, str(root), env={"TMPDIR": str(temporary)},
     )  # fmt: skip

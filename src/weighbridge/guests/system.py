@@ -16,6 +16,7 @@ from weighbridge import build_once
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.guests import disk, kernel, sid
 from weighbridge.guests.kernel import Kernel
+from weighbridge.userland import debian_archive
 from weighbridge.userland.commands import must
 
 Name = Literal["debian", "virtualbox"]
@@ -110,8 +111,8 @@ def _debian(work: Path) -> str:
     release = kernel.unpack(unpacked, f"{kernel.PACKAGE},{_HYPERVISOR}", work)
     kernel.keep(work, unpacked, release)
     (work / _XEN).write_bytes(_hypervisor(unpacked))
-    must(
-        "mmdebstrap", "--variant=apt", f"--include={','.join(PACKAGES)}", *sid.LEAN, kernel.SUITE, str(root),
+    debian_archive.mmdebstrap(
+        "--variant=apt", f"--include={','.join(PACKAGES)}", *sid.LEAN, kernel.SUITE, str(root),
         env={"TMPDIR": str(work)},
     )  # fmt: skip
     shutil.copytree(unpacked / "lib/modules" / release, root / "lib/modules" / release, symlinks=True)

@@ -11,15 +11,20 @@ from pathlib import Path
 from typing import Literal
 
 from weighbridge.errors import Unavailable
+from weighbridge.linux.packages import install_here
 from weighbridge.model.command import Command
 from weighbridge.model.site import Host
 
 WriteCache = Literal["kept", "volatile", "unsafe"]
 PROGRAM = "nbdkit"
-MISSING = (f"{PROGRAM}, which has disks with a volatile write cache, is not installed", "apt-get install nbdkit")
 _MODES: dict[WriteCache, str] = {"volatile": "writeback", "unsafe": "unsafe"}
 """Of nbdkit-cache-filter(1), whose cache is a file without a name."""
 _READY_S, _LOOK_S = 20.0, 0.02
+
+
+def missing() -> tuple[str, str]:
+    """Return what is said where it is not installed, and what helps."""
+    return f"{PROGRAM}, which has disks with a volatile write cache, is not installed", install_here([PROGRAM])
 
 
 @contextmanager

@@ -10,7 +10,7 @@ _THERE: tuple[tuple[str, str], ...] = (
     (r"is not in the sudoers|may not run sudo|not allowed to execute",
      "this user may not use sudo there: allow it python3 without a password (NOPASSWD in /etc/sudoers.d)"),
     (r"python3.*(?:not found|No such file)|not found.*python3",
-     "python3 is not installed there: apt-get install python3 (3.9 or newer)"),
+     "python3 is not installed there: install it with the package manager there (3.9 or newer)"),
     (r"sudo\W+(?:No such file|(?:command )?not found)",
      "sudo is not installed there: log in as root instead, without 'sudo: true'"),
     (r"weighbridge: python3 is (\S+)", "its python3 is {0}: 3.9 or newer is needed"),

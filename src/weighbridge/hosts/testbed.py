@@ -6,7 +6,6 @@ the folder of its engine and paused containers (which cannot die frozen) are lef
 """
 
 import contextlib
-import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -16,7 +15,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._data import remove_engine_folder
 from weighbridge.hosts._hold import JOIN, hold
 from weighbridge.hosts._offloads import without_offloads
-from weighbridge.hosts.kinds.testbed import TestbedOptions
+from weighbridge.hosts.kinds.testbed import TestbedOptions, init_program, no_init
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
 from weighbridge.linux import cgroup_files, cpus, network, tc
@@ -62,11 +61,6 @@ exec "$init" -- cat
 # server would be killed in the midst of its last words.
 _JOIN = f'trap "" TERM INT; {JOIN}'
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
-
-
-def init_program() -> str | None:
-    """The program that reaps a host's orphans: tini, which Debian's docker.io brings, or Docker's copy of it."""
-    return shutil.which("tini") or shutil.which("docker-init", path="/usr/libexec/docker:/usr/bin")
 
 
 class TestbedHost:
@@ -267,7 +261,7 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
     """Make a host, and end it with everything in it. Unavailable where this machine cannot make one."""
     init = init_program()
     if init is None:
-        raise Unavailable("a testbed host needs tini as its first process: apt-get install tini")
+        raise Unavailable(": ".join(no_init()))
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
     switch: Switch = run.share("switch", lambda: Switch.made(run))

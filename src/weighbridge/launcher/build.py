@@ -3,18 +3,15 @@
 import functools
 import hashlib
 import platform
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from weighbridge import build_once
-from weighbridge.errors import UserlandError
-from weighbridge.linux.process import run
-from weighbridge.model.command import Command
+from weighbridge.linux import static_c
+from weighbridge.linux.packages import install_here
 
 SOURCE = Path(__file__).parent / "source"
 NAME = "weighbridge-launcher"
-_BUILD_S = 120.0
 _OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
 
 
@@ -38,9 +35,9 @@ def cached(cache: Path) -> Path | None:
 
 def cannot_build(cache: Path) -> tuple[str, str] | None:
     """Why it cannot be built, where it is not cached yet, and what helps; None where all is well."""
-    if cached(cache) is not None or shutil.which("cc") is not None:
+    if cached(cache) is not None or not (missing := static_c.missing()):
         return None
-    return "no C compiler (cc), which builds the launcher of sites, is installed", "apt-get install gcc libc6-dev"
+    return f"{missing[0]}, which it takes to build the launcher of sites, is not installed", install_here(missing)
 
 
 def ensure(cache: Path, say: Callable[[str], None]) -> Path:
@@ -58,6 +55,4 @@ def ensure(cache: Path, say: Callable[[str], None]) -> Path:
 
 def _build(work: Path) -> None:
     sources = [str(path) for path in sorted(SOURCE.glob("*.c"))]
-    done = run(Command(("cc", *_OPTIONS, "-o", str(work / NAME), *sources), _BUILD_S))
-    if done.returncode != 0:
-        raise UserlandError(f"the launcher of sites cannot be compiled: {done.last_words}")
+    static_c.compile_program("the launcher of sites", _OPTIONS, sources, work / NAME)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable
+from weighbridge.linux.packages import install_on
 from weighbridge.model.command import Command
 from weighbridge.model.disk import DiskOptions
 from weighbridge.model.site import Host
@@ -17,7 +18,6 @@ _MAKE = {
     "xfs": ("mkfs.xfs", "-q", "-f"),
     "btrfs": ("mkfs.btrfs", "-q", "-f"),
 }
-_PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
 _DIRECT = 'at=$(losetup -nO NAME -j "$1") && losetup --direct-io=on "$at" && test "$(losetup -nO DIO "$at")" -eq 1'
 _PREPARE = 'mkdir -p "$1" && truncate -s "$3" "$2" && command -v "$4"'
 
@@ -51,8 +51,7 @@ def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
     make = _MAKE[disk.filesystem]
     prepared = host.run(Command(("sh", "-c", _PREPARE, "prepare", str(at), str(image), str(disk.size), make[0]), 10))
     if prepared.returncode != 0:
-        package = _PACKAGES[disk.filesystem]
-        why = prepared.last_words or f"{make[0]} is not installed there: apt-get install {package}"
+        why = prepared.last_words or f"{make[0]} is not installed there: {install_on(host, [make[0]])}"
         raise Unavailable(f"host {host.name}: no disk can be made: {why}")
     made = host.run(Command((*make, str(image)), _MAKE_S))
     if b"No space left" in made.stderr:

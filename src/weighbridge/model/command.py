@@ -108,12 +108,16 @@ class Completed:
 
     @property
     def last_words(self) -> str:
-        """The last non-empty line of standard error, else of standard output: what a person would read first."""
+        """The last non-empty line of standard error, else of standard output: what a person would read first.
+
+        Of a program that was ended at its deadline, that first.
+        """
+        late = f"it did not end within {self.duration_s:.0f} s" if self.timed_out else ""
         for stream in (self.stderr, self.stdout):
             lines = [line.strip() for line in stream.decode(errors="replace").splitlines() if line.strip()]
             if lines:
-                return lines[-1][:300]
-        return "it printed nothing"
+                return f"{late}: {lines[-1][:300]}" if late else lines[-1][:300]
+        return late or "it printed nothing"
 
 
 class Running(Protocol):

@@ -1,7 +1,7 @@
 """What an environment and a workload have to be. One object per module; the registry finds it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
@@ -45,8 +45,13 @@ class Plugin(ABC):
     kind: ClassVar[str]
     summary: ClassVar[str]
     options: ClassVar[type[Options]]
-    programs: ClassVar[Mapping[str, str]] = {}
-    """The programs that it starts on this machine itself, each with the Debian package that has it."""
+    programs: ClassVar[Collection[str]] = ()
+    """The programs that it starts on this machine itself, as PATH finds them.
+
+    Which package has one is known to `weighbridge.linux.packages`, for each distribution.
+    """
+    installed_by: ClassVar[Mapping[str, str]] = {}
+    """For those of its programs that are in no distribution's packages: the command that installs each."""
     launches: ClassVar[bool] = False
     """Whether it brings up launchers of sites, which are built here once."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from weighbridge.errors import StudyError, Unavailable
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run, which
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.study import Study
@@ -10,7 +11,6 @@ from weighbridge.study import profiles
 from weighbridge.study.source import plain
 
 _DEADLINE_S = 60.0
-_NONE = "docker-compose is not installed, which reads Compose files: apt-get install docker-compose"
 _NO_PLUG_IN = (b"is not a docker command", b"unknown command: docker compose", b"unknown shorthand flag: 'f'")
 """What a docker prints that has no plug-in of this name, by its version."""
 
@@ -35,7 +35,7 @@ def normalised(
     if done.timed_out:
         raise StudyError(f"compose: {argv[0]} took longer than {_DEADLINE_S:.0f} s to read {plain(file, 200)}")
     if done.returncode != 0 and len(argv) > 1 and any(words in done.stderr for words in _NO_PLUG_IN):
-        raise Unavailable(_NONE)
+        raise Unavailable(_not_installed())
     if done.returncode != 0:
         # it wraps a sentence over several lines
         why = " ".join(done.stderr.decode(errors="replace").split()) or done.last_words
@@ -43,9 +43,13 @@ def normalised(
     return done.stdout.decode(errors="replace")
 
 
+def _not_installed() -> str:
+    return f"docker-compose is not installed, which reads Compose files: {install_here(['docker-compose'])}"
+
+
 def _compose(which: Callable[[str], str | None]) -> tuple[str, ...]:
     if (alone := which("docker-compose")) is not None:
         return (alone,)
     if (docker := which("docker")) is not None:  # Docker Compose may be its plug-in
         return docker, "compose"
-    raise Unavailable(_NONE)
+    raise Unavailable(_not_installed())

@@ -7,6 +7,7 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.launcher import build
 from weighbridge.linux.memory_room import LESS, MEMINFO, no_room, room_in
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which
 from weighbridge.model.plugin import Environment, Plugin, Readiness
 from weighbridge.model.storage import Storage
@@ -17,13 +18,11 @@ from weighbridge.userland.build import cache_folder
 
 def missing_programs(plugin: Plugin) -> Readiness | None:
     """What is not installed of the programs that a plug-in starts here, and how to get it; None: nothing."""
-    missing = {name: package for name, package in plugin.programs.items() if which(name) is None}
+    missing = [name for name in plugin.programs if which(name) is None]
     if not missing:
         return None
-    names, packages = " and ".join(missing), " ".join(dict.fromkeys(missing.values()))
-    return Readiness(
-        False, f"{names} {'is' if len(missing) == 1 else 'are'} not installed", f"apt-get install {packages}"
-    )
+    told = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+    return Readiness(False, told, install_here(missing, plugin.installed_by))
 
 
 def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:

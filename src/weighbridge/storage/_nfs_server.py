@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.packages import install_on
 from weighbridge.model.command import Command
 from weighbridge.model.site import HERE, Host, RunContext
 
@@ -18,7 +19,7 @@ _LEFT = "mounts and exports of NFS would outlive a run that is killed"
 REMEDY = "take hosts with a kernel of their own: 'hosts: {a: {kind: guest}}'"
 _LONGEST_S = 60.0
 _THREADS = "8"
-_PACKAGES = {"rpcbind": "rpcbind", "rpc.statd": "nfs-common", "rpc.nfsd": "nfs-kernel-server"}
+_PROGRAMS = ("rpcbind", "rpc.statd", "rpc.nfsd")
 _MISSING = 'for name; do command -v "$name" > /dev/null || echo "$name"; done'
 _REGISTERED = 'for n in $(seq 200); do rpcinfo -t "$1" "$2" > /dev/null 2>&1 && exit; sleep 0.1; done; exit 1'
 _MODULES = """set -e
@@ -136,9 +137,8 @@ def _services(host: Host) -> Iterator[None]:
         raise Unavailable(f"host {host.name}: {_LEFT}: {REMEDY}")
     if not host.root:
         raise Unavailable(f"host {host.name}: only root may mount NFS")
-    if lacking := must(host, "NFS", "sh", "-c", _MISSING, "missing", *_PACKAGES).split():
-        packages = " ".join(_PACKAGES[name] for name in lacking)
-        raise Unavailable(f"host {host.name} has no {' and no '.join(lacking)}: apt-get install {packages}")
+    if lacking := must(host, "NFS", "sh", "-c", _MISSING, "missing", *_PROGRAMS).split():
+        raise Unavailable(f"host {host.name} has no {' and no '.join(lacking)}: {install_on(host, lacking)}")
     must(host, "NFS", "sh", "-c", _MODULES, "modules", "nfs", "nfsv3", "nfsv4")
     with ExitStack() as stack:
         for service, number in (("rpcbind -f -w", "portmapper"), ("rpc.statd -F --no-notify", "status")):

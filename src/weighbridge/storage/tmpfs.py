@@ -37,7 +37,7 @@ class Tmpfs(Storage):
     summary = "memory of the site's host, which ends with it"
     options = TmpfsOptions
     ways = ("volume", "folder")
-    programs: ClassVar = {"mount": "mount"}
+    programs: ClassVar = ("mount",)
 
     def durability(self, options: Any) -> Durability:
         """A power cut takes all of it."""

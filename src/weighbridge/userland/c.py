@@ -6,11 +6,11 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.linux import static_c
 from weighbridge.model.by_hand import Build
 from weighbridge.userland.compiled import Compiler, program_of
 
 PROJECTS = Path(__file__).parent.parent / "c"
-BUILD_DEADLINE_S = 120.0
 _OPTIONS = (
     "-static",
     "-std=gnu11",
@@ -61,14 +61,8 @@ def _build(project: str, work: Path) -> None:
     (work / _COMPILER).write_text(COMPILER.output(folder, "cc", "--version").partition("\n")[0])
 
 
-def reason(stderr: str) -> str:
-    """The line of the compiler's complaints that says why: its first error, else its last line."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if "error: " in line or "undefined reference" in line or "cannot find" in line]
-    return (errors or lines[-1:] or ["it printed nothing"])[0][:300]
-
-
 COMPILER = Compiler(
-    "cc", "the programs of some workloads", "apt-get install gcc libc6-dev", key_of, _build, reason, BUILD_DEADLINE_S
-)
+    static_c.COMPILER, "the programs of some workloads", static_c.missing, key_of, _build, static_c.reason,
+    static_c.DEADLINE_S,
+)  # fmt: skip
 cached, cannot_build, ensure = COMPILER.cached, COMPILER.cannot_build, COMPILER.ensure

@@ -22,7 +22,7 @@ def must(
     completed = run(Command(argv, BUILD_DEADLINE_S, env or {}))
     program = program or argv[0]
     if completed.timed_out:
-        raise UserlandError(f"{program} did not end within {BUILD_DEADLINE_S / 60:.0f} minutes")
+        raise UserlandError.too_slow(program, BUILD_DEADLINE_S)
     if completed.returncode != 0:
         lines = completed.stderr.decode(errors="replace").splitlines()
         told = [line for line in lines if line.startswith("E:")] or lines[-1:] or ["no message"]

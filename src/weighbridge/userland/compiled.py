@@ -1,12 +1,12 @@
 """Programs of our own that a compiler makes of a project's folder, each once: what its languages have in common."""
 
-import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 
@@ -25,7 +25,8 @@ class Compiler:
 
     program: str
     builds: str
-    remedy: str
+    missing: Callable[[], Sequence[str]]
+    """What it takes and is not installed: programs and files, by their names in `weighbridge.linux.packages`."""
     key_of: Callable[[str], str]
     """The name under which a project's program is cached."""
     build: Callable[[str, Path], None]
@@ -41,9 +42,9 @@ class Compiler:
 
     def cannot_build(self, projects: Iterable[str], cache: Path) -> tuple[str, str] | None:
         """Why the programs that are not cached yet cannot be built, and what helps; None where all is well."""
-        if shutil.which(self.program) is not None or all(self.cached(each, cache) is not None for each in projects):
+        if not (missing := self.missing()) or all(self.cached(each, cache) is not None for each in projects):
             return None
-        return f"{self.program}, which builds {self.builds}, is not installed", self.remedy
+        return f"{missing[0]}, which it takes to build {self.builds}, is not installed", install_here(missing)
 
     def ensure(self, project: str, cache: Path, say: Callable[[str], None]) -> Path:
         """The project's program, built if need be.
@@ -64,7 +65,7 @@ class Compiler:
         argv = ("setpriv", "--pdeathsig", "KILL", "--", "env", f"--chdir={folder}", self.program, *arguments)
         completed = run(Command(argv, self.deadline_s, self.variables))
         if completed.timed_out:
-            raise UserlandError(f"{what} did not end within {self.deadline_s / 60:.0f} minutes")
+            raise UserlandError.too_slow(what, self.deadline_s)
         if completed.returncode != 0:
             raise UserlandError(f"{what} failed: {self.reason(completed.stderr.decode(errors='replace'))}")
         return completed.text

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.linux.process import which
 from weighbridge.model.by_hand import Build
 from weighbridge.userland.compiled import Compiler, program_of
 
@@ -71,7 +72,9 @@ def reason(stderr: str) -> str:
     return (old or told or lines or ["it printed nothing"])[0][:300]
 
 
-COMPILER = Compiler(
-    "go", "a load generator", "apt-get install golang-go", key_of, _build, reason, BUILD_DEADLINE_S, _ENV
-)
+def _missing() -> tuple[str, ...]:
+    return () if which("go") else ("go",)
+
+
+COMPILER = Compiler("go", "a load generator", _missing, key_of, _build, reason, BUILD_DEADLINE_S, _ENV)
 cached, cannot_build, ensure = COMPILER.cached, COMPILER.cannot_build, COMPILER.ensure

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run
 from weighbridge.model.by_hand import Build
 from weighbridge.model.command import Command
@@ -38,7 +39,7 @@ def cannot_build(projects: Iterable[str], cache: Path) -> tuple[str, str] | None
     if not missing:
         return None
     what = f"{' and '.join(missing)}, which {'build' if len(missing) > 1 else 'builds'} the Java workloads,"
-    return f"{what} {'are' if len(missing) > 1 else 'is'} not installed", "apt-get install maven default-jdk-headless"
+    return f"{what} {'are' if len(missing) > 1 else 'is'} not installed", install_here(_NEEDED)
 
 
 def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
@@ -87,7 +88,7 @@ def _build(project: str, work: Path) -> None:
             f"--file={source / 'pom.xml'}", "package")  # fmt: skip
     completed = run(Command(argv, BUILD_DEADLINE_S))
     if completed.timed_out:
-        raise UserlandError(f"mvn did not end within {BUILD_DEADLINE_S / 60:.0f} minutes")
+        raise UserlandError.too_slow("mvn", BUILD_DEADLINE_S)
     if completed.returncode != 0:
         told = [line for line in completed.text.splitlines() if line.startswith("[ERROR]")] or [completed.last_words]
         raise UserlandError(f"mvn failed: {told[0].removeprefix('[ERROR]').strip()}")

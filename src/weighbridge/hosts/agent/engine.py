@@ -33,7 +33,7 @@ def find() -> str:
             f"its Docker engine may not be used by this user ({refused}): "
             "set 'sudo: true', or ask for membership in the group 'docker'"
         )
-    raise Unavailable("no Docker engine answers there: apt-get install docker.io")
+    raise Unavailable("no Docker engine answers there: install dockerd with the package manager there, or start it")
 
 
 def _candidates() -> list[str]:

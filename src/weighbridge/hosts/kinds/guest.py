@@ -90,16 +90,14 @@ class Guest(HostKind):
     kind = "guest"
     summary = "a QEMU guest as a host, with Debian's full kernel: holds engines that this machine's kernel cannot"
     options = GuestOptions
-    programs: ClassVar = {
-        PROGRAM: "qemu-system-x86", **kernel.PROGRAMS, **disk.PROGRAMS, "ip": "iproute2", "ethtool": "ethtool",
-    }  # fmt: skip
+    programs: ClassVar = (PROGRAM, *kernel.PROGRAMS, *disk.PROGRAMS, "ip", "ethtool")
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether this user may make taps, and whether its guests are emulated."""
         if os.geteuid() != 0:
             return Readiness(False, "only root may make guest hosts", "run as root")
         if options is not None and options.write_cache != "kept" and which(volatile_disk.PROGRAM) is None:
-            return Readiness(False, *volatile_disk.MISSING)
+            return Readiness(False, *volatile_disk.missing())
         return accelerator.readiness("auto" if options is None else options.accelerator, accelerator.no_kvm())
 
     def open(

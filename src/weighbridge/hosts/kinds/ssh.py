@@ -53,7 +53,7 @@ class Ssh(HostKind):
     kind = "ssh"
     summary = "a machine that OpenSSH reaches, with the user's own configuration and keys"
     options = SshOptions
-    programs: ClassVar = {"ssh": "openssh-client"}
+    programs: ClassVar = ("ssh",)
 
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]

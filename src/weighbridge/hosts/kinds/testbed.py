@@ -1,6 +1,7 @@
 """A host that is made on this machine for the length of the run, joined to the others by a switch of their own."""
 
 import os
+import shutil
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.hosts.kinds._cable import CableOptions
+from weighbridge.linux.packages import install_here
 from weighbridge.model.cpus import CpuList
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
@@ -43,6 +45,16 @@ class TestbedOptions(CableOptions):
         return f"{self.kind}, made on this machine, {self.cable_words}"
 
 
+def init_program() -> str | None:
+    """The program that reaps a host's orphans: tini, which Debian's docker.io brings, or Docker's copy of it."""
+    return shutil.which("tini") or shutil.which("docker-init", path="/usr/libexec/docker:/usr/bin")
+
+
+def no_init() -> tuple[str, str]:
+    """Return what is said where there is no `init_program`, and what helps."""
+    return "a testbed host needs tini as its first process", install_here(["tini"])
+
+
 class Testbed(HostKind):
     """Network, mount, UTS, IPC and PID namespaces of this machine."""
 
@@ -50,13 +62,13 @@ class Testbed(HostKind):
     kind = "testbed"
     summary = "a host made on this machine for the run: namespaces joined by a switch, cables with a rate"
     options = TestbedOptions
-    programs: ClassVar = {"tini": "tini", "nsenter": "util-linux", "ip": "iproute2", "ethtool": "ethtool"}
+    programs: ClassVar = ("nsenter", "ip", "ethtool")
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether this user may make namespaces and links."""
+        """Whether this user may make namespaces and links, and there is a first process for them."""
         if os.geteuid() != 0:
             return Readiness(False, "only root may make testbed hosts", "run as root")
-        return Readiness(True)
+        return Readiness(True) if init_program() else Readiness(False, *no_init())
 
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")"
 command -v jq >/dev/null || {
-    echo "jq is not installed: apt-get install jq" >&2
+    echo "jq is not installed: install it with your package manager" >&2
     exit 1
 }
 printf 'environment\tworkload\tmetric\trounds\tmean\tdeviation\tcv\n'

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weighbridge.errors import UserlandError
+from weighbridge.linux import user_namespaces
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which as _which
 from weighbridge.linux.subordinate_ids import has_ranges, range_command
 from weighbridge.model.by_hand import Recipe
@@ -16,9 +18,9 @@ from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
 from weighbridge.userland import c as c_programs
+from weighbridge.userland import debian_archive
 from weighbridge.userland import golang as go_programs
 from weighbridge.userland import maven as jars
-from weighbridge.userland.commands import must
 from weighbridge.userland.products import archive
 
 _NO_SETUID = '--customize-hook=find "$1" -xdev -type f -perm /6000 -exec chmod ug-s {} +'
@@ -60,11 +62,13 @@ class Packages(UserlandSource):
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
-        """Programs, or subordinate ids, that this user lacks."""
-        if _which("mmdebstrap") is None:
-            return "mmdebstrap, which builds userlands, is not installed", "apt-get install mmdebstrap"
+        """Programs or keys that this machine lacks, or subordinate ids that this user does."""
+        if (lacking := debian_archive.lacking()) is not None:
+            return lacking
         if not _has_ids():
             return _NO_RANGE, _range_remedy()
+        if os.geteuid() != 0 and _which("fakechroot") is None and (closed := user_namespaces.refusal("mmdebstrap")):
+            return closed[0], f"{closed[1]}; {_ROOTS}"
         return (
             jars.cannot_build(spec.maven, cache)
             or go_programs.cannot_build(spec.golang, cache)
@@ -118,9 +122,12 @@ def _has_ids() -> bool:
 _NO_RANGE = "this user has no subordinate user and group ids to build a userland with"
 
 
+_ROOTS = "or use a userland that root has built, with WEIGHBRIDGE_CACHE"
+
+
 def _range_remedy() -> str:
-    uidmap = "apt-get install uidmap; " if _which("newuidmap") is None else ""
-    return f"as root: {uidmap}{range_command()}; or use a userland that root has built, with WEIGHBRIDGE_CACHE"
+    uidmap = f"{install_here(['newuidmap'])}; " if _which("newuidmap") is None else ""
+    return f"as root: {uidmap}{range_command()}; {_ROOTS}"
 
 
 def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
@@ -140,8 +147,7 @@ def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Pat
     # root builds below the cache, so that what a kill leaves behind is found; others need a folder that their
     # subordinate users can reach
     temporary = {"TMPDIR": str(tar.parent)} if os.geteuid() == 0 else {}
-    argv = (
-        *_dies_with_us(), "mmdebstrap",
+    arguments = (
         "--variant=apt", f"--include={','.join(names)}", f"--components={COMPONENTS}",
         *(() if suite == SUITE else ("--aptopt=Acquire::Check-Valid-Until false",)),  # sid's lists may be a copy's
         "--aptopt=Apt::Install-Recommends false",
@@ -156,7 +162,7 @@ def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Pat
         suite, str(tar),
     )  # fmt: skip
     reasons = {"unable to pick chroot mode": f"{_NO_RANGE}: {_range_remedy()}"}
-    must(*argv, program="mmdebstrap", env=temporary, unavailable=reasons)
+    debian_archive.mmdebstrap(*arguments, before=_dies_with_us(), env=temporary, unavailable=reasons)
 
 
 def _dies_with_us() -> tuple[str, ...]:

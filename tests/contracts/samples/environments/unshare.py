@@ -23,7 +23,7 @@ class Unshare(Environment):
     options = UnshareOptions
     mounts = frozenset({"folder"})
     storage = "directory"
-    programs: ClassVar = {"unshare": "util-linux"}
+    programs: ClassVar = ("unshare",)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         return ["its network leads nowhere"] if needs.network and needs.inside == {"server"} else []

@@ -41,7 +41,7 @@ class Uts(Environment):
     kind = "uts"
     summary = "native with a host name of its own"
     options = UtsOptions
-    programs: ClassVar = {"unshare": "util-linux"}
+    programs: ClassVar = ("unshare",)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         return ["a host name is no way to another host"] if needs.apart else []

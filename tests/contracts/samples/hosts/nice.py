@@ -46,7 +46,7 @@ class Nice(HostKind):
     kind = "nice"
     summary = "this machine, at a lower priority"
     options = NiceOptions
-    programs: ClassVar = {"nice": "coreutils"}
+    programs: ClassVar = ("nice",)
 
     @contextmanager
     def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:

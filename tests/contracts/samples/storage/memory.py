@@ -28,7 +28,7 @@ class Memory(Storage):
     summary = "memory of the site's host"
     options = MemoryOptions
     ways = ("folder",)
-    programs: ClassVar = {"mount": "mount"}
+    programs: ClassVar = ("mount",)
 
     def durability(self, options: Any) -> Durability:
         return "none"

@@ -1,0 +1,132 @@
+"""How a distribution installs a program: the table ``packages.txt`` beside this file, and the sentence made of it.
+
+Everybody names programs; which package has one, and which command installs it, is said here alone.
+"""
+
+import functools
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.model.site import Host
+
+TABLE = Path(__file__).with_name("packages.txt")
+OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
+"""Where a machine says what it is, the first that there is (os-release(5))."""
+_DISTRIBUTION, _INSTALL, _NONE, _ELSEWHERE = "distribution", "install", "-", "@"
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A family of distributions with one package manager.
+
+    ``name`` is what ID or ID_LIKE of its os-release says. ``install`` are the words of the command that installs.
+    ``packages``: program or file -> the words of its cell in the table.
+    """
+
+    name: str
+    install: tuple[str, ...]
+    packages: Mapping[str, tuple[str, ...]]
+
+
+def distributions(table: str) -> dict[str, Distribution]:
+    """Return the distributions of a table's text by their names. Raises ValueError for a line of another length."""
+    lines = [line.split() for line in table.splitlines() if line.strip() and not line.startswith("#")]
+    cells = {line[0]: [tuple(cell.split(",")) for cell in line[1:]] for line in lines}
+    names = [cell[0] for cell in cells.pop(_DISTRIBUTION)]
+    if wrong := [program for program, row in cells.items() if len(row) != len(names)]:
+        raise ValueError(f"the table of packages has not {len(names)} columns for {', '.join(wrong)}")
+    commands = cells.pop(_INSTALL)
+    return {
+        name: Distribution(name, commands[column], {program: row[column] for program, row in cells.items()})
+        for column, name in enumerate(names)
+    }
+
+
+@functools.cache
+def _known() -> dict[str, Distribution]:
+    return distributions(TABLE.read_text())
+
+
+def distribution_of(os_release: str) -> Distribution | None:
+    """Return the distribution that the text of an os-release means, by ID, else by ID_LIKE; None: none is known."""
+    fields = dict(line.split("=", 1) for line in os_release.splitlines() if "=" in line)
+    names = [word for key in ("ID", "ID_LIKE") for word in " ".join(_unquoted(fields.get(key, ""))).split()]
+    return next((_known()[name] for name in names if name in _known()), None)
+
+
+def _unquoted(value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError:  # a quote that does not end
+        return []
+
+
+def this_distribution() -> Distribution | None:
+    """Return this machine's distribution; None where it says nothing, or is none that is known."""
+    for file in OS_RELEASE:
+        try:
+            return distribution_of(file.read_text(errors="replace"))
+        except OSError:
+            continue
+    return None
+
+
+def distribution_on(host: Host) -> Distribution | None:
+    """Return the distribution of a host, by its own os-release; None where that cannot be read or is not known."""
+    for file in OS_RELEASE:
+        try:
+            return distribution_of(host.read(str(file)).decode(errors="replace"))
+        except OSError:
+            continue
+    return None
+
+
+def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = None) -> str:
+    """Return what installs these programs or files on this machine: "apt-get install docker.io".
+
+    ``otherwise``: the commands that bring those that no distribution is known to have.
+    """
+    return install(programs, this_distribution(), otherwise)
+
+
+def install_on(host: Host, programs: Iterable[str]) -> str:
+    """Return what installs these programs or files on a host."""
+    return install(programs, distribution_on(host))
+
+
+def install(
+    programs: Iterable[str], distribution: Distribution | None, otherwise: Mapping[str, str] | None = None
+) -> str:
+    """Return what installs these programs or files: a command, and what the distribution does not have, said so.
+
+    Where the distribution (None), or a program, is not known, the program is named, not a package.
+    """
+    packages: list[str] = []
+    elsewhere: dict[str, list[str]] = {}
+    none: list[str] = []
+    unknown: list[str] = []
+    commands: list[str] = []
+    for program in dict.fromkeys(programs):
+        cell = distribution.packages.get(program) if distribution else None
+        if cell is None and otherwise and program in otherwise:
+            commands.append(otherwise[program])
+        elif cell is None:
+            unknown.append(program)
+        elif cell == (_NONE,):
+            none.append(program)
+        elif _ELSEWHERE in cell[0]:
+            package, where = cell[0].split(_ELSEWHERE)
+            elsewhere.setdefault(where.replace("_", " "), []).append(package)
+        else:
+            packages += cell
+    command = [" ".join((*distribution.install, *dict.fromkeys(packages)))] if distribution and packages else []
+    brought = [f"install {_and(dict.fromkeys(names))} from {where}" for where, names in elsewhere.items()]
+    named = [f"install {_and(unknown)} with your package manager"] if unknown else []
+    absent = [f"install {_and(none)} by hand: this distribution has no package of it"] if none else []
+    return "; ".join((*command, *brought, *named, *dict.fromkeys(commands), *absent))
+
+
+def _and(names: Iterable[str]) -> str:
+    return " and ".join(names)

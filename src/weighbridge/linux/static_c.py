@@ -1,0 +1,43 @@
+"""What compiles our C programs: a compiler, and the static libc, which many distributions package apart."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from weighbridge.errors import UserlandError
+from weighbridge.linux.packages import this_distribution
+from weighbridge.linux.process import run, which
+from weighbridge.model.command import Command
+
+COMPILER, LIBC = "cc", "libc.a"
+NEEDS = (COMPILER, LIBC)
+"""By their names in `weighbridge.linux.packages`."""
+LIBC_FOLDERS = ("usr/lib64", "usr/lib", "usr/lib/*-linux-*")
+"""Where the distributions that we know have it: Fedora and openSUSE, Arch and Alpine, Debian."""
+_ROOT = Path("/")
+DEADLINE_S = 1200.0
+"""Of one compilation: seconds on a machine of today, minutes on an emulated one that others use, too."""
+
+
+def missing() -> tuple[str, ...]:
+    """Return what of `NEEDS` is not installed. Where a distribution that we do not know has its libc is not known."""
+    if which(COMPILER) is None:
+        return NEEDS
+    if this_distribution() is None or any(any(_ROOT.glob(f"{folder}/{LIBC}")) for folder in LIBC_FOLDERS):
+        return ()
+    return (LIBC,)
+
+
+def reason(stderr: str) -> str:
+    """Return the line of the compiler's complaints that says why: its first error, else its last line."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if "error: " in line or "undefined reference" in line or "cannot find" in line]
+    return (errors or lines[-1:] or ["it printed nothing"])[0][:300]
+
+
+def compile_program(what: str, options: Sequence[str], sources: Sequence[str], program: Path) -> None:
+    """Compile and link ``sources`` to ``program``; ``what`` it is called. Raises UserlandError with the reason."""
+    done = run(Command((COMPILER, *options, "-o", str(program), *sources), DEADLINE_S))
+    if done.timed_out:
+        raise UserlandError.too_slow(f"the compilation of {what}", DEADLINE_S)
+    if done.returncode != 0:
+        raise UserlandError(f"{what} cannot be compiled: {reason(done.stderr.decode(errors='replace'))}")
