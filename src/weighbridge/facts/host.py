@@ -8,6 +8,7 @@ from pathlib import Path
 
 from weighbridge.engines import firewall
 from weighbridge.facts.interrupts import of_this_machine
+from weighbridge.facts.virtual_machine import hypervisor
 from weighbridge.linux import cgroup_files, counters
 from weighbridge.linux.process import output
 from weighbridge.model import interrupts
@@ -33,7 +34,7 @@ def fingerprint() -> dict[str, str]:
         "cgroup version": str(cgroup_files.version()),
         interrupts.FACT: of_this_machine(),
         "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "virtualisation": _hypervisor(),
+        "virtualisation": hypervisor() or "none seen",
         "transparent huge pages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
         "user": "root" if os.geteuid() == 0 else "unprivileged",
         **_mitigations(),
@@ -111,18 +112,6 @@ def _feature(features: str, name: str) -> str:
 def _nft_rules() -> str:
     listed = output(("nft", "-a", "list", "ruleset")) if os.geteuid() == 0 else None
     return "" if listed is None else str(sum(1 for line in listed.splitlines() if re.search(r"# handle \d+$", line)))
-
-
-def virtual(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether a hypervisor has the CPUs: their flags have "hypervisor", which x86 alone tells."""
-    flags = [line.split() for line in _read(cpuinfo).splitlines() if line.startswith("flags")]
-    return any("hypervisor" in words for words in flags)
-
-
-def _hypervisor() -> str:
-    if not virtual():
-        return "none seen"
-    return _read("/sys/class/dmi/id/product_name") or "a hypervisor (unnamed)"
 
 
 def _memory() -> str:
