@@ -38,6 +38,7 @@ from weighbridge.statistics import (
     Contender,
     Cost,
     Decision,
+    Histogram,
     Verdict,
     allotted,
     between,
@@ -466,13 +467,11 @@ def one_both(kind: str, rng: np.random.Generator) -> Outcome:
 
 def one_p99(rng: np.random.Generator) -> Outcome:
     """Relative error of the merged p99 of 10 runs of 2,000 requests, and of the mean of the runs' p99, in percent."""
-    from hdrh.histogram import HdrHistogram
-
     runs = [np.ceil(300 * np.exp(rng.normal(rng.normal(0, 0.5), 0.8, 2000))).astype(int) for _ in range(10)]
-    histograms = [HdrHistogram(1, 60_000_000, 3) for _ in runs]
+    histograms = [Histogram(1, 60_000_000, 3) for _ in runs]
     for histogram, latencies in zip(histograms, runs, strict=True):
         for latency in latencies:
-            histogram.record_value(int(latency))
+            histogram.record(int(latency))
     exact = float(np.quantile(np.concatenate(runs), 0.99, method="inverted_cdf"))
     merged = percentile(merge_histograms(histograms), 99)
     averaged = float(np.mean([percentile(histogram, 99) for histogram in histograms]))

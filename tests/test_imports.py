@@ -34,7 +34,7 @@ ONLY: dict[str, set[str]] = {
     "guests": {"userland", "launcher", "build_once", "linux", *ALL},
     "environments": {"engines", "guests", "hosts", "launcher", "linux", *ALL},
     "storage": {"engines", "linux", *ALL},
-    "workloads": ALL,
+    "workloads": {"statistics", *ALL},
     "adapters": ALL,
     "userland": {"engines", "registry", "build_once", "linux", "user_cache", *ALL},
     "study": {"registry", *ALL},

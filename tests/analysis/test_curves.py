@@ -2,10 +2,10 @@ import io
 import json
 import math
 
-import polars
 import pytest
 from rich.console import Console
 
+from csv_rows import csv_rows
 from report.made_up_runs import LATENCY, P99, REQUESTS, TOO_MANY, Recipe, Workload, make_run, rising_load
 from report.test_html import check_links, page_of
 from report.test_terminal import shown
@@ -484,9 +484,9 @@ def test_machines_read_the_curves(store, tmp_path):
     assert {each["metric"] for each in document["curves"]} == {"requests", "transfer"}
     assert {"environment": "bridge", "workload": "web", "level": {"connections": "2000"}, "broke": 3, "of": 10,
             "reason": TOO_MANY, "layers": [], "emulated": False} in document["broke"]  # fmt: skip
-    table = polars.read_csv(write_csv(store, tmp_path)[0])
-    broke = table.filter(polars.col("outcome") == "broke")
-    assert broke.height == 13 and set(broke["message"]) == {TOO_MANY} and broke["value"].null_count() == 13
+    table = csv_rows(write_csv(store, tmp_path)[0])
+    broke = [row for row in table if row["outcome"] == "broke"]
+    assert [(row["message"], row["value"]) for row in broke] == 13 * [(TOO_MANY, None)]
 
 
 def test_the_progress_says_broke(monkeypatch):

@@ -239,12 +239,12 @@ def test_the_page_draws_them_in_folds(run):
 
 
 def test_percentiles_are_those_of_all_requests_and_never_averages(run):
-    from hdrh.histogram import HdrHistogram
+    from weighbridge.statistics.histogram import Histogram
 
     store = run(costs={"bridge": 1.5}, histograms={"put_latency": 3e-4}, blocks=10)
     (report,) = analyse(store).latencies
     arms = {trial.id: trial.environment for trial in store.trials()}
-    mine = [HdrHistogram.decode(encoded) for trial, _, encoded in store.histograms() if arms[trial] == "bridge"]
+    mine = [Histogram.decode(encoded) for trial, _, encoded in store.histograms() if arms[trial] == "bridge"]
     whole = merge_histograms(mine)
     bridge = next(row for row in report.rows if row.environment == "bridge")
     assert bridge.percentiles == tuple(1e-9 * percentile(whole, percent) for percent in PERCENTS)

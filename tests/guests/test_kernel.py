@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.errors import UserlandError
-from weighbridge.guests.kernel import keep, kept_in, order_of, uncompressed
+from weighbridge.guests.kernel import OtherCompression, keep, kept_in, order_of, uncompressed
 from weighbridge.guests.ramdisk import archive, unsigned
 
 KERNEL = b"\x7fELF" + bytes(range(256)) * 40
@@ -35,10 +35,20 @@ def test_the_kernel_is_taken_from_where_the_header_says(compress):
     assert uncompressed(image(compress(KERNEL))) == KERNEL
 
 
+def test_an_image_of_arm64_is_booted_as_it_is():
+    arm64 = b"MZ@\xfaFcN\x14" + bytes(48) + b"ARMd" + b"rest"  # linux-image-6.1.0-56-cloud-arm64
+    assert uncompressed(arm64) == uncompressed(gzip.compress(arm64)) == arm64
+    with pytest.raises(OtherCompression):
+        uncompressed(b"MZ\0\0zimg" + bytes(100))
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [b"", b"MZ" * 1000, image(b"no archive"), image(lzma.compress(b"no kernel")), image(lzma.compress(KERNEL)[:99])],
-)
+    [
+        b"", b"MZ" * 1000, b"\x1f\x8b no archive", gzip.compress(b"no kernel"), image(b"no archive"),
+        image(lzma.compress(b"no kernel")), image(lzma.compress(KERNEL)[:99]),
+    ],
+)  # fmt: skip
 def test_anything_else_is_refused(wrong: bytes):
     with pytest.raises(ValueError):
         uncompressed(wrong)

@@ -10,6 +10,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.guests.architecture import AARCH64, X86_64
 from weighbridge.guests.kernel import DRIVERS
 from weighbridge.guests.machine import Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Tap, UserNetwork
@@ -20,7 +21,7 @@ from weighbridge.model.study import Resources
 
 MIB = 2**20
 TAP = Tap("wb-abcdef-p0", "wb-abcdef-b0", "198.19.202.2", "198.19.202.1", 1500)
-PLAIN = Machine("weighbridge-x", Path("/c/vmlinux"), Path("/c/ramdisk"), "tcg", 2, 512 * MIB)
+PLAIN = Machine("weighbridge-x", Path("/c/vmlinux"), Path("/c/ramdisk"), "tcg", 2, 512 * MIB, architecture=X86_64)
 
 
 def value(argv: tuple[str, ...], option: str, holding: str = "") -> str:
@@ -174,3 +175,13 @@ def test_where_a_cable_has_no_offloads_the_guest_has_none(nic: Nic):
     plain = replace(PLAIN, network=replace(TAP, offloads=False), nic=nic)
     assert "host_tso4=off" in value(plain.argv(), "-device", "netdev=net")
     assert "off" not in value(replace(plain, network=TAP).argv(), "-device", "netdev=net")
+
+
+def test_a_machine_of_arm64_has_its_own_board_cpu_and_console():
+    machine = replace(PLAIN, architecture=AARCH64, network=TAP)
+    argv = machine.argv()
+    assert argv[0] == "qemu-system-aarch64" and value(argv, "-M").startswith("virt")
+    assert (
+        value(argv, "-cpu").startswith("max") and value(replace(machine, accelerator="kvm").argv(), "-cpu") == "host"
+    )
+    assert "console=ttyAMA0" in machine.command_line() and "console=ttyS0" in PLAIN.command_line()

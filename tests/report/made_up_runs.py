@@ -5,7 +5,6 @@ import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hdrh.histogram import HdrHistogram
 from pydantic import BaseModel
 
 from weighbridge.model.flag import Flag
@@ -13,6 +12,7 @@ from weighbridge.model.left_out import LeftOut, left_out_text
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Arm, Cell, Level, Repetitions, Study, StudyFile
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
+from weighbridge.statistics import Histogram
 from weighbridge.store.run import RunStore
 
 
@@ -115,10 +115,10 @@ def _info(recipe: Recipe) -> dict[str, str]:
 
 
 def _histogram(chance: random.Random, middle_s: float) -> str:
-    histogram = HdrHistogram(1, 60_000_000_000, 3)
+    histogram = Histogram(1, 60_000_000_000, 3)
     for _ in range(2000):
-        histogram.record_value(int(1e9 * middle_s * chance.lognormvariate(0, 0.4)))
-    return histogram.encode().decode()
+        histogram.record(int(1e9 * middle_s * chance.lognormvariate(0, 0.4)))
+    return histogram.encode()
 
 
 def _series(chance: random.Random, factor: float) -> tuple[Series, ...]:

@@ -2,10 +2,10 @@
 
 import io
 
-import polars
 import pytest
 from rich.console import Console
 
+from csv_rows import csv_rows
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.left_out import LeftOut
@@ -44,7 +44,7 @@ def test_every_form_says_it(run, tmp_path, blocks: int):
         {"environment": "podman", "kind": "podman", "why": PODMAN.why, "remedy": ""},
     ]
     assert not [row for row in document["costs"] if row["environment"] in ("kvm", "podman")]
-    rows = polars.read_csv(write_csv(store, tmp_path)[0], infer_schema_length=None).to_dicts()
+    rows = csv_rows(write_csv(store, tmp_path)[0])
     (row,) = [each for each in rows if each["environment"] == "kvm"]
     assert (row["outcome"], row["message"], row["trial"]) == ("left out", KVM.reason, None)
 

@@ -3,9 +3,9 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-import polars
 import pytest
 
+from csv_rows import csv_rows
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.document import VERSION
@@ -78,7 +78,7 @@ def test_a_difference_has_a_cost_too(run, tmp_path):
     assert loss["cost_low"] < 4.0 < loss["cost_high"] and loss["cost"] == pytest.approx(4.0, rel=0.1)
     assert retained["cost_unit"] == "count" and 400 < retained["cost_low"] < retained["cost"] < retained["cost_high"]
     _, costs = write_csv(store, tmp_path)
-    rows = polars.read_csv(costs).to_dicts()
+    rows = csv_rows(costs)
     assert [rows[2][key] for key in ("cost", "cost_low", "cost_high", "cost_unit")] == [
         retained[key] for key in ("cost", "cost_low", "cost_high", "cost_unit")
     ]
@@ -116,7 +116,7 @@ def test_where_the_numbers_come_from(run, tmp_path):
     }  # fmt: skip
     assert document["hosts"] == {"a": {"kernel": "Linux 6.2"}}
     assert document["paths"] == {"bridge": path, "native": {"mss": None}, "odd": "{"}
-    rows = polars.read_csv(write_csv(store, tmp_path)[1]).to_dicts()
+    rows = csv_rows(write_csv(store, tmp_path)[1])
     assert {(row["version"], row["date"], row["kernel"]) for row in rows} == {
         (VERSION, document["date"], "Linux 6.1")
     }
@@ -142,14 +142,15 @@ def test_exploratory_verdicts_are_the_same_words_for_machines(run):
 def test_csv_comes_back_as_it_was(run, tmp_path):
     store = run(costs={"bridge": 1.25}, workloads=[TCP], failing={(2, "bridge"): Outcome.DEADLINE}, study="a,b")
     measurements, costs = write_csv(store, tmp_path / "tables")
-    table = polars.read_csv(measurements)
+    table = csv_rows(measurements)
     values = {(v.trial_id, v.metric): v.value for v in store.values()}
-    good = table.filter(polars.col("outcome") == "ok")
-    assert {(r["trial"], r["metric"]): r["value"] for r in good.to_dicts()} == values
-    bad = table.filter(polars.col("outcome") == "deadline").to_dicts()
+    good = [row for row in table if row["outcome"] == "ok"]
+    assert {(r["trial"], r["metric"]): r["value"] for r in good} == values
+    bad = [row for row in table if row["outcome"] == "deadline"]
     assert len(bad) == 1 and bad[0]["value"] is None and bad[0]["message"].startswith("iperf3: error")
-    assert table["order"].to_list() == sorted(table["order"].to_list()) and table["order"][0] == 1
-    rows = polars.read_csv(costs).to_dicts()
+    order = [row["order"] for row in table]
+    assert order == sorted(order) and order[0] == 1
+    rows = csv_rows(costs)
     assert [r["environment"] for r in rows] == ["bridge", "native-again"] * 2
     expected = report_json(store)["costs"][0]
     assert rows[0]["typical"] == expected["typical"] and rows[0]["scale"] == "ratio" and rows[1]["aa"] is True
@@ -164,7 +165,7 @@ def test_csv_of_nothing_has_its_columns(run, tmp_path):
 def test_csv_keeps_differences(run, tmp_path):
     lossy = Workload("udp", [(LOSS, 0.05, 2.0), (THROUGHPUT, 1e7, 0.001)])
     _, costs = write_csv(run(costs={"bridge": 1.0}, workloads=[lossy]), tmp_path)
-    first = polars.read_csv(costs).to_dicts()[0]
+    first = csv_rows(costs)[0]
     assert first["scale"] == "difference" and first["typical"] is not None and first["geometric"] is None
 
 

@@ -20,8 +20,9 @@ def asking(cpu_idle: str, *here: bool) -> Any:
 
 def test_auto_polls_where_a_hypervisor_has_the_cpus_of_all_hosts(tmp_path: Path):
     virtual, real = tmp_path / "virtual", tmp_path / "real"
-    virtual.write_text("processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n")
-    real.write_text("processor\t: 0\nmodel name\t: a hypervisor's friend\nflags\t\t: fpu lahf_lm\n")
+    for machine, flags in ((virtual, "fpu hypervisor lahf_lm"), (real, "fpu lahf_lm")):
+        (machine / "proc").mkdir(parents=True)
+        (machine / "proc/cpuinfo").write_text(f"processor\t: 0\nmodel name\t: a hypervisor\nflags\t\t: {flags}\n")
     assert wanted(asking("auto"), virtual) and not wanted(asking("auto"), real)
     assert not wanted(asking("auto", True, False), virtual)
     assert wanted(asking("poll"), real) and not wanted(asking("halt"), virtual)
@@ -60,3 +61,10 @@ def test_a_kernel_that_does_not_know_such_groups_is_told(tmp_path: Path):
         Unavailable, match=r"no control group can be made idle: No such file or directory: .*cpu\.idle"
     ):
         _only_idle_time(SimpleNamespace(paths={"cpu": tmp_path / "none" / "run"}))  # type: ignore[arg-type]
+
+
+def test_auto_polls_on_a_virtual_machine_of_arm64(tmp_path: Path):
+    for file, text in (("proc/cpuinfo", "Features\t: fp\n"), ("proc/device-tree/compatible", "linux,dummy-virt\0")):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    assert wanted(asking("auto"), tmp_path)

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from hdrh.histogram import HdrHistogram
 
-from weighbridge.statistics import compare_percentiles, merge_histograms, percentile
+from weighbridge.statistics import Histogram, compare_percentiles, merge_histograms, percentile
 
 
 def histogram(values, highest=60_000_000, figures=3):
-    made = HdrHistogram(1, highest, figures)
+    made = Histogram(1, highest, figures)
     for value in values:
-        assert made.record_value(int(value))
+        made.record(int(value))
     return made
 
 
@@ -22,19 +21,19 @@ def test_the_merge_holds_every_count_and_the_percentiles_of_all():
     runs = [latencies(seed, 300 * (1 + seed)) for seed in range(4)]
     made = [histogram(run) for run in runs]
     merged = merge_histograms(made)
-    assert merged.get_total_count() == 4000
+    assert merged.count == 4000
     for percent in (0, 50, 90, 99, 99.5, 100):
         exact = np.quantile(np.concatenate(runs), percent / 100, method="inverted_cdf")
         assert percentile(merged, percent) == pytest.approx(exact, rel=0.005)
-    assert merged.get_max_value() == pytest.approx(max(run.max() for run in runs), rel=0.001)
-    assert [each.get_total_count() for each in made] == [1000] * 4  # unchanged
+    assert merged.maximum == pytest.approx(max(run.max() for run in runs), rel=0.001)
+    assert [each.count for each in made] == [1000] * 4  # unchanged
     averaged = np.mean([percentile(each, 99) for each in made])
     assert abs(averaged / percentile(merged, 99) - 1) > 0.05
 
 
 def test_ranges_may_differ():
     merged = merge_histograms([histogram([10, 20], highest=1000), histogram([5_000_000], figures=2)])
-    assert merged.get_total_count() == 3
+    assert merged.count == 3
     assert percentile(merged, 100) == pytest.approx(5_000_000, rel=0.01)
     assert percentile(merged, 50) == pytest.approx(20, rel=0.01)
 

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from hdrh.histogram import HdrHistogram
 from pydantic import ValidationError
 
 from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.statistics.histogram import Histogram
 from weighbridge.workloads.coherence_put import PLUGIN, CoherencePutOptions
 
 from .captured import AT, data, ended, parse
@@ -22,9 +22,9 @@ def _told(**changes: Any):
 
 def test_the_histogram_decodes_and_counts_every_object_in_nanoseconds():
     result = PLUGIN.parse(CoherencePutOptions.model_validate(THREE), {"client": ended(data("coherence-put.json"))})
-    histogram = HdrHistogram.decode(result.histograms["latency"])
-    assert histogram.get_total_count() == GOOD["objects"] == 2135
-    assert histogram.get_mean_value() == pytest.approx(GOOD["latency_mean_ns"], rel=1e-3)
+    histogram = Histogram.decode(result.histograms["latency"])
+    assert histogram.count == GOOD["objects"] == 2135
+    assert histogram.mean == pytest.approx(GOOD["latency_mean_ns"], rel=1e-3)
 
 
 def test_the_seconds_are_part_of_the_objects():

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -13,6 +12,7 @@ from weighbridge.analysis.flag_counts import figure_ranges, kind_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
 from weighbridge.report.text.trial_flags import flag_kind_text
+from weighbridge.statistics.histogram import Histogram
 from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
 
 from .captured import AT, data, ended, parse
@@ -151,15 +151,13 @@ def test_the_histogram_holds_every_request_and_the_percentiles_are_its_own(name:
     rate = json.loads(stdout)["attack"]["rate"]
     options = _options(rate=rate, duration="2s")
     result = PLUGIN.parse(options, {"client": ended(stdout)})
-    histogram = HdrHistogram.decode(result.histograms["latency"])
+    histogram = Histogram.decode(result.histograms["latency"])
     found = {each.metric.name: each.value for each in result.measurements}
-    assert histogram.get_total_count() == rate * 2
+    assert histogram.count == rate * 2
     for percent in (50, 95, 99):
-        assert histogram.get_value_at_percentile(percent) / 1e6 == pytest.approx(
-            found[f"latency_p{percent}"], rel=2e-3
-        )
-    assert histogram.get_max_value() / 1e6 == pytest.approx(found["latency_max"], rel=2e-3)
-    assert histogram.get_mean_value() / 1e6 == pytest.approx(found["latency_mean"], rel=2e-3)
+        assert histogram.percentile(percent) / 1e6 == pytest.approx(found[f"latency_p{percent}"], rel=2e-3)
+    assert histogram.maximum / 1e6 == pytest.approx(found["latency_max"], rel=2e-3)
+    assert histogram.mean / 1e6 == pytest.approx(found["latency_mean"], rel=2e-3)
 
 
 def test_a_stall_of_200_ms_is_in_the_tail_and_not_in_the_median():

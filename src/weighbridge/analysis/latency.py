@@ -4,21 +4,15 @@ The merged percentile is that of all requests of all runs. Its cost is a compari
 paired by block, because requests within a run are not independent; it is not part of any family and has no verdict.
 """
 
-import binascii
-import zlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.errors import RunDirectoryError
-from weighbridge.statistics import Cost, compare_percentiles, merge_histograms, percentiles
+from weighbridge.statistics import Cost, Histogram, compare_percentiles, merge_histograms, percentiles
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import RunStore, Value
-
-if TYPE_CHECKING:
-    from hdrh.histogram import HdrHistogram
 
 PERCENTS = (50.0, 90.0, 99.0, 99.9)
 """The percentiles that are shown."""
@@ -40,10 +34,10 @@ def latencies(
     Raises RunDirectoryError for a histogram that cannot be read.
     """
     good = {trial.id: trial for trial in trials if trial.ok}
-    found: dict[tuple[str, str, str], dict[int, HdrHistogram]] = {}
+    found: dict[tuple[str, str, str], dict[int, Histogram]] = {}
     for number, metric, encoded in store.histograms():
         trial, histogram = good[number], _decoded(encoded, number, metric)
-        if histogram.get_total_count():
+        if histogram.count:
             found.setdefault((trial.workload, trial.level, metric), {})[number] = histogram
     order = list(labels)
     keys = sorted(found, key=lambda key: order.index(key[:2]) if key[:2] in labels else len(order))
@@ -53,19 +47,15 @@ def latencies(
     )
 
 
-def _decoded(encoded: str, trial: int, metric: str) -> "HdrHistogram":
-    from hdrh.codec import HdrCookieException, HdrLengthException
-    from hdrh.histogram import HdrHistogram
-
+def _decoded(encoded: str, trial: int, metric: str) -> Histogram:
     try:
-        histogram = HdrHistogram.decode(encoded)
-    except (HdrCookieException, HdrLengthException, binascii.Error, zlib.error, ValueError, IndexError) as error:
+        return Histogram.decode(encoded)
+    except ValueError as error:
         raise RunDirectoryError(f"trial {trial}: the histogram of {metric} cannot be read: {error}") from error
-    return histogram
 
 
 def _environments(
-    histograms: "Mapping[int, HdrHistogram]", metric: str, plan: Plan, trials: Mapping[int, TrialRow]
+    histograms: Mapping[int, Histogram], metric: str, plan: Plan, trials: Mapping[int, TrialRow]
 ) -> tuple[Latency, ...]:
     places = [_place(trials[each], metric) for each in histograms]
     rows = []
@@ -79,7 +69,7 @@ def _environments(
                 Latency(
                     environment,
                     len(mine),
-                    int(whole.get_total_count()),
+                    whole.count,
                     tuple(NANOSECONDS * value for value in percentiles(whole, PERCENTS)),
                     tuple(_cost(sides, percent, plan) for percent in PERCENTS),
                     _curve(whole),
@@ -96,17 +86,17 @@ def _place(trial: TrialRow, metric: str) -> Value:
     )  # fmt: skip
 
 
-def _cost(sides: "Sequence[tuple[HdrHistogram, HdrHistogram]]", percent: float, plan: Plan) -> Cost | None:
-    fewest = min((each.get_total_count() for pair in sides for each in pair), default=0)
+def _cost(sides: Sequence[tuple[Histogram, Histogram]], percent: float, plan: Plan) -> Cost | None:
+    fewest = min((each.count for pair in sides for each in pair), default=0)
     if fewest * (100 - percent) / 100 < BEYOND - 1e-6:
         return None
     first, second = [pair[0] for pair in sides], [pair[1] for pair in sides]
     return compare_percentiles(first, second, percent, equivalence=plan.equivalence, looks=plan.looks)
 
 
-def _curve(histogram: "HdrHistogram") -> tuple[tuple[float, float], ...]:
+def _curve(histogram: Histogram) -> tuple[tuple[float, float], ...]:
     """Points at even distances on the scale of 1 / (1 - share), as far as there are requests beyond."""
-    requests = histogram.get_total_count()
+    requests = histogram.count
     beyond = (10 ** (-step / PER_DECADE) for step in range(1, DECADES * PER_DECADE + 1))
     percents = [100 * (1 - share) for share in beyond if requests * share >= 1]
     values = percentiles(histogram, percents)

@@ -14,9 +14,10 @@ from weighbridge.environments._network_problems import fixed_port_problems
 from weighbridge.errors import Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
+from weighbridge.guests.architecture import HOST
 from weighbridge.guests.console import last_words
 from weighbridge.guests.group import hypervisor_group
-from weighbridge.guests.machine import PROGRAM, CacheMode, Disk, DiskBus, Machine, Nic
+from weighbridge.guests.machine import CacheMode, Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Network, Tap, UserNetwork
 from weighbridge.guests.resources import (
     SMALLER,
@@ -76,7 +77,7 @@ class Qemu(Environment):
     mounts = frozenset({"folder"})
     shares_storage = False
     storage = "directory"
-    programs: ClassVar = (PROGRAM, *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
+    programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """What its networks do not reach, and hosts that are no machines of ours."""
@@ -90,6 +91,8 @@ class Qemu(Environment):
         if needs.server_calls_client and options.network == "user":
             found.append("a forwarded port carries connections to the server only; a workload needs both ways")
         found += fixed_port_problems(needs) if options.network == "user" else ()
+        if options.disk == "ide" and not HOST.has_ide:
+            found.append(f"machines of {HOST.name} have no IDE: say disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":
             found.append("'nic: vhost' needs network: bridge")
         return found
@@ -194,7 +197,9 @@ def _pinned(request: SiteRequest, group: Group | None, cpus: list[int]) -> dict[
 
 
 def _version(host: Host) -> str:
-    return host.run(Command((PROGRAM, "--version"), 20)).text.splitlines()[0].removeprefix("QEMU emulator version ")
+    return (
+        host.run(Command((HOST.program, "--version"), 20)).text.splitlines()[0].removeprefix("QEMU emulator version ")
+    )
 
 
 def _network(options: Any, request: SiteRequest) -> Network | None:

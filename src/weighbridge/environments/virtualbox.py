@@ -18,6 +18,7 @@ from weighbridge.environments._virtualbox_network import attachment
 from weighbridge.environments._virtualbox_site import VirtualBox, facts_of, first_words, launcher_in, machine_of
 from weighbridge.errors import Unavailable
 from weighbridge.guests import data_disk, disk, kernel, medium
+from weighbridge.guests.architecture import x86_only
 from weighbridge.guests.group import hypervisor_group
 from weighbridge.guests.resources import SMALLER, cpus_of, lacking_memory, memory_of, memory_problems, reserved
 from weighbridge.guests.site import GuestSite
@@ -84,6 +85,8 @@ class Virtualbox(Environment):
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether VirtualBox is installed and its kernel module loaded, and the boot medium can be made."""
+        if (elsewhere := x86_only("VirtualBox")) is not None:
+            return Readiness(False, *elsewhere)
         if (lacking := medium.cannot_build()) is not None:
             return Readiness(False, *lacking)
         if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):

@@ -9,6 +9,7 @@ from pathlib import Path
 from weighbridge.engines import firewall
 from weighbridge.facts.interrupts import of_this_machine
 from weighbridge.facts.packet_filter import count_nftables
+from weighbridge.facts.virtual_machine import hypervisor
 from weighbridge.linux import cgroup_files, counters, firewalld, selinux
 from weighbridge.linux.process import output
 from weighbridge.model import interrupts
@@ -34,7 +35,7 @@ def fingerprint() -> dict[str, str]:
         "cgroup version": str(cgroup_files.version()),
         interrupts.FACT: of_this_machine(),
         "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "virtualisation": _hypervisor(),
+        "virtualisation": hypervisor() or "none seen",
         "transparent huge pages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
         "user": "root" if os.geteuid() == 0 else "unprivileged",
         **_mitigations(),
@@ -114,18 +115,6 @@ def _feature(features: str, name: str) -> str:
 def _nft_rules() -> str:
     count = count_nftables(output(("nft", "-j", "list", "ruleset")) or "") if os.geteuid() == 0 else None
     return "" if count is None else str(count)
-
-
-def virtual(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether a hypervisor has the CPUs: their flags have "hypervisor", which x86 alone tells."""
-    flags = [line.split() for line in _read(cpuinfo).splitlines() if line.startswith("flags")]
-    return any("hypervisor" in words for words in flags)
-
-
-def _hypervisor() -> str:
-    if not virtual():
-        return "none seen"
-    return _read("/sys/class/dmi/id/product_name") or "a hypervisor (unnamed)"
 
 
 def _memory() -> str:

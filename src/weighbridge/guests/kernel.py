@@ -14,13 +14,13 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.guests.architecture import HOST
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which
 from weighbridge.userland import debian_archive
 from weighbridge.userland.commands import must
 
-PACKAGE = "linux-image-amd64"
-"""The full kernel: the one for clouds has no e1000 and cannot be a host of Xen."""
+PACKAGE = HOST.kernel
 SUITE = "bookworm"
 _DEPMOD = "depmod"
 PROGRAMS = (debian_archive.PROGRAM, _DEPMOD)
@@ -36,6 +36,8 @@ _XZ = ".xz"
 """Of a module that later kernels of Debian have compressed."""
 _SETUP_SECTORS, _MAGIC, _PAYLOAD, _SECTOR = 0x1F1, 0x202, 0x248, 512
 """Where the header of a bzImage says what (Documentation/x86/boot.rst)."""
+_IMAGE = 0x38
+"""Where an Image of arm64 says that it is one (Documentation/arm64/booting.rst)."""
 _BANNER = re.compile(rb"Linux version [^\n\0]*? Debian (\S+) \(")
 
 
@@ -105,7 +107,18 @@ class OtherCompression(ValueError):
 
 
 def uncompressed(image: bytes) -> bytes:
-    """The ELF file within a bzImage. ValueError: it is none; OtherCompression: it is left to uncompress itself."""
+    """The ELF file within a bzImage, or an Image of arm64, which is what boots there.
+
+    ValueError: it is neither; OtherCompression: it is left to uncompress itself.
+    """
+    if image[_IMAGE : _IMAGE + 4] == b"ARMd":
+        return image
+    if image.startswith(b"\x1f\x8b"):
+        image = _gunzipped(image)
+        if image[_IMAGE : _IMAGE + 4] == b"ARMd":
+            return image
+    if image[4:8] == b"zimg":
+        raise OtherCompression("it is a program of EFI, which QEMU uncompresses")
     if len(image) < _PAYLOAD + 8 or image[_MAGIC : _MAGIC + 4] != b"HdrS":
         raise ValueError("it has no header of a Linux kernel")
     at, size = struct.unpack_from("<II", image, _PAYLOAD)
@@ -126,6 +139,13 @@ def uncompressed(image: bytes) -> bytes:
     if not kernel.startswith(b"\x7fELF"):
         raise ValueError("what was compressed is no ELF file")
     return kernel
+
+
+def _gunzipped(image: bytes) -> bytes:
+    try:
+        return zlib.decompress(image, 31)
+    except zlib.error as error:
+        raise ValueError(f"it cannot be uncompressed: {error}") from error
 
 
 def order_of(dependencies: str, driver: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from weighbridge.guests.architecture import HOST, Architecture
 from weighbridge.guests.network import Network
 from weighbridge.guests.words import words
 
@@ -13,7 +14,6 @@ Nic = Literal["virtio", "vhost", "e1000", "e1000e", "rtl8139"]
 DiskBus = Literal["virtio", "ide"]
 CacheMode = Literal["writeback", "writethrough", "none", "directsync"]
 
-PROGRAM = "qemu-system-x86_64"
 DATA_DRIVE = "d1"
 """The name of the second disk."""
 _ERRORS = ",werror=report,rerror=report"
@@ -27,7 +27,7 @@ _PLAIN = ",".join(
     )
 )
 """A virtio interface whose packets are no larger than its cable's."""
-_CPU = {"kvm": ("kvm", "host"), "tcg": ("tcg,thread=multi", "max")}
+_ACCELERATORS = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
 _NICS: Mapping[Nic, tuple[str, str]] = {
     "virtio": ("virtio-net-pci", "virtio_net"),
     "vhost": ("virtio-net-pci", "virtio_net"),
@@ -79,16 +79,19 @@ class Machine:
     """The socket of its monitor (QMP), by which it is changed while it runs."""
     hypervisor: Path | None = None
     """A hypervisor that is booted in place of the kernel, which then is its first domain's."""
+    architecture: Architecture = HOST
 
     def argv(self) -> tuple[str, ...]:
         """The argument list. Its standard input and output are the stream to the launcher, its error the console."""
-        accelerator, model = _CPU[self.accelerator]
+        of = self.architecture
+        model = of.cpus[self.accelerator]
         if self.hypervisor is not None:  # under it the first domain ends where the CPU has SMAP (QEMU 7.2)
             model += ",-smap"
         return (
-            PROGRAM, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", "q35",
+            of.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", of.machine,
             "-name", f"{self.name},debug-threads=on",
-            "-accel", accelerator, "-cpu", model, "-smp", str(self.cpus), "-m", f"{self.memory >> 20}M",
+            "-accel", _ACCELERATORS[self.accelerator], "-cpu", model, "-smp", str(self.cpus),
+            "-m", f"{self.memory >> 20}M",
             *self._boot(),
             "-chardev", "stdio,id=port,signal=off", "-device", "virtio-serial-pci",
             "-device", "virtserialport,chardev=port,name=weighbridge",
@@ -118,7 +121,7 @@ class Machine:
 
     def command_line(self) -> tuple[str, ...]:
         """What the kernel, and behind the dashes its first process, is told."""
-        console = "ttyS0" if self.hypervisor is None else "hvc0"
+        console = self.architecture.console if self.hypervisor is None else "hvc0"
         disks = [f"/dev/{_DISK_NAMES[disk.bus]}{letter}" for disk, letter in zip(self.disks, "ab", strict=False)]
         told = words(self.name, self.modules(), disks, self.network, self.open_files)
         return (f"console={console}", "quiet", "panic=-1", "--", *told, *self.arguments)

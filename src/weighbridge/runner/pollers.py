@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.facts.host import virtual
+from weighbridge.facts.virtual_machine import virtual
 from weighbridge.linux import cgroup_files, cgroups
 from weighbridge.linux.cgroup_files import IDLE
 from weighbridge.linux.cgroups import Cgroup
@@ -37,14 +37,14 @@ polls never is.
 """
 
 
-def wanted(file: StudyFile, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def wanted(file: StudyFile, root: Path = Path("/")) -> bool:
     """Whether idle CPUs are to poll; ``auto``: those of a virtual machine, where every host is on it.
 
     The CPUs of other machines do not poll.
     """
     if file.cpu_idle != "auto":
         return file.cpu_idle == "poll"
-    return virtual(cpuinfo) and all(host.traits.here for host in file.hosts.values())
+    return virtual(root) and all(host.traits.here for host in file.hosts.values())
 
 
 def lacking(release: str = "", mount: Path = cgroup_files.MOUNT) -> str:

@@ -17,6 +17,7 @@ from weighbridge.statistics.cost import (
     scale_of,
 )
 from weighbridge.statistics.diagnostics import Flags, Trend, flags
+from weighbridge.statistics.histogram import Histogram
 from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.multiplicity import holm
 from weighbridge.statistics.one_sample import has_median_interval, median_interval, typical_interval
@@ -35,6 +36,7 @@ __all__ = [
     "Cost",
     "Decision",
     "Flags",
+    "Histogram",
     "Interval",
     "Sample",
     "Scale",

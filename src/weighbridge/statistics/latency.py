@@ -1,21 +1,18 @@
 """Latency as HDR histograms: one per run, merged per environment. Percentiles are never averaged.
 
-Source: Tene, HdrHistogram; `hdrhistogram` (hdrh) does the counting.
+Source: Tene, HdrHistogram; `weighbridge.statistics.histogram` does the counting.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from weighbridge.statistics.comparison import compare
 from weighbridge.statistics.cost import Better, Cost
-
-if TYPE_CHECKING:
-    from hdrh.histogram import HdrHistogram
+from weighbridge.statistics.histogram import Histogram
 
 
-def merge_histograms(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
+def merge_histograms(histograms: Sequence[Histogram]) -> Histogram:
     """Give one histogram with the counts of all; those given stay as they are.
 
     It spans the widest range among them with the fewest significant figures, so no count is lost or invented.
@@ -23,11 +20,9 @@ def merge_histograms(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
     """
     if not len(histograms):
         raise ValueError("There is no histogram to merge.")
-    from hdrh.histogram import HdrHistogram
-
-    merged = HdrHistogram(
-        min(each.lowest_trackable_value for each in histograms),
-        max(each.highest_trackable_value for each in histograms),
+    merged = Histogram(
+        min(each.lowest for each in histograms),
+        max(each.highest for each in histograms),
         min(each.significant_figures for each in histograms),
     )
     for each in histograms:
@@ -35,7 +30,7 @@ def merge_histograms(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
     return merged
 
 
-def percentile(histogram: HdrHistogram, percent: float) -> float:
+def percentile(histogram: Histogram, percent: float) -> float:
     """Give the value, in the histogram's unit, at or below which `percent` (0 .. 100) of the counts are.
 
     Exact to the histogram's significant figures, by the nearest rank (at least the first).
@@ -44,20 +39,19 @@ def percentile(histogram: HdrHistogram, percent: float) -> float:
     return percentiles(histogram, [percent])[0]
 
 
-def percentiles(histogram: HdrHistogram, percents: Sequence[float]) -> list[float]:
+def percentiles(histogram: Histogram, percents: Sequence[float]) -> list[float]:
     """Give several of them, in the order given, for about the price of the highest one."""
     for percent in percents:
         if not 0 <= percent <= 100:
             raise ValueError(f"A percentile is between 0 and 100, not {percent}.")
-    if histogram.get_total_count() == 0:
+    if histogram.count == 0:
         raise ValueError("The histogram is empty: it has no percentiles.")
-    found = histogram.get_percentile_to_value_dict(list(percents))
-    return [float(found[percent]) for percent in percents]
+    return [float(value) for value in histogram.percentiles(percents)]
 
 
 def compare_percentiles(
-    baseline: Sequence[HdrHistogram],
-    other: Sequence[HdrHistogram],
+    baseline: Sequence[Histogram],
+    other: Sequence[Histogram],
     percent: float,
     *,
     better: Better = "lower",

@@ -8,7 +8,7 @@ from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Metric, ProgramFailed, Unparseable
 
 if TYPE_CHECKING:
-    from hdrh.histogram import HdrHistogram
+    from weighbridge.statistics.histogram import Histogram
 
 REPORT = "--output-format=json+", "--eta=never", "--group_reporting=1"
 """One report for all processes of a job, with histograms."""
@@ -81,17 +81,20 @@ class Part:
     def latencies(self) -> tuple[tuple[float, ...], str]:
         """Mean and `PERCENTILES` in ms, and the histogram encoded as `weighbridge.statistics` reads it."""
         made = self._histogram()
-        percentiles = [made.get_value_at_percentile(share) / 1e6 for share in PERCENTILES.values()]
-        return (self.mean_ms, *percentiles), str(made.encode().decode("ascii"))
+        percentiles = [value / 1e6 for value in made.percentiles(list(PERCENTILES.values()))]
+        return (self.mean_ms, *percentiles), made.encode()
 
-    def _histogram(self) -> "HdrHistogram":
+    def _histogram(self) -> "Histogram":
         """In nanoseconds; a bin of fio's is about 1.5 % wide. Without requests it is empty."""
-        from hdrh.histogram import HdrHistogram
+        from weighbridge.statistics.histogram import Histogram
 
-        made = HdrHistogram(1, _LONGEST_NS, 3)
+        made = Histogram(1, _LONGEST_NS, 3)
         for ns, count in self.bins.items():
             if count > 0:
-                made.record_value(max(1, min(ns, _LONGEST_NS)), count)
+                try:
+                    made.record(max(1, min(ns, _LONGEST_NS)), count)
+                except ValueError as error:
+                    raise Unparseable(f"fio's report has a histogram that cannot be: {error}") from error
         return made
 
 

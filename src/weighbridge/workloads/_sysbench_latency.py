@@ -46,12 +46,12 @@ class Latencies:
 
     def encoded(self) -> str:
         """The same as an HDR histogram in nanoseconds, as `weighbridge.statistics` merges them."""
-        from hdrh.histogram import HdrHistogram
+        from weighbridge.statistics.histogram import Histogram
 
-        histogram = HdrHistogram(1, 2 * _LONGEST_NS, 3)
+        histogram = Histogram(1, 2 * _LONGEST_NS, 3)
         for value, count in self.buckets:
-            histogram.record_value(round(value * 1e6), count)
-        return str(histogram.encode().decode("ascii"))
+            histogram.record(round(value * 1e6), count)
+        return histogram.encode()
 
 
 def latencies(text: str) -> Latencies:

@@ -135,12 +135,11 @@ def _texts(found: dict[str, Any]) -> str:
 
 
 def _must_match_its_histogram(found: dict[str, Any]) -> None:
-    from hdrh.histogram import HdrHistogram
+    from weighbridge.statistics.histogram import Histogram
 
     try:
-        histogram = HdrHistogram.decode(found["histogram"])
-        counted = histogram.get_total_count()
-    except Exception as error:  # the decoder raises whatever comes of bytes that are no histogram
+        counted = Histogram.decode(found["histogram"]).count
+    except (KeyError, ValueError) as error:
         raise Unparseable(f"the generator's histogram cannot be decoded ({error})") from error
     if counted != found["counted"]:
         raise Unparseable(f"the generator counted {found['counted']:.0f} latencies, its histogram {counted}")

@@ -86,30 +86,31 @@ class CoherencePut(Workload):
 
         The work is the objects of the measured time; its CPU time is that of the start and warm-up too.
         """
-        from hdrh.histogram import HdrHistogram
+        from weighbridge.statistics.histogram import Histogram
 
         told = _told(completed["client"])
         try:
             objects, seconds = int(told["objects"]), float(told["seconds"])
             members, kept = int(told["members"]), int(told["kept"])
-            mean, histogram = float(told["latency_mean_ns"]), HdrHistogram.decode(told["latency_ns"])
-        except Exception as error:  # the decoder raises whatever comes of bytes that are no histogram
+            mean, histogram = float(told["latency_mean_ns"]), Histogram.decode(told["latency_ns"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise Unparseable(f"the put client's output has no usable result ({error})") from error
         if options.transport == "datagram" and b"tmb://" in completed["client"].stderr:
             raise ProgramFailed("the members used the TCP bus, not datagrams")
         if members != 2 or kept != 1:
             raise ProgramFailed(f"the cluster had {members} members, not 2, and the cache kept {kept} objects, not 1")
-        counted = 0 if histogram is None else histogram.get_total_count()
-        if histogram is None or counted != objects or not options.duration <= seconds < math.inf:
-            raise Unparseable(f"the put client tells of {objects} objects in {seconds:g} s, its histogram {counted}")
-        if not (objects and 0 < mean <= histogram.get_max_value()):
+        if histogram.count != objects or not options.duration <= seconds < math.inf:
+            raise Unparseable(
+                f"the put client tells of {objects} objects in {seconds:g} s, its histogram {histogram.count}"
+            )
+        if not (objects and 0 < mean <= histogram.maximum):
             raise Unparseable(f"the put client tells of a mean latency of {mean:g} ns, which cannot be")
         measurements = (
             Measurement(RATE, objects / seconds),
             Measurement(OBJECTS, objects),
             Measurement(MEAN, mean / 1e3),
-            Measurement(P50, histogram.get_value_at_percentile(50) / 1e3),
-            Measurement(P99, histogram.get_value_at_percentile(99) / 1e3),
+            Measurement(P50, histogram.percentile(50) / 1e3),
+            Measurement(P99, histogram.percentile(99) / 1e3),
         )
         return TrialResult(
             measurements,

@@ -19,7 +19,7 @@ from weighbridge.workloads._seconds import WholeSeconds
 from weighbridge.workloads._sql_ledger import sql_ledger
 
 if TYPE_CHECKING:
-    from hdrh.histogram import HdrHistogram
+    from weighbridge.statistics.histogram import Histogram
 
 TRANSACTIONS = Metric("transactions", "transactions/s", "higher")
 MEAN = Metric("latency_mean", "ms", "lower")
@@ -170,12 +170,12 @@ class Pgbench(Workload):
         histogram, total_us = _histogram(latencies), sum(us * count for us, count in latencies.items())
         found = {
             TRANSACTIONS: rate, MEAN: total_us / done / 1000, ERRORS: float(failed),
-            **{metric: histogram.get_value_at_percentile(p) / 1e6 for metric, p in ((P95, 95), (P99, 99))},
+            **{metric: histogram.percentile(p) / 1e6 for metric, p in ((P95, 95), (P99, 99))},
         }  # fmt: skip
         return TrialResult(
             tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
             Work(done / 1000, "1000_transactions"),
-            histograms={"latency": str(histogram.encode().decode("ascii"))},
+            histograms={"latency": histogram.encode()},
         )
 
 
@@ -199,13 +199,13 @@ def _figure(text: str, pattern: str, what: str) -> float:
     return float(match[1])
 
 
-def _histogram(latencies: Mapping[int, int]) -> "HdrHistogram":
+def _histogram(latencies: Mapping[int, int]) -> "Histogram":
     """Of how many took how many microseconds, kept in nanoseconds as `weighbridge.statistics` merges them."""
-    from hdrh.histogram import HdrHistogram
+    from weighbridge.statistics.histogram import Histogram
 
-    histogram = HdrHistogram(1, 2 * _LONGEST_US * 1000, 3)
+    histogram = Histogram(1, 2 * _LONGEST_US * 1000, 3)
     for us, count in latencies.items():
-        histogram.record_value(max(1, min(us, _LONGEST_US)) * 1000, count)
+        histogram.record(max(1, min(us, _LONGEST_US)) * 1000, count)
     return histogram
 
 

@@ -20,6 +20,8 @@ MEASUREMENT_COLUMNS = {
     "metric": str, "unit": str, "better": str, "value": float, "outcome": str, "message": str, "started_at": float,
     "duration_s": float, "flags": str, "layers": str, "emulated": bool,
 }  # fmt: skip
+_WRITTEN_OUT = 5
+"""Zeros behind the point of the smallest numbers that are written without an exponent."""
 LEFT_OUT = "left out"
 """The outcome of an environment that could not be opened."""
 COST_COLUMNS = {
@@ -135,15 +137,40 @@ def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict
 
 
 def _write(path: Path, columns: dict[str, type], rows: list[dict[str, object]]) -> None:
-    import polars
+    lines = [",".join(columns)]
+    lines += [",".join(_cell(kind, row.get(name)) for name, kind in columns.items()) for row in rows]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-    cells = [{name: _cell(row.get(name)) for name in columns} for row in rows]
-    polars.DataFrame(cells, schema=columns).write_csv(path)
+
+def _cell(kind: type, value: object) -> str:
+    """A cell of a column of this kind: nothing for None, which an empty text (``""``) is not.
+
+    The csv module cannot write the two apart before Python 3.12.
+    """
+    if value is None:
+        return ""
+    if kind is float:
+        return _number(float(str(value)))
+    if kind is bool:
+        return "true" if value else "false"
+    line = _harmless(str(value)) if kind is str else str(value)
+    return line if line and not set(line) & set(',"') else '"' + line.replace('"', '""') + '"'
 
 
-def _cell(value: object) -> object:
-    """A cell of one line that no spreadsheet takes for a formula: text that begins like one begins with ``'``."""
-    if not isinstance(value, str):
-        return value
-    line = printable(" ".join(value.splitlines())).replace("\t", " ")
+def _number(value: float) -> str:
+    """A float with the fewest digits that give it back: 0.00001, 1e-6, 1e+16, NaN."""
+    digits, _, exponent = repr(value).partition("e-")
+    if digits == "nan":
+        return "NaN"
+    if not exponent:
+        return digits
+    if int(exponent) > _WRITTEN_OUT:
+        return f"{digits}e-{int(exponent)}"
+    sign, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
+    return f"{sign}0.{'0' * (int(exponent) - 1)}{digits.replace('.', '')}"
+
+
+def _harmless(text: str) -> str:
+    """Text of one line that no spreadsheet takes for a formula: what begins like one begins with ``'``."""
+    line = printable(" ".join(text.splitlines())).replace("\t", " ")
     return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line
