@@ -51,9 +51,10 @@ def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tup
 
 
 def test_what_is_left_is_told_unless_another_run_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(firewall, "left", lambda _: ["ip6tables nat: 2 of rules, chains and policies"])
-    assert alone.left(tmp_path) == ["ip6tables nat: 2 of rules, chains and policies"]
-    assert not locked(tmp_path)
+    held: list[bool] = []
+    monkeypatch.setattr(firewall, "left", lambda base: held.append(locked(base)) or ["ip6tables nat: 2 of rules"])
+    assert alone.left(tmp_path) == ["ip6tables nat: 2 of rules"]
+    assert held == [False], "a run that ends meanwhile must get the lock at once"
     other = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
     assert alone.left(tmp_path) == []

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from weighbridge.environments import netns
 from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.site import Host, RunContext
 
 HEAD = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
@@ -59,3 +61,39 @@ def test_a_network_that_the_host_has_a_route_to_is_passed_over(monkeypatch: pyte
     monkeypatch.setattr(netns, "_networks", cast(Any, iter(range(2**20))))
     with pytest.raises(Unavailable, match=r"uses all of 198\.18\.0\.0/16"):
         block("6e57d057a0e1", "198.18.0.0/16")
+
+
+SAVED = """*raw
+:PREROUTING ACCEPT [0:0]
+-A PREROUTING -d 172.17.0.2/32 ! -i wb-0a1b2c-0 -j DROP
+COMMIT
+"""
+"""Of dockerd 28.5.2, for a container on its bridge without published ports."""
+
+
+class RoutingHost:
+    """A host of which the commands are noted, and what its packet filter has."""
+
+    name = "here"
+
+    def __init__(self, saved: str) -> None:
+        self.saved = saved
+        self.commands: list[str] = []
+
+    def run(self, command: Command) -> Completed:
+        self.commands.append(" ".join(command.argv))
+        text = self.saved if command.argv == ("iptables-save",) else ""
+        text = "5: wb-x    inet 198.19.200.1/30 scope global wb-x" if "show" in command.argv else text
+        return Completed(command.argv, 0, text.encode(), b"", 0.1)
+
+
+@pytest.mark.parametrize(("saved", "tables"), [("", ["filter", "filter"]), (SAVED, ["filter", "filter", "raw"])])
+def test_companions_are_reached_also_where_the_engine_drops_what_is_routed_to_them(saved: str, tables: list[str]):
+    host: Any = RoutingHost(saved)
+    companions = SimpleNamespace(subnet="172.17.0.0/16", link="wb-0a1b2c-0")
+    request: Any = SimpleNamespace(host=host, companions=companions, run=SimpleNamespace(id="0123456789ab"))
+    with netns._routed(request, "wb-x", 1):
+        added = [each for each in host.commands if " -I " in each]
+    assert [each.split()[3] for each in added] == tables
+    removed = [each for each in host.commands if " -D " in each]
+    assert sorted(each.replace(" -I ", " -D ") for each in added) == sorted(removed)

@@ -40,5 +40,6 @@ def test_where_there_are_none_nothing_happens(engines: Path, tmp_path: Path):
 def test_clean_finds_them(engines: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(engines.parent))
     monkeypatch.setattr(clean.links, "rules", list)
+    monkeypatch.setattr(clean.alone, "left", lambda _: [])
     folder = lock(engines, RUN).parent
     assert clean.Leftover(RUN, "lock", str(folder)) in clean.find().left

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ FOLDERS = tuple(
 """Whatever an engine may write to, beside its own data in the cache."""
 TEMPORARY = ("containerd*", "docker*", "runc*", "weighbridge-[0-9]*")
 MOUNTS = ("weighbridge", "userlands", "docker", "containerd", "netns", "overlay", "cgroup", "loop")
-SYSCTLS = ("ip_forward", "conf/all/forwarding")
+SYSCTLS = ("ipv4/ip_forward", "ipv[46]/conf/all/forwarding", "ipv6/conf/default/forwarding", "bridge/bridge-nf-*")
 SETTLE_S = 10.0
 OTHERS_S = 240.0
 
@@ -101,11 +101,22 @@ def _kernel() -> Iterator[str]:
             for group in (hierarchy / top, *(hierarchy / top).rglob("*/")):
                 if group.is_dir():
                     yield f"control group {group}"
-    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
-    for number, rule in enumerate(line for line in rules.splitlines() if line[:1] in "-:"):
-        yield f"packet filter {number} {re.sub(r' .[0-9]+:[0-9]+.$', '', rule)}"
-    for name in SYSCTLS:
-        yield f"sysctl {name} {(Path('/proc/sys/net/ipv4') / name).read_text().strip()}"
+    for program in ("iptables-save", "ip6tables-save"):
+        rules = subprocess.run([program], capture_output=True, text=True, check=False).stdout
+        lines = (re.sub(r" .[0-9]+:[0-9]+.$", "", line) for line in rules.splitlines() if line[:1] in "*-:")
+        yield from (f"{program} {number} {rule}" for number, rule in enumerate(_of_tables(lines)))
+    for path in (path for pattern in SYSCTLS for path in sorted(Path("/proc/sys/net").glob(pattern))):
+        yield f"sysctl {path} {path.read_text().strip()}"
+
+
+def _of_tables(lines: Iterable[str]) -> Iterator[str]:
+    """Each with its table, but not the kernel's own chains that let all pass: only nft removes those."""
+    table = ""
+    for line in lines:
+        if line.startswith("*"):
+            table = line[1:]
+        elif not re.fullmatch(r":\S+ ACCEPT", line):
+            yield f"{table} {line}"
 
 
 def _files() -> Iterator[str]:

@@ -72,12 +72,15 @@ def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) 
 
 
 def left(base: Path) -> list[str]:
-    """What engines left in the packet filter, unless a living run's engine needs it: see `firewall.left`."""
+    """What engines left in the packet filter, unless a living run's engine needs it: see `firewall.left`.
+
+    The lock is let go at once: a run that ends meanwhile takes it to restore the packet filter, and does not wait.
+    """
     with contextlib.suppress(FileNotFoundError, BlockingIOError):
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return firewall.left(base)
         finally:
             os.close(folder)
+        return firewall.left(base)
     return []

@@ -137,17 +137,21 @@ def _link(request: SiteRequest, name: str, pid: int) -> Iterator[str]:
 def _routed(request: SiteRequest, name: str, pid: int) -> Iterator[None]:
     """A route to the companions' bridge and back, which the packet filter lets pass: an engine sets it to drop.
 
-    The engine has the host forward packets already. The rules end with the run by `links.remove_all`, too.
+    Docker 28 drops what is routed to its containers already in table raw. The engine has the host forward packets
+    already. The rules end with the run by `links.remove_all`, too.
     """
     assert request.companions is not None
     host, there = request.host, request.companions
     gateway = must_tell(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
     must(host, *in_network_of(pid), "ip", "route", "add", there.subnet, "via", gateway)
     ways = [links.rule(one, request.run.id, other) for one, other in ((name, there.link), (there.link, name))]
+    places = [("filter", "FORWARD", way) for way in ways]
+    if links.drops_routed(must_tell(host, "iptables-save"), there.link):
+        places.append(("raw", "PREROUTING", links.rule_to_subnet(name, there.subnet, request.run.id)))
     with ExitStack() as stack:
-        for way in ways:
-            must(host, "iptables", "--wait", "-I", "FORWARD", *way)
-            stack.callback(host.run, Command(("iptables", "--wait", "-D", "FORWARD", *way), 10))
+        for table, chain, way in places:
+            must(host, "iptables", "--wait", "-t", table, "-I", chain, *way)
+            stack.callback(host.run, Command(("iptables", "--wait", "-t", table, "-D", chain, *way), 10))
         yield
 
 

@@ -14,7 +14,9 @@ from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command
 from weighbridge.model.site import Host
 
-_OURS = re.compile(r'^-A (FORWARD .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
+_OURS = re.compile(r'^-A ((?:FORWARD|PREROUTING) .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
+_TABLES = {"FORWARD": "filter", "PREROUTING": "raw"}
+"""The tables of the chains that rules of ours are in."""
 
 NO_OFFLOADS = ("tso", "off", "gso", "off", "gro", "off")
 """What `ethtool -K` switches off where a host has no offloads."""
@@ -34,6 +36,20 @@ def rule(bridge: str, run_id: str, other: str | None = None) -> tuple[str, ...]:
     return ("-i", bridge, "-o", other or bridge, *comment, "-j", "ACCEPT")
 
 
+def rule_to_subnet(link: str, subnet: str, run_id: str) -> tuple[str, ...]:
+    """What is let pass from a link to an engine's network: what follows ``-t raw -I PREROUTING``."""
+    return ("-d", subnet, "-i", link, "-m", "comment", "--comment", f"weighbridge-{run_id}", "-j", "ACCEPT")
+
+
+def drops_routed(saved: str, bridge: str) -> bool:
+    """Whether an engine drops what is for a container on its bridge and comes from elsewhere, before it is routed.
+
+    ``saved`` is the output of iptables-save(8). Docker does so from 28 on.
+    """
+    pattern = rf"^-A PREROUTING -d \S+ ! -i {re.escape(bridge)} -j DROP$"
+    return re.search(pattern, saved, re.MULTILINE) is not None
+
+
 def is_rule(line: str) -> bool:
     """Whether a line of iptables-save(8) is a rule of ours, of whichever run."""
     return _OURS.fullmatch(line) is not None
@@ -47,7 +63,7 @@ def rules_in(saved: str) -> Iterator[tuple[str, str]]:
 
 def rules() -> list[tuple[str, str]]:
     """Those of this machine; empty where there is no iptables."""
-    return [*rules_in(output(("iptables-save", "-t", "filter")) or "")]
+    return [*rules_in(output(("iptables-save",)) or "")]
 
 
 def over_interface(
@@ -86,4 +102,5 @@ def remove_all(run_id: str) -> None:
         output(("ip", "link", "delete", link.name))
     for run, words in rules():
         if run == run_id:
-            output(("iptables", "--wait", "-D", *shlex.split(words)))
+            arguments = shlex.split(words)
+            output(("iptables", "--wait", "-t", _TABLES[arguments[0]], "-D", *arguments))
