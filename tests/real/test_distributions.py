@@ -162,7 +162,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    folder = Path("/tmp") / f"weighbridge-test-home-{os.getpid()}"
+    folder = Path("/var/tmp") / f"weighbridge-test-home-{os.getpid()}"
     folder.mkdir()
     os.chown(folder, 54321, 54321)
     yield folder
