@@ -117,11 +117,12 @@ there tini docker-init || lacks tini
 need_file libc.a "$root"/usr/lib64/libc.a "$root"/usr/lib/libc.a "$root"/usr/lib/*/libc.a
 need_file debian-archive-keyring.gpg "$root"/usr/share/keyrings/debian-archive-keyring.*
 if [ "$extra" = dev ]; then
-    for program in mkfs.ext4 mkfs.xfs mkfs.btrfs losetup qemu-system-x86_64 depmod sshd sudo podman netavark runc slirp4netns \
+    for program in mkfs.ext4 mkfs.xfs mkfs.btrfs losetup depmod sshd sudo podman netavark runc slirp4netns \
         pasta newuidmap sar docker-compose jq chromium prometheus-node-exporter prometheus lxc-start systemd-nspawn nbdkit \
         xorriso prometheus-process-exporter; do
         need "$program"
     done
+    need "qemu-system-$(uname -m)" # guests have the architecture of their machine
     loader="/usr/lib/ISOLINUX /usr/lib/syslinux/modules/bios /usr/lib/syslinux/bios /usr/share/syslinux"
     for name in isolinux.bin ldlinux.c32; do
         set --

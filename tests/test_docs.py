@@ -92,7 +92,7 @@ def test_the_setup_asks_for_programs_that_the_table_of_packages_knows():
     loops = re.findall(r"for program in (.*?); do", script.replace("\\\n", " "))
     named = re.findall(r"^\s*(?:.*\|\| )?(?:lacks|need_file) ([a-z][\w.-]*)", script, re.MULTILINE)
     programs = {program for loop in loops for program in loop.split()} | {*named}
-    assert {"dockerd", "tini", "libc.a", "qemu-system-x86_64"} < programs
+    assert {"dockerd", "tini", "libc.a", "systemd-nspawn"} < programs
     known = distributions(TABLE.read_text())["debian"].packages
     assert programs - {*known} == set()
 

@@ -36,6 +36,7 @@ class Played:
 
     folder: Path
     user: int = 0
+    processor: str = "x86_64"
 
     def has(self, program: str, does: str = "") -> None:
         path = self.folder / "bin" / program
@@ -44,6 +45,7 @@ class Played:
 
     def set_up(self, *words: str) -> subprocess.CompletedProcess[str]:
         self.has("id", f"echo {self.user}")
+        self.has("uname", f"echo {self.processor}")
         return subprocess.run(
             ["/bin/sh", self.folder / "scripts/setup.sh", *words],
             capture_output=True, text=True, timeout=60, check=False,
@@ -138,6 +140,14 @@ def test_the_tests_tools_are_named_for_each_system(tmp_path: Path):
     machine.set_up("dev")
     (command,) = machine.installed
     assert {"qemu-system-x86-core", "shadow-utils", "syslinux", "systemd-container"} < {*command.split()}
+
+
+def test_guests_of_the_tests_have_the_architecture_of_the_machine(tmp_path: Path):
+    machine = played(tmp_path, "alpine")
+    machine.processor = "aarch64"
+    machine.set_up("dev")
+    (command,) = machine.installed
+    assert "qemu-system-aarch64" in command.split() and "qemu-system-x86_64" not in command
 
 
 CLOSE = """
