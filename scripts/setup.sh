@@ -1,78 +1,161 @@
 #!/bin/sh
-# Installs what Weighbridge needs: the missing Debian packages (it says which), and .venv with the tool in it.
+# Installs what Weighbridge needs: the missing packages of the system (it says which), and .venv with the tool in it.
 # Run by `make`; usage: scripts/setup.sh [EXTRA], where EXTRA is "dev" for the tests' tools.
+# PYTHON names another interpreter than python3; SETUP_ROOT another root folder than /, for the tests of this script.
 set -eu
 cd "$(dirname "$0")/.."
 extra=${1:-}
+root=${SETUP_ROOT:-}
+python=${PYTHON:-python3}
+table=src/weighbridge/linux/packages.txt # which package of a distribution has a program
 venv=.venv
-PATH=$PATH:/usr/sbin:/sbin # root's programs, also where a user runs this
+PATH=$PATH:$root/usr/sbin:$root/sbin # root's programs, also where a user runs this
+PATH=$PATH:$root/usr/lib/podman:$root/usr/libexec/podman # netavark
 stamp=$venv/installed${extra:+-$extra}
 
-need() { # need COMMAND PACKAGE: remember PACKAGE where COMMAND is missing
-    command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+say() {
+    echo "setup: $*"
 }
 
-missing=
-PATH=$PATH:/usr/lib/podman # netavark
-need dockerd docker.io
-need mmdebstrap mmdebstrap
-need iptables iptables
-need ip iproute2
-need nsenter util-linux
-need ethtool ethtool
-need mvn maven
-need javac default-jdk-headless
-need go golang-go
-need tini tini
-need cc gcc
-[ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev"
-need ssh openssh-client
-python=${PYTHON:-python3}
-need "$python" python3
-"$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
-if [ "$extra" = dev ]; then
-    need mkfs.ext4 e2fsprogs
-    need mkfs.xfs xfsprogs
-    need mkfs.btrfs btrfs-progs
-    need losetup mount
-    need qemu-system-x86_64 qemu-system-x86
-    need depmod kmod
-    need sshd openssh-server
-    need sudo sudo
-    need podman podman
-    need netavark netavark
-    need runc runc
-    need slirp4netns slirp4netns
-    need pasta passt
-    need newuidmap uidmap
-    need sar sysstat
-    need docker-compose docker-compose
-    need jq jq
-    need chromium chromium
-    need prometheus-node-exporter prometheus-node-exporter
-    need prometheus prometheus
-    need lxc-start lxc
-    need systemd-nspawn systemd-container
-    need nbdkit nbdkit
-    need xorriso xorriso
-    [ -e /usr/lib/ISOLINUX/isolinux.bin ] || missing="$missing isolinux"
-    [ -e /usr/lib/syslinux/modules/bios/ldlinux.c32 ] || missing="$missing syslinux-common"
-    need prometheus-process-exporter prometheus-process-exporter
-fi
-if [ -n "$missing" ]; then
-    echo "setup: installing the Debian packages:$missing"
-    if [ "$(id -u)" != 0 ]; then
-        echo "setup: this needs root: apt-get install --no-install-recommends$missing" >&2
-        exit 1
-    fi
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq
+fail() {
+    say "$@" >&2
+    exit 1
+}
+
+there() { # there PROGRAM...: whether one of them is
+    for program; do
+        if command -v "$program" >/dev/null 2>&1; then return 0; fi
+    done
+    return 1
+}
+
+new_enough() {
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        fail "Weighbridge needs Python 3.11 or newer, and $python is $("$python" --version 2>&1): name another by PYTHON=..."
+}
+
+row() { # row NAME: the cells of a line of the table
+    while read -r name cells; do
+        if [ "$name" = "$1" ]; then
+            echo "$cells"
+            return
+        fi
+    done <"$table"
+}
+
+cell() { # cell NAME: that of this distribution
+    # shellcheck disable=SC2046
+    set -- $(row "$1")
+    shift $((column - 1))
+    echo "$1"
+}
+
+words() { # words A,B: A B
+    IFS=,
     # shellcheck disable=SC2086
-    apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    set -- $1
+    unset IFS
+    echo "$*"
+}
+
+lacks() { # lacks NAME: note what brings it
+    names="$names $1"
+    [ "$column" != 0 ] || return 0
+    package=$(cell "$1")
+    case $package in
+    "" | -) none="$none $1" ;;
+    *@*) none="$none $1 (${package#*@})" ;;
+    *) packages="$packages $(words "$package")" ;;
+    esac
+}
+
+need() { # need PROGRAM
+    there "$1" || lacks "$1"
+}
+
+need_file() { # need_file NAME PATH...: one of these, below the root folder
+    wanted=$1
+    shift
+    for path; do
+        [ ! -e "$path" ] || return 0
+    done
+    lacks "$wanted"
+}
+
+ID='' ID_LIKE=''
+for file in "$root/etc/os-release" "$root/usr/lib/os-release"; do
+    if [ -e "$file" ]; then
+        # shellcheck disable=SC1090
+        . "$file"
+        break
+    fi
+done
+column=0 distribution=
+for name in $ID $ID_LIKE; do
+    number=0
+    for known in $(row distribution); do
+        number=$((number + 1))
+        if [ "$name" = "$known" ]; then
+            column=$number distribution=$known
+            break 2
+        fi
+    done
+done
+
+names='' packages='' none=''
+if there "$python"; then
+    new_enough
+    "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || lacks ensurepip
+else
+    lacks python3
+    lacks ensurepip
+fi
+for program in dockerd mmdebstrap iptables ip nsenter ethtool mvn javac go cc ssh; do
+    need "$program"
+done
+there tini docker-init || lacks tini
+need_file libc.a "$root"/usr/lib64/libc.a "$root"/usr/lib/libc.a "$root"/usr/lib/*/libc.a
+need_file debian-archive-keyring.gpg "$root"/usr/share/keyrings/debian-archive-keyring.*
+if [ "$extra" = dev ]; then
+    for program in mkfs.ext4 mkfs.xfs mkfs.btrfs losetup depmod sshd sudo podman netavark runc slirp4netns \
+        pasta newuidmap sar docker-compose jq chromium prometheus-node-exporter prometheus lxc-start systemd-nspawn nbdkit \
+        xorriso prometheus-process-exporter; do
+        need "$program"
+    done
+    need "qemu-system-$(uname -m)" # guests have the architecture of their machine
+    loader="/usr/lib/ISOLINUX /usr/lib/syslinux/modules/bios /usr/lib/syslinux/bios /usr/share/syslinux"
+    for name in isolinux.bin ldlinux.c32; do
+        set --
+        for folder in $loader; do set -- "$@" "$root$folder/$name"; done
+        need_file "$name" "$@"
+    done
 fi
 
+if [ -n "$names" ] && [ "$column" = 0 ]; then
+    fail "it is not known how this system (${ID:-without os-release}) installs programs; install these, and call again:$names"
+fi
+[ -z "$none" ] || say "this distribution has no package of these: install them by hand, or do without:$none"
+if [ -n "$packages" ]; then
+    say "installing the packages:$packages"
+    [ "$(id -u)" = 0 ] || fail "this needs root: $(words "$(cell install)")$packages"
+    # shellcheck disable=SC2086
+    case $distribution in
+    debian)
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -qq
+        apt-get install -y -qq --no-install-recommends $packages >/dev/null
+        ;;
+    fedora) dnf install -y -q $packages ;;
+    arch) pacman -S --noconfirm --needed $packages ;;
+    suse) zypper --non-interactive install $packages ;;
+    alpine) apk add $packages ;;
+    esac
+fi
+there "$python" || fail "there is no $python: name one by PYTHON=..."
+new_enough
+
 if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt "$stamp" ]; then
-    echo "setup: installing Weighbridge into $venv"
+    say "installing Weighbridge into $venv"
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
     "$venv/bin/python" -m pip install -q --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
     touch "$stamp"

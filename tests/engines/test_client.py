@@ -1,8 +1,13 @@
 """What the engine's failures are told as."""
 
+import os
+from pathlib import Path
+
 import pytest
 from docker.errors import APIError
 
+from weighbridge import registry
+from weighbridge.engines import client
 from weighbridge.engines.client import engine_errors
 from weighbridge.errors import EnvironmentLost, Unavailable
 
@@ -28,3 +33,25 @@ def test_an_engine_that_lost_something_is_no_engine_that_refuses(explanation: st
     with pytest.raises(kind) as caught, engine_errors("opening a site"):
         raise APIError("500 Server Error", explanation=explanation)
     assert str(caught.value).startswith("opening a site: ")
+
+
+def test_a_private_engine_takes_iptables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr(client, "client_from_environment", lambda: None)
+    monkeypatch.setattr(client.os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert client.readiness().detail == "no Docker engine is installed"
+    for program in ("dockerd", "iptables"):
+        assert not client.readiness().ready
+        (tmp_path / program).touch(mode=0o755)
+        if program == "dockerd":
+            ready = client.readiness()
+            assert "iptables, without which dockerd does not start" in ready.detail and "iptables" in ready.remedy
+    assert client.readiness().ready
+
+
+def test_a_user_has_memory_as_storage_in_containers_alone(monkeypatch: pytest.MonkeyPatch):
+    tmpfs = registry.storage()["tmpfs"]
+    assert tmpfs.readiness().caveat == ("" if os.geteuid() == 0 else "in containers, where an engine answers")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert (tmpfs.readiness().ready, tmpfs.readiness().caveat) == (True, "in containers, where an engine answers")

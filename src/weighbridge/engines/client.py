@@ -92,11 +92,15 @@ def readiness() -> Readiness:
     if host := os.environ.get("DOCKER_HOST"):
         return Readiness(False, f"no engine answers at DOCKER_HOST={host}", "start it, or unset DOCKER_HOST")
     system = "" if os.geteuid() == 0 else ":/usr/sbin:/sbin"  # not on an ordinary user's path
-    if shutil.which("dockerd", path=os.environ.get("PATH", os.defpath) + system) is None:
+    path = os.environ.get("PATH", os.defpath) + system
+    if shutil.which("dockerd", path=path) is None:
         return Readiness(False, "no Docker engine is installed", install_here(["dockerd"]))
     if os.geteuid() != 0:
         remedy = "run as root, or ask for membership in the group 'docker'"
         return Readiness(False, "no Docker engine answers this user, and only root may start a private one", remedy)
+    if shutil.which("iptables", path=path) is None:
+        why = "iptables, without which dockerd does not start, is not installed"
+        return Readiness(False, why, install_here(["iptables"]))
     return Readiness(True, "a private dockerd is started for the run")
 
 

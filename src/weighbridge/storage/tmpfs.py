@@ -1,5 +1,6 @@
 """Memory of the site's host, as a file system."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,7 +9,7 @@ from pydantic import Field
 
 from weighbridge.linux.filesystems import mounted
 from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.plugin import Durability
+from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.quantity import Size
 from weighbridge.model.storage import Storage, StorageOptions
 
@@ -42,6 +43,14 @@ class Tmpfs(Storage):
     def durability(self, options: Any) -> Durability:
         """A power cut takes all of it."""
         return "none"
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Ready; without root for containers, and on hosts where the user is root."""
+        if os.geteuid() == 0:
+            return Readiness(True)
+        return Readiness(
+            True, "for other sites only root may mount it", caveat="in containers, where an engine answers"
+        )
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
