@@ -36,6 +36,9 @@ if [ "$extra" = dev ]; then
     need mkfs.btrfs btrfs-progs
     need losetup mount
     need qemu-system-x86_64 qemu-system-x86
+    need qemu-aarch64-static qemu-user-static
+    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+    [ -e /usr/aarch64-linux-gnu/include/stdlib.h ] || missing="$missing libc6-dev-arm64-cross"
     need depmod kmod
     need sshd openssh-server
     need sudo sudo
