@@ -159,12 +159,32 @@ def _is_used_or_told(command: str, ended: Result) -> None:
         json.loads(ended.stdout, parse_constant=lambda name: pytest.fail(f"{command}: {name} is no JSON"))
 
 
-@settings(
-    max_examples=12, deadline=None, derandomize=True,  # a clean checkout tries the same each time
-    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large],
-)  # fmt: skip
-@given(data=st.data(), source=st.sampled_from(SOURCES), count=st.integers(1, 3))
+def _tried(examples: int) -> settings:
+    """A clean checkout tries the same each time."""
+    return settings(
+        max_examples=examples, deadline=None, derandomize=True,
+        suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large],
+    )  # fmt: skip
+
+
+ANYTHING = given(data=st.data(), source=st.sampled_from(SOURCES), count=st.integers(1, 3))
+
+
+@_tried(3)
+@ANYTHING
 def test_whatever_a_run_has_in_it_no_command_falls(sources, tmp_path_factory, data, source, count):
+    _no_command_falls(sources, tmp_path_factory, data, source, count)
+
+
+@pytest.mark.long
+@pytest.mark.promise("whatever a run has in it, compare, history and gate use it or say in one sentence why not")
+@_tried(100)
+@ANYTHING
+def test_whatever_a_run_has_in_it_no_command_falls_often(sources, tmp_path_factory, data, source, count):
+    _no_command_falls(sources, tmp_path_factory, data, source, count)
+
+
+def _no_command_falls(sources, tmp_path_factory, data, source, count):
     mutated = Mutated(tmp_path_factory.mktemp("mutated"), sources[source])
     for _ in range(count):
         mutated.mutate(data)

@@ -19,12 +19,14 @@ pytestmark = [
     pytest.mark.promise("Weighbridge works under every Python that pyproject.toml names"),
 ]
 UNIT_TESTS = (
-    "tests/store",
-    *(f"tests/study/test_{name}.py" for name in ("loader", "frozen", "schema", "schedule", "quantity")),
-    *(f"tests/analysis/test_{name}.py" for name in ("analyse", "gate")),
-    *(f"tests/report/test_{name}.py" for name in ("finished_runs", "outputs")),
+    "tests/store/test_run.py",
+    "tests/store/test_flags.py",
+    *(f"tests/study/test_{name}.py" for name in ("loader", "frozen", "link", "of_workloads", "indentation")),
+    *(f"tests/analysis/test_{name}.py" for name in ("gate", "formatting", "selection")),
+    "tests/report/test_finished_runs.py::test_the_numbers_of_a_finished_run_stay",
+    "tests/report/test_finished_runs.py::test_a_finished_run_has_a_page",
 )
-"""Seconds of each of the parts that read, check and compute, on typed rows and whole runs."""
+"""Each of the parts that read, check and compute, without what tries many values: whole finished runs among them."""
 
 
 @pytest.fixture(scope="module")

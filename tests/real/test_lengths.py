@@ -33,7 +33,7 @@ TOLD = {"tcp": "-n", "latency": "-l", "redis": "-n", "cpu": "--events", "memory"
 @pytest.mark.promise("trials that a pilot block makes short last about as long in every environment")
 @pytest.mark.parametrize(
     ("names", "within"),
-    [(FEW, "15s"), pytest.param((*WORKLOADS,), "50s", marks=pytest.mark.long)],
+    [(FEW, "20s"), pytest.param((*WORKLOADS,), "50s", marks=pytest.mark.long)],
     ids=["few", "all"],
 )
 def test_programs_work_for_about_as_long_everywhere(

@@ -316,6 +316,7 @@ def test_a_userland_is_checked_and_needs_space(far: list[Far], userland: Userlan
         far[1].inside("umount", "/home/plain")
 
 
+LEFT_CLEAN = pytest.mark.promise("a machine that ssh reaches is left clean, however the connection to it ends")
 LOSSES: dict[str, Callable[[Far, SshHost], None]] = {
     "its agent killed": lambda far, host: os.kill(_outer(far, host.pid), signal.SIGKILL),
     "its sshd killed": lambda far, host: os.kill(_parent(_outer(far, host.pid)), signal.SIGKILL),
@@ -350,7 +351,10 @@ def sooner() -> bytes:
     return zlib.compress(text.replace(b"SILENCE_S = 45.0", b"SILENCE_S = 15.0"))
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@LEFT_CLEAN
+@pytest.mark.parametrize(
+    "loss", ["its network cut", *(pytest.param(loss, marks=pytest.mark.long) for loss in (*LOSSES,)[:2])]
+)
 def test_a_host_that_is_lost(far: list[Far], loss: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_agent_start, "program", sooner)
     with ExitStack() as stack:
@@ -376,7 +380,8 @@ def test_a_host_that_is_lost(far: list[Far], loss: str, monkeypatch: pytest.Monk
         nothing_left(far[0])
 
 
-@pytest.mark.parametrize("killed", ["this process", "its sshd"])
+@LEFT_CLEAN
+@pytest.mark.parametrize("killed", ["this process", pytest.param("its sshd", marks=pytest.mark.long)])
 def test_killed_in_the_middle_of_a_run(far: list[Far], tmp_path: Path, killed: str):
     run = tmp_path / "run"
     us = killed == "this process"
