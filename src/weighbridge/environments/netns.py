@@ -12,7 +12,7 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import routes_of
 from weighbridge.hosts.chroot import chroot_site
-from weighbridge.linux import links, network, tc
+from weighbridge.linux import links, network, tc, user_namespaces
 from weighbridge.linux.links import must, must_tell
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix, output
@@ -68,8 +68,8 @@ class Netns(Environment):
         """Ready for root; a user's has no cable, where user namespaces are allowed."""
         if output(("unshare", "--net", "true")) is not None:
             return Readiness(True)
-        if output(("unshare", "--map-root-user", "--net", "true")) is None:
-            return Readiness(False, "this user may not make network namespaces", "run as root")
+        if (refusal := user_namespaces.refusal()) is not None:
+            return Readiness(False, *refusal)
         if options is not None and options.rate is not None:
             return Readiness(False, f"'rate': {_NO_CABLE[0]}", _NO_CABLE[1])
         return Readiness(True, _NO_CABLE[0], caveat="programs without a server")
