@@ -9,7 +9,7 @@ from weighbridge import registry
 from weighbridge.linux import packages, static_c
 from weighbridge.linux.packages import distribution_of, distributions, install, install_here, install_on
 from weighbridge.model.plugin import Readiness
-from weighbridge.runner.readiness import missing_programs
+from weighbridge.runner.readiness import lacking_here
 from weighbridge.storage.tmpfs import Tmpfs
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\nID=debian\n'
@@ -84,8 +84,16 @@ def test_a_plug_in_says_how_to_install_what_no_table_knows(monkeypatch, tmp_path
         programs: ClassVar = {"their-tool": "their-package"}  # as plug-ins gave it before
 
     told = "dnf install util-linux; cargo install their-tool"
-    assert missing_programs(Theirs()) == Readiness(False, "mount and their-tool are not installed", told)
-    assert missing_programs(Silent()).remedy == "install their-tool with your package manager"
+    assert lacking_here(Theirs()) == Readiness(False, "mount and their-tool are not installed", told)
+    assert lacking_here(Silent()).remedy == "install their-tool with your package manager"
+
+
+@pytest.mark.parametrize("kind", ["xen", "virtualbox", "guest"])
+def test_what_is_for_another_architecture_is_not_to_be_installed(monkeypatch, kind):
+    monkeypatch.setattr("weighbridge.runner.readiness.platform.machine", lambda: "aarch64")
+    plugin = {**registry.environments(), **registry.hosts()}[kind]
+    told = "it is for x86_64 alone, and this machine is aarch64"
+    assert lacking_here(plugin) == Readiness(False, told, "use one of x86_64")
 
 
 def test_every_program_of_ours_is_in_the_table_for_every_distribution():

@@ -70,7 +70,7 @@ def refused(text: str) -> list[str]:
 
 
 def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(readiness, "missing_programs", lambda _: None)
+    monkeypatch.setattr(readiness, "lacking_here", lambda _: None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == []
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "921600GiB"))

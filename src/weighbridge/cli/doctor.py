@@ -75,7 +75,7 @@ def examine() -> dict[str, Any]:
     """Readiness of every plug-in, and what the machine itself must have; what is unverified on real hardware."""
     from weighbridge import registry
     from weighbridge.runner.preflight import checks, environment_readiness, source_readiness, workload_readiness
-    from weighbridge.runner.readiness import missing_programs, ready
+    from weighbridge.runner.readiness import lacking_here, ready
 
     environments, unverified = {}, {}
     for kind, plugin in registry.environments().items():
@@ -86,7 +86,7 @@ def examine() -> dict[str, Any]:
             unverified["environments", name] = plugin.unverified(options)
     workloads = {kind: workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
     storage = {kind: ready(plugin) for kind, plugin in registry.storage().items()}
-    hosts = {kind: missing_programs(plugin) or plugin.readiness() for kind, plugin in registry.hosts().items()}
+    hosts = {kind: lacking_here(plugin) or plugin.readiness() for kind, plugin in registry.hosts().items()}
     sections = {
         "environments": environments,
         "storage": storage,

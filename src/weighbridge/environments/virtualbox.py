@@ -18,7 +18,7 @@ from weighbridge.environments._virtualbox_network import attachment
 from weighbridge.environments._virtualbox_site import VirtualBox, facts_of, first_words, launcher_in, machine_of
 from weighbridge.errors import Unavailable
 from weighbridge.guests import data_disk, disk, kernel, medium
-from weighbridge.guests.architecture import x86_only
+from weighbridge.guests.architecture import X86_64
 from weighbridge.guests.group import hypervisor_group
 from weighbridge.guests.resources import SMALLER, cpus_of, lacking_memory, memory_of, memory_problems, reserved
 from weighbridge.guests.site import GuestSite
@@ -60,6 +60,7 @@ class Virtualbox(Environment):
     shares_storage = False
     storage = "directory"
     programs: ClassVar = (*kernel.PROGRAMS, *disk.PROGRAMS, *medium.PROGRAMS, "ip")
+    architectures: ClassVar = (X86_64.name,)
 
     def unverified(self, options: Any | None = None) -> str:
         """What could not be run where this was made."""
@@ -85,8 +86,6 @@ class Virtualbox(Environment):
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether VirtualBox is installed and its kernel module loaded, and the boot medium can be made."""
-        if (elsewhere := x86_only("VirtualBox")) is not None:
-            return Readiness(False, *elsewhere)
         if (lacking := medium.cannot_build()) is not None:
             return Readiness(False, *lacking)
         if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):

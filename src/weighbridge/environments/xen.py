@@ -26,7 +26,7 @@ from weighbridge.environments._xen_domain import (
 )
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import data_disk, disk, kernel, ramdisk
-from weighbridge.guests.architecture import x86_only
+from weighbridge.guests.architecture import X86_64
 from weighbridge.guests.resources import cpus_of, memory_of, memory_problems
 from weighbridge.guests.site import GuestSite
 from weighbridge.hosts.bridge import bridge_for
@@ -122,6 +122,7 @@ class Xen(Environment):
     shares_storage = False
     storage = "directory"
     programs: ClassVar = ("xl", "xenstore-read", *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
+    architectures: ClassVar = (X86_64.name,)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """What its network does not reach, and hosts that no disk is brought to or that Xen's first domain is not."""
@@ -134,8 +135,6 @@ class Xen(Environment):
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready in Xen's first domain, where also the machine of an HVM domain can be emulated."""
-        if (elsewhere := x86_only("Xen")) is not None:
-            return Readiness(False, *elsewhere)
         with contextlib.suppress(OSError):
             if FIRST_DOMAIN in Path(CAPABILITIES).read_bytes():
                 if options is not None and options.type == "hvm" and not Path(_DEVICE_MODEL).exists():

@@ -58,6 +58,11 @@ def volatile_facts() -> dict[str, str]:
     }
 
 
+def _arm_cpu(implementer: str, part: str) -> str:
+    """The CPU of arm64 by the numbers of its maker and model, as /proc/cpuinfo has no name of it there."""
+    return f"implementer {implementer}, part {part}" if implementer and part else ""
+
+
 def _cpu() -> dict[str, str]:
     info = _read("/proc/cpuinfo")
 
@@ -66,7 +71,7 @@ def _cpu() -> dict[str, str]:
         return found.group(1) if found else ""
 
     return {
-        "CPU": field("model name") or field("Hardware"),
+        "CPU": field("model name") or field("Hardware") or _arm_cpu(field("CPU implementer"), field("CPU part")),
         "CPUs online": _read("/sys/devices/system/cpu/online"),
         "cores": field("cpu cores"),
         "microcode": field("microcode"),

@@ -47,13 +47,3 @@ def architecture_of(name: str) -> Architecture:
 
 HOST = architecture_of(platform.machine())
 """That of this machine, which its guests have."""
-
-
-def x86_only(what: str, architecture: Architecture = HOST) -> tuple[str, str] | None:
-    """Why ``what`` cannot be here, and what helps; None on a machine of x86-64."""
-    if architecture is X86_64:
-        return None
-    return (
-        f"{what} is for x86-64 alone, and this machine is {architecture.name}",
-        "use a machine of x86-64",
-    )

@@ -50,6 +50,8 @@ class Plugin(ABC):
 
     Which package has one is known to `weighbridge.linux.packages`, for each distribution.
     """
+    architectures: ClassVar[Collection[str]] = ()
+    """Those of this machine, by uname(2)'s names, that it works on; empty: all."""
     installed_by: ClassVar[Mapping[str, str]] = {}
     """For those of its programs that are in no distribution's packages: the command that installs each."""
     launches: ClassVar[bool] = False

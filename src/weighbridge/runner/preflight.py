@@ -18,7 +18,7 @@ from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import UserlandSource
 from weighbridge.runner.estimate import clock, too_little_time
-from weighbridge.runner.readiness import missing_programs, ready
+from weighbridge.runner.readiness import lacking_here, ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 _LEAST_FREE = 2 * 2**30
@@ -112,7 +112,7 @@ def _pinned(study: Study) -> Iterator[tuple[str, str]]:
 
 def source_readiness(source: UserlandSource) -> Readiness:
     """A source of userlands is ready where this user can build one, whatever a study asks of it."""
-    if (missing := missing_programs(source)) is not None:
+    if (missing := lacking_here(source)) is not None:
         return missing
     lacking = source.cannot_build(None, UserlandSpec(), cache_folder())
     return Readiness(False, *lacking) if lacking else Readiness(True, source.summary)

@@ -1,5 +1,6 @@
-"""Whether a plug-in can be used here: its programs first, then what it says itself."""
+"""Whether a plug-in can be used here: its architecture and programs first, then what it says itself."""
 
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,12 @@ from weighbridge.study.contradictions import needs_of
 from weighbridge.userland.build import cache_folder
 
 
-def missing_programs(plugin: Plugin) -> Readiness | None:
-    """What is not installed of the programs that a plug-in starts here, and how to get it; None: nothing."""
+def lacking_here(plugin: Plugin) -> Readiness | None:
+    """What this machine lacks for a plug-in: its architecture, programs that it starts here. None: nothing."""
+    architecture = platform.machine()
+    if plugin.architectures and architecture not in plugin.architectures:
+        names = " or ".join(plugin.architectures)
+        return Readiness(False, f"it is for {names} alone, and this machine is {architecture}", f"use one of {names}")
     missing = [name for name in plugin.programs if which(name) is None]
     if not missing:
         return None
@@ -27,7 +32,7 @@ def missing_programs(plugin: Plugin) -> Readiness | None:
 
 def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
     """Whether an environment or a storage can be used here, with these options where some are given."""
-    return missing_programs(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+    return lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
 
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
@@ -36,7 +41,7 @@ def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
     for name in dict.fromkeys((study.server_host, *study.client_hosts, *study.storage_hosts)):
         options = study.file.hosts[name]
         plugin = registry.hosts()[options.kind]
-        found[name] = missing_programs(plugin) or plugin.readiness(options)
+        found[name] = lacking_here(plugin) or plugin.readiness(options)
         if options.memory_here and (why := no_room(options.memory_here, "this machine", room)) and found[name].ready:
             found[name] = Readiness(False, why, LESS)
         room.promised += options.memory_here

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from weighbridge.guests import accelerator, disk, kernel, volatile_disk
 from weighbridge.guests.accelerator import Wanted
-from weighbridge.guests.architecture import HOST, x86_only
+from weighbridge.guests.architecture import HOST, X86_64
 from weighbridge.guests.system import Name
 from weighbridge.guests.volatile_disk import WriteCache
 from weighbridge.hosts.kinds._cable import CableOptions
@@ -91,11 +91,10 @@ class Guest(HostKind):
     summary = "a QEMU guest as a host, with Debian's full kernel: holds engines that this machine's kernel cannot"
     options = GuestOptions
     programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip", "ethtool")
+    architectures: ClassVar = (X86_64.name,)
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether this user may make taps, and whether its guests are emulated."""
-        if (elsewhere := x86_only("the system of guest hosts")) is not None:
-            return Readiness(False, *elsewhere)
         if os.geteuid() != 0:
             return Readiness(False, "only root may make guest hosts", "run as root")
         if options is not None and options.write_cache != "kept" and which(volatile_disk.PROGRAM) is None:
