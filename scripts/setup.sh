@@ -31,7 +31,7 @@ there() { # there PROGRAM...: whether one of them is
 
 new_enough() {
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-        fail "Weighbridge needs Python 3.11 or newer, and $python is $("$python" --version 2>&1): name another by PYTHON=..."
+        fail "Weighbridge needs Python 3.11 or newer, and $python is $("$python" --version 2>&1): name another, as in PYTHON=python3.13 scripts/setup.sh"
 }
 
 row() { # row NAME: the cells of a line of the table
@@ -65,7 +65,11 @@ lacks() { # lacks NAME: note what brings it
     case $package in
     "" | -) none="$none $1" ;;
     *@*) none="$none $1 (${package#*@})" ;;
-    *) packages="$packages $(words "$package")" ;;
+    *)
+        for each in $(words "$package"); do
+            case "$packages " in *" $each "*) ;; *) packages="$packages $each" ;; esac
+        done
+        ;;
     esac
 }
 
@@ -103,6 +107,7 @@ for name in $ID $ID_LIKE; do
 done
 
 names='' packages='' none=''
+[ -z "${PYTHON:-}" ] || there "$python" || fail "there is no $python: correct PYTHON, or leave it out"
 if there "$python"; then
     new_enough
     "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || lacks ensurepip
@@ -135,12 +140,13 @@ if [ "$extra" = dev ]; then
 fi
 
 if [ -n "$names" ] && [ "$column" = 0 ]; then
-    fail "it is not known how this system (${ID:-without os-release}) installs programs; install these, and call again:$names"
+    fail "how this system (${ID:-without os-release}) installs packages is not known: install these programs and files by hand, and call again:$names"
 fi
 [ -z "$none" ] || say "this distribution has no package of these: install them by hand, or do without:$none"
 if [ -n "$packages" ]; then
+    [ "$distribution" = debian ] || say "the names of $distribution's packages were not tried: mend a wrong one in $table"
+    [ "$(id -u)" = 0 ] || fail "packages are missing, which root can install: $(words "$(cell install)")$packages"
     say "installing the packages:$packages"
-    [ "$(id -u)" = 0 ] || fail "this needs root: $(words "$(cell install)")$packages"
     # shellcheck disable=SC2086
     case $distribution in
     debian)

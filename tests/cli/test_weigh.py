@@ -184,6 +184,7 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
         (["--in", "dokcer", "--", "true"], "'docker'"),
         (["--adapter", "hyperfin", "--", "true"], "'hyperfine'"),
         (["--", "true", "\udcff"], "not UTF-8"),
+        (["--image", "./shop.tar", "--", "x"], "there is no file './shop.tar'"),
     ],
 )
 def test_what_is_wrong_with_a_command_line_is_told_as_such(words, says, tmp_path, monkeypatch, capsys):

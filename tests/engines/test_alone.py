@@ -9,10 +9,22 @@ import pytest
 from weighbridge.engines import alone, firewall
 
 
+@pytest.fixture(autouse=True)
+def users_engine(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether an engine of the user's answers: the last that is in the list."""
+    answers = [False]
+    monkeypatch.setattr(alone.client, "answers", lambda: answers[-1])
+    return answers
+
+
 @pytest.fixture
-def restored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool]]:
-    calls: list[tuple[object, bool]] = []
-    monkeypatch.setattr(firewall, "restore", lambda _, adds=None, *, last=True: calls.append((adds, last)))
+def restored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool, bool]]:
+    calls: list[tuple[object, bool, bool]] = []
+
+    def restore(_: Path, adds: object = None, *, last: bool = True, beside_engine: bool = False) -> None:
+        calls.append((adds, last, beside_engine))
+
+    monkeypatch.setattr(firewall, "restore", restore)
     return calls
 
 
@@ -27,7 +39,7 @@ def locked(folder: Path) -> bool:
     return False
 
 
-def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restored: list[tuple[object, bool]]):
+def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restored: list[tuple[object, bool, bool]]):
     said: list[str] = []
     with alone.alone(tmp_path, said.append):
         with alone.alone(tmp_path, said.append):
@@ -36,11 +48,19 @@ def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restore
         alone.restore(tmp_path, firewall.Adds.PODMAN)
     assert not locked(tmp_path)
     alone.restore(tmp_path, firewall.Adds.DOCKER)
-    assert restored == [(firewall.Adds.PODMAN, False), (None, True)]
+    assert restored == [(firewall.Adds.PODMAN, False, False), (None, True, False)]
     assert not said
 
 
-def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tuple[object, bool]]):
+def test_an_engine_of_the_users_that_answers_is_told(
+    tmp_path: Path, restored: list[tuple[object, bool, bool]], users_engine: list[bool]
+):
+    users_engine.append(True)
+    alone.restore(tmp_path, firewall.Adds.DOCKER)
+    assert restored == [(None, True, True)]
+
+
+def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tuple[object, bool, bool]]):
     other = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
     further: list[str] = []
@@ -52,7 +72,12 @@ def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tup
 
 def test_what_is_left_is_told_unless_another_run_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     held: list[bool] = []
-    monkeypatch.setattr(firewall, "left", lambda base: held.append(locked(base)) or ["ip6tables nat: 2 of rules"])
+
+    def left(base: Path, *, beside_engine: bool) -> list[str]:
+        held.append(locked(base))
+        return [] if beside_engine else ["ip6tables nat: 2 of rules"]
+
+    monkeypatch.setattr(firewall, "left", left)
     assert alone.left(tmp_path) == ["ip6tables nat: 2 of rules"]
     assert held == [False], "a run that ends meanwhile must get the lock at once"
     other = os.open(tmp_path, os.O_RDONLY)

@@ -135,9 +135,35 @@ def test_what_the_user_adds_meanwhile_stays():
     assert sorted(left) == sorted([*USERS.splitlines(), *added])
 
 
+@pytest.mark.parametrize("policy", [":INPUT DROP", ":OUTPUT DROP", ":PREROUTING DROP", ":FORWARD QUEUE"])
+def test_a_policy_that_no_engine_sets_stays(policy: str):
+    assert undo(set(EMPTY.splitlines()), [policy]) == []
+    assert undo(set(EMPTY.splitlines()), [":FORWARD DROP"], policies_too=False) == []
+
+
+def test_a_users_chain_with_rules_stays():
+    mine = "-A DOCKER-USER -s 10.8.0.0/16 -j DROP"
+    now = [*with_docker(USERS), mine]
+    left = after(now, undo(set(USERS.splitlines()), now))
+    kept = [":DOCKER-USER -", "-A FORWARD -j DOCKER-USER", "-A DOCKER-USER -j RETURN", mine]
+    assert sorted(left) == sorted([*USERS.splitlines(), *kept])
+
+
+def test_a_rule_that_only_mentions_docker_stays():
+    rule = '-A INPUT -s 192.0.2.1/32 -m comment --comment "the DOCKER host of the colleague" -j DROP'
+    assert undo(set(), [rule]) == []
+
+
+@pytest.mark.parametrize(("noted", "now", "engines"), [
+    ("0", "1", True), ("1", "0", False), ("1", "1", False), (None, "1", True), ("0", None, False),
+])  # fmt: skip
+def test_a_sysctl_is_restored_where_an_engine_may_have_set_it(noted: str | None, now: str | None, engines: bool):
+    assert firewall._set_by_engine("net/ipv4/conf/lo/forwarding", noted, now) is engines
+
+
 def test_quoted_arguments_stay_one():
-    (step,) = undo(set(), ['-A DOCKER-USER -m comment --comment "for all, \\"really\\"" -j RETURN'])
-    assert step == ("-D", "DOCKER-USER", "-m", "comment", "--comment", 'for all, "really"', "-j", "RETURN")
+    (step,) = undo(set(), ['-A DOCKER -m comment --comment "for all, \\"really\\"" -j RETURN'])
+    assert step == ("-D", "DOCKER", "-m", "comment", "--comment", 'for all, "really"', "-j", "RETURN")
 
 
 @pytest.mark.parametrize("adds", [None, *firewall.Adds])
@@ -271,6 +297,29 @@ def test_the_note_of_an_earlier_version_is_restored(tmp_path: Path, host: Filter
     assert host.tables["ip6tables"] == others["ip6tables"]
     assert host.tables["iptables"]["raw"] == others["iptables"]["raw"]
     assert not (tmp_path / firewall.NOTE).exists()
+
+
+def test_an_engine_of_the_users_that_was_started_meanwhile_keeps_its_rules(tmp_path: Path, host: FilteredHost):
+    """They look like those of ours; once it has ended they are taken out."""
+    host.nft = {}
+    firewall.remember(tmp_path)
+    host.take("killed")
+    host.nft["inet netavark"] = []
+    host.sysctls["net/ipv4/ip_forward"] = "1"
+    now = host.state()
+    firewall.restore(tmp_path, beside_engine=True)
+    assert (host.state(), host.nft) == (now, {})
+    assert firewall.left(tmp_path, beside_engine=True) == []
+    assert (tmp_path / firewall.NOTE).exists()
+    assert firewall.left(tmp_path)
+
+
+def test_beside_an_engine_that_was_there_before_podman_leaves_no_note(tmp_path: Path, host: FilteredHost):
+    firewall.remember(tmp_path, beside_engine=True)
+    host.tables["iptables"]["nat"] = [*NAT, ":NETAVARK-1 -", "-A POSTROUTING -j NETAVARK-1"]
+    firewall.restore(tmp_path, beside_engine=True)
+    assert host.tables["iptables"]["nat"] == NAT
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_tables_that_an_engine_has_in_nftables_are_removed(tmp_path: Path, host: FilteredHost):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import resource
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from weighbridge.engines import client, shared_root
-from weighbridge.engines.container import user_options
+from weighbridge.engines.container import process_options, user_options
 from weighbridge.environments import docker
 from weighbridge.errors import Unavailable
 from weighbridge.linux.mounts import Mounted
@@ -98,6 +99,20 @@ def test_a_container_of_a_users_runs_as_the_user_unless_its_root_is_the_user(mon
     assert user_options(rootful, image) == user_options(rootless, own) == {}  # type: ignore[arg-type]
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert user_options(rootful, own) == {}  # type: ignore[arg-type]
+
+
+def test_a_container_of_a_users_has_the_users_limits(monkeypatch: pytest.MonkeyPatch):
+    own, host = Userland("d", Path("/"), None, {}), SimpleNamespace(this_machine=False)
+    processes, locked, files = resource.RLIMIT_NPROC, resource.RLIMIT_MEMLOCK, resource.RLIMIT_NOFILE
+    limits = {processes: (900, 1000), locked: (2**20, 2**20), files: (9, 9)}
+    monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    options = process_options(SimpleNamespace(rootless=False, host=host), own)  # type: ignore[arg-type]
+    told = {each.name: (each.soft, each.hard) for each in options["ulimits"]}
+    assert told == {"nofile": (9, 9), "nproc": (900, 1000), "memlock": (2**20, 2**20)}
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    options = process_options(SimpleNamespace(rootless=False, host=host), own)  # type: ignore[arg-type]
+    assert [each.name for each in options["ulimits"]] == ["nofile"]
 
 
 def test_what_is_mounted_there_already_is_not_bound(tree: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,11 +1,17 @@
 """Which environments share a host, and so an engine and its packet filter."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from weighbridge.environments._docker_host import host_for
 from weighbridge.environments.docker import DockerOptions, _security
+from weighbridge.model.userland import Userland
+
+SHIPPED, OWN = Userland("d", Path("/x"), Path("/x.tar"), {}), Userland("d", Path("/"), None, {})
+"""One that is an image's, and this machine's own files."""
 
 
 class Secluded:
@@ -62,6 +68,16 @@ def test_each_program_of_an_engine_has_hosts_of_its_own():
 )
 def test_a_container_with_folders_of_its_host_is_not_confined_by_labels(mounted: list[Any], security: list[str]):
     host: Any = Secluded("a")
-    assert _security(DockerOptions(), host, mounted) == security
+    assert _security(DockerOptions(), host, SHIPPED, mounted) == security
     unconfined = DockerOptions.model_validate({"seccomp": "unconfined"})
-    assert _security(unconfined, host, mounted) == ["seccomp=unconfined", *security]
+    assert _security(unconfined, host, SHIPPED, mounted) == ["seccomp=unconfined", *security]
+
+
+def test_set_user_id_has_no_effect_where_it_has_none_natively(monkeypatch: pytest.MonkeyPatch):
+    """A user's native programs are in a user namespace; root's are not, and an image has its own files."""
+    host: Any = Secluded("a")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert _security(DockerOptions(), host, OWN, []) == ["no-new-privileges:true"]
+    assert _security(DockerOptions(), host, SHIPPED, []) == []
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert _security(DockerOptions(), host, OWN, []) == []

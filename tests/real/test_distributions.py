@@ -112,7 +112,10 @@ def test_what_is_there_is_not_installed(tmp_path: Path):
 def test_a_python_that_is_too_old_is_refused_before_anything_is_installed(tmp_path: Path):
     machine = played(tmp_path, "debian", python="3.9")
     done = machine.set_up()
-    told = "setup: Weighbridge needs Python 3.11 or newer, and python3 is Python 3.9: name another by PYTHON=...\n"
+    told = (
+        "setup: Weighbridge needs Python 3.11 or newer, and python3 is Python 3.9: "
+        "name another, as in PYTHON=python3.13 scripts/setup.sh\n"
+    )
     assert (done.returncode, done.stderr, done.stdout) == (1, told, "")
     assert machine.installed == []
 
@@ -122,7 +125,8 @@ def test_on_an_unknown_system_what_is_missing_is_listed(tmp_path: Path):
     done = machine.set_up()
     assert done.returncode == 1 and machine.installed == []
     assert done.stderr == (
-        "setup: it is not known how this system (nixos) installs programs; install these, and call again: "
+        "setup: how this system (nixos) installs packages is not known: "
+        "install these programs and files by hand, and call again: "
         "dockerd mmdebstrap cc libc.a debian-archive-keyring.gpg\n"
     )
 
@@ -132,7 +136,10 @@ def test_who_is_not_root_is_told_the_command(tmp_path: Path):
     machine.user = 1000
     done = machine.set_up()
     assert done.returncode == 1 and machine.installed == []
-    assert done.stderr == "setup: this needs root: pacman -S docker gcc glibc debian-archive-keyring\n"
+    assert (
+        done.stderr
+        == "setup: packages are missing, which root can install: pacman -S docker gcc glibc debian-archive-keyring\n"
+    )
 
 
 def test_the_tests_tools_are_named_for_each_system(tmp_path: Path):

@@ -30,7 +30,7 @@ def engine_rules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setattr(clean.cgroups, "remove_top", lambda: None)
     for module, name in (
         (clean.state, "known_runs"), (clean.xen_domains, "domains"), (clean.virtualbox, "left"), (clean, "_links"),
-        (clean.shared_root, "left"), (clean.links, "rules"), (clean.known_noise, "left"), (clean, "_processes"),
+        (clean.links, "rules"), (clean.known_noise, "left"), (clean, "_processes"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, list)
     return left

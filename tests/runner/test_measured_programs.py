@@ -103,7 +103,11 @@ def test_a_userland_of_an_environment_s_own_is_kept_with_the_run_and_told_before
     [
         ("{kind: saved-image, path: old.tar}", "{kind: saved-imag, path: old.tar}", "own.yaml:6.*'saved-image'"),
         ("{kind: saved-image, path: old.tar}", "{kind: saved-image, pth: old.tar}", "own.yaml:6.*'path'"),
-        ("docker, userland: {kind: saved-image, path: old.tar}", "podman, userland: {kind: host}", "not packed"),
+        (
+            "docker, userland: {kind: saved-image, path: old.tar}",
+            "lxc, userland: {kind: host}",
+            "this machine's own files",
+        ),
     ],
 )
 def test_a_wrong_userland_of_an_environment_s_own_is_told(was: str, now: str, says: str):

@@ -239,10 +239,16 @@ def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
 
 def _entry_point(userland: Mapping[str, Any]) -> tuple[str, ...]:
     """The words that come before those of a program, as `docker run` has it."""
+    from pydantic import ValidationError
+
     from weighbridge import registry
 
     source = registry.userlands()[userland["kind"]]
-    return source.entry_point(source.options.model_validate(userland))
+    try:
+        options = source.options.model_validate(userland)
+    except ValidationError:
+        fail(f"there is no file {userland['image']!r}, and no image can have that name", WRONG_COMMAND_LINE)
+    return source.entry_point(options)
 
 
 def _this_machine(env: Sequence[str]) -> Mapping[str, Any]:

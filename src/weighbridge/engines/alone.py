@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.engines import firewall
+from weighbridge.engines import client, firewall
 from weighbridge.engines.firewall import Adds
 
 
@@ -55,6 +55,8 @@ def _wait_for(folder: int, say: Callable[[str], None]) -> None:
 def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) -> None:
     """Bring the packet filter back, and what else is to be, unless a living run's engine needs them: it will do so.
 
+    Nor are rules of Docker's touched while an engine of the user's answers, which may have been started meanwhile.
+
     Where another engine of this process still runs, only what this kind of engine adds is taken out.
     """
     with contextlib.suppress(FileNotFoundError, BlockingIOError):
@@ -65,7 +67,7 @@ def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) 
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            firewall.restore(base)
+            firewall.restore(base, beside_engine=client.answers())
             further()
         finally:
             os.close(folder)
@@ -82,5 +84,5 @@ def left(base: Path) -> list[str]:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         finally:
             os.close(folder)
-        return firewall.left(base)
+        return firewall.left(base, beside_engine=client.answers())
     return []

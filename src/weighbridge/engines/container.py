@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import NETWORK, process_limit
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.site import SiteRequest
+from weighbridge.model.site_facts import UNPRIVILEGED
 from weighbridge.model.userland import Userland
 
 _FREEZE_S, _AGAIN_S = 10.0, 0.2
@@ -81,7 +83,7 @@ class DockerSite(LaunchedSite):
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
         return {
             "userland": self._userland.digest,
-            "user": self._userland.process.user("unprivileged" if runs_for_user(self._userland) else "root"),
+            "user": self._userland.process.user(UNPRIVILEGED if runs_for_user(self._userland) else "root"),
             "docker": self._engine.version + (" (private)" if self._engine.private else ""),
             **self._engine.programs,
             "storage driver": " on ".join((info.get("Driver", "?"), *_backing(info))),
@@ -105,8 +107,18 @@ def process_options(made: Engine, userland: Userland) -> dict[str, Any]:
     """Return Docker's options by which a container's processes run as natively: whose, how many, with what files."""
     from docker.types import Ulimit
 
-    files = Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())
-    return {"ulimits": [files], "pids_limit": _most_processes(made), **user_options(made, userland)}
+    limits = [Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())]
+    options: dict[str, Any] = {"pids_limit": _most_processes(made), **user_options(made, userland)}
+    if "user" in options:  # natively these are the user's
+        limits += [Ulimit(name=name, soft=soft, hard=hard) for name, (soft, hard) in _limits_of_user().items()]
+    return {"ulimits": limits, **options}
+
+
+def _limits_of_user() -> dict[str, tuple[int, int]]:
+    return {
+        "nproc": resource.getrlimit(resource.RLIMIT_NPROC),
+        "memlock": resource.getrlimit(resource.RLIMIT_MEMLOCK),
+    }
 
 
 def _most_processes(made: Engine) -> int:

@@ -52,16 +52,20 @@ class Adds(enum.Enum):
     """What each kind of engine adds."""
 
     DOCKER = _Marks(
-        r"\bDOCKER|\bwb-[0-9a-f]+|\bdocker0\b|-s (\S+)/(?:32|128) -d \1/(?:32|128) .*-j MASQUERADE$"
+        r"^:DOCKER|^-A DOCKER|-j DOCKER|\bwb-[0-9a-f]+|\bdocker0\b"
+        r"|-s (\S+)/(?:32|128) -d \1/(?:32|128) .*-j MASQUERADE$"
         r"|^-A PREROUTING -d 127\.0\.0\.\d+/32 ! -i lo -p (?:tcp|udp|sctp) .*--dport \d+ -j DROP$",
         ("ip docker-bridges", "ip6 docker-bridges"),
     )
     """Its chains, rules that name our bridges, a published port's way back to itself, and what keeps others from a
     port that is published on the loopback interface."""
-    PODMAN = _Marks(r"\bNETAVARK", ("inet netavark",))
+    PODMAN = _Marks(r"^:NETAVARK|^-A NETAVARK|-j NETAVARK", ("inet netavark",))
     """netavark's chains; each of its rules is in one of them or leads to one."""
 
 
+_USERS_CHAIN = re.compile(r"^:DOCKER-USER |^-A DOCKER-USER |-j DOCKER-USER$")
+"""The chain that Docker makes for rules of the user's, with the rules in it and the way into it."""
+_USERS_CHAIN_UNUSED = "-A DOCKER-USER -j RETURN"
 _EVERYTHING = "|".join(adds.value.lines for adds in Adds)
 
 
@@ -94,14 +98,18 @@ def count() -> int:
     return sum(line.startswith("-A") for lines in tables for line in lines)
 
 
-def remember(folder: Path) -> None:
-    """Note the rules and sysctls as they are before an engine starts; a note that is there already is kept."""
+def remember(folder: Path, *, beside_engine: bool = False) -> None:
+    """Note the rules and sysctls as they are before an engine starts; a note that is there already is kept.
+
+    ``beside_engine``: whether the user's own Docker engine runs.
+    """
     if (folder / NOTE).exists():
         return
     tables = {family: state for family in FAMILIES if (state := saved(family)) is not None}
     note = {
         "tables": {family: {name: state.get(name, []) for name in TABLES} for family, state in tables.items()},
         "nft": sorted(nft_tables()),
+        "beside_engine": beside_engine,
         "sysctls": {name: value for name in _sysctls() if (value := _sysctl(name)) is not None or name in _BRIDGED},
     }
     part = (folder / NOTE).with_suffix(".part")
@@ -109,56 +117,67 @@ def remember(folder: Path) -> None:
     part.replace(folder / NOTE)  # so that no kill leaves half a note
 
 
-def restore(folder: Path, adds: Adds | None = None, *, last: bool = True) -> None:
+def restore(folder: Path, adds: Adds | None = None, *, last: bool = True, beside_engine: bool = False) -> None:
     """Take out what engines (or this kind) added since ``remember``, and only that; nothing where nothing was noted.
 
     Unless it is the ``last``, another engine still runs: the note is kept for it, and the sysctls are left alone. It
-    is kept, too, where something could not be taken out.
+    is kept, too, where something could not be taken out. ``beside_engine``: the user's own Docker engine runs now,
+    whose rules look like those of ours: they and the sysctls stay, and if it did not run before, so does the note.
     """
     (folder / NOTE).with_suffix(".part").unlink(missing_ok=True)
     note = _note(folder)
     if note is None:
         return
-    for argv in _steps(note, adds):
+    for argv in _steps(note, Adds.PODMAN if beside_engine else adds):
         output(argv)
     if not last:
+        return
+    if beside_engine:
+        if note.get("beside_engine") and not left(folder, beside_engine=True):
+            (folder / NOTE).unlink(missing_ok=True)
         return
     for argv in _disused_chains(note):
         output(argv)
     for argv in _disused_tables(note):
         output(argv)
     for name, value in note["sysctls"].items():
-        if _sysctl(name) not in (value, None):
+        if _set_by_engine(name, value, _sysctl(name)):
             with contextlib.suppress(OSError):
                 (Path("/proc/sys") / name).write_text(value or "0")
     if not left(folder):
         (folder / NOTE).unlink(missing_ok=True)
 
 
-def left(folder: Path) -> list[str]:
-    """What engines added to the packet filter since ``remember``, by table; empty where nothing was noted."""
+def left(folder: Path, *, beside_engine: bool = False) -> list[str]:
+    """What engines added to the packet filter since ``remember``, by table; empty where nothing was noted.
+
+    ``beside_engine``: without what may be the user's own Docker engine's, which runs now.
+    """
     note = _note(folder)
-    steps = [] if note is None else [*_steps(note, None)]
+    steps = [] if note is None else [*_steps(note, Adds.PODMAN if beside_engine else None)]
     tables = Counter(f"{argv[0]} {argv[3]}" for argv in steps if argv[0] in FAMILIES)
     own = [f"nft table {' '.join(argv[3:])}" for argv in steps if argv[0] == "nft"]
     return [*(f"{table}: {number} of rules, chains and policies" for table, number in tables.items()), *own]
 
 
-def undo(before: set[str], now: list[str], adds: Adds | None = None) -> list[tuple[str, ...]]:
+def undo(
+    before: set[str], now: list[str], adds: Adds | None = None, *, policies_too: bool = True
+) -> list[tuple[str, ...]]:
     """The iptables arguments that take out the rules, chains and policies that an engine added: rules first.
 
-    The rules of our own bridges are no engine's: they end with the links of their run, which may be another one.
+    The rules of our own bridges are no engine's: they end with the links of their run, which may be another one. Nor
+    is a chain DOCKER-USER that has rules of the user's. The only policy that an engine sets is FORWARD's, to DROP.
     """
     ours = re.compile(adds.value.lines if adds else _EVERYTHING)
     added = [line for line in now if line not in before and ours.search(line) and not is_rule(line)]
+    if any(line.startswith("-A DOCKER-USER ") and line != _USERS_CHAIN_UNUSED for line in now):
+        added = [line for line in added if not _USERS_CHAIN.search(line)]
     steps = [tuple(shlex.split("-D" + rule[2:])) for rule in added if rule.startswith("-A")]
     steps += [("-X", chain.split()[0][1:]) for chain in added if chain.startswith(":")]
-    policies = {line.split()[0][1:]: line.split()[1] for line in before if line.startswith(":")}
-    for line in now if adds is not Adds.PODMAN else ():  # it sets no policy
-        if line.startswith(":") and line not in before:
-            name, policy = line[1:].split()[:2]
-            if policy != "-" and policies.get(name, "ACCEPT") != policy:
-                steps.append(("-P", name, policies.get(name, "ACCEPT")))
+    forward, dropped = ":FORWARD ", ":FORWARD DROP"
+    if policies_too and adds is not Adds.PODMAN and dropped in now and dropped not in before:
+        policies = [line.removeprefix(forward) for line in before if line.startswith(forward)]
+        steps.append(("-P", "FORWARD", *(policies or ["ACCEPT"])))
     return steps
 
 
@@ -177,7 +196,7 @@ def _steps(note: dict[str, Any], adds: Adds | None) -> Iterator[tuple[str, ...]]
     for family, tables in note["tables"].items():
         now = saved(family) or {}
         for table, before in tables.items():
-            for argv in undo(set(before), now.get(table, []), adds):
+            for argv in undo(set(before), now.get(table, []), adds, policies_too=table == "filter"):
                 yield (family, "--wait", "-t", table, *argv)
     if note["nft"] is not None:
         added = nft_tables() - set(note["nft"])
@@ -207,6 +226,15 @@ def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         words = name.split()
         if name in there and "chain" not in (output(("nft", "list", "table", *words)) or "chain"):
             yield ("nft", "delete", "table", *words)
+
+
+def _set_by_engine(name: str, noted: str | None, now: str | None) -> bool:
+    """Whether a sysctl has changed as engines change it: forwarding on, larger tables of neighbours."""
+    if noted == now or now is None:
+        return False
+    if "gc_thresh" in name and noted is not None:
+        return int(now) > int(noted)
+    return now == "1"
 
 
 def _sysctls() -> Iterator[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.engines.alone import alone, restore
+from weighbridge.engines.client import answers
 from weighbridge.engines.firewall import Adds, remember
 from weighbridge.engines.podman_home import (
     NETWORKS,
@@ -191,7 +192,7 @@ def _noted(run: RunContext) -> Iterator[None]:
     """Inside, the packet filter may be changed; afterwards it is as it was."""
     base = run.state.parent
     with alone(base, run.say):
-        remember(base)
+        remember(base, beside_engine=answers())
         yield
     restore(base, Adds.PODMAN)
 

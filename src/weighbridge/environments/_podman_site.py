@@ -11,6 +11,7 @@ from weighbridge.launcher.site import GroupedSite, limit_of_processes
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, network_of, processes_of
 from weighbridge.model.site import Group, SiteRequest
+from weighbridge.model.site_facts import IN_NAMESPACE
 
 _CONNECTED_S = 10.0
 _WITH_LOOPBACK = 2
@@ -47,7 +48,7 @@ class PodmanSite(GroupedSite):
 
     def _runs_as(self) -> str:
         if self._userland.of_this_machine:
-            return "unprivileged"
+            return IN_NAMESPACE
         return "root of a user namespace" if self._made.rootless else "root"
 
     def facts(self) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from pydantic import Field
 from weighbridge.engines import gvisor, networks, own_program, shared_root
 from weighbridge.engines.attached import Attached
 from weighbridge.engines.client import answers, engine_errors, quietly, readiness
-from weighbridge.engines.container import DockerSite, must_be_there, process_options, why_lost
+from weighbridge.engines.container import DockerSite, must_be_there, process_options, runs_for_user, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking, not_looked
 from weighbridge.engines.memory_layer import layered_folder
@@ -32,6 +32,7 @@ from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Durability, Environment, Readiness
 from weighbridge.model.site import DATA, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.model.userland import Userland
 
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
 Subnet = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$", examples=["10.0.0.0/24"])]
@@ -238,7 +239,7 @@ def _container(
         read_only=mount is None or mount.way != "layer",
         volumes=volumes,
         mounts=mounts,
-        security_opt=_security(options, made.host, [*mounts, *volumes]),
+        security_opt=_security(options, made.host, request.userland, [*mounts, *volumes]),
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
         cgroup_parent=made.cgroup_parent,
         cpu_quota=limits.cpu_quota_us,
@@ -255,11 +256,13 @@ def _container(
     return container
 
 
-def _security(options: DockerOptions, host: Host, mounted: Sequence[Any]) -> list[str]:
+def _security(options: DockerOptions, host: Host, userland: Userland, mounted: Sequence[Any]) -> list[str]:
     """Its security options. What is mounted is a folder of the host unless it is a volume's name, without a slash."""
     files_of_host = any(not isinstance(each, str) or "/" in each for each in mounted)
     seccomp = ["seccomp=unconfined"] if options.seccomp == "unconfined" else []
-    return [*seccomp, *selinux.security_options(host.read, files_of_host=files_of_host)]
+    # natively set-user-id has no effect for a user, whose programs are in a user namespace
+    no_new = ["no-new-privileges:true"] if runs_for_user(userland) else []
+    return [*seccomp, *no_new, *selinux.security_options(host.read, files_of_host=files_of_host)]
 
 
 def _start(made: Engine, container: Any, options: DockerOptions, attachment: Attachment) -> Attached:

@@ -13,6 +13,7 @@ from weighbridge.linux.process import environment_of, most_open_files, mounted_b
 from weighbridge.model.command import Command
 from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.site import Group, SiteRequest
+from weighbridge.model.site_facts import IN_NAMESPACE, UNPRIVILEGED
 
 _TOGETHER_S = 0.2
 
@@ -43,11 +44,16 @@ class ChrootSite(GroupedSite):
         used = self._group.scope() if self._group else processes_of(self.pid)
         return {**used, **(network_of(self.pid) if self._own_network else {})}
 
+    def _user(self) -> str:
+        if self.host.root:
+            return "root"
+        return IN_NAMESPACE if self._request.userland.of_this_machine else UNPRIVILEGED
+
     def facts(self) -> Mapping[str, str]:
         """The userland, the limits, and what could not be honoured."""
         found = {
             "userland": self._request.userland.digest,
-            "user": self._request.userland.process.user("root" if self.host.root else "unprivileged"),
+            "user": self._request.userland.process.user(self._user()),
             **limit_of_processes(self.host, self.pid),
         }
         return found | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}

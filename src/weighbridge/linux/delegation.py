@@ -23,6 +23,8 @@ _RUNTIME = Path("/run/user")
 _MOVED_S = 5.0
 _ASK_S = 20.0
 _UNLIMITED = str(2**64 - 1)
+_CONTROLLERS = {"cpu", "memory", "pids"}
+"""What systemd delegates to a user's scope."""
 _VERSION_1 = "control groups of version 1 are root's alone"
 
 
@@ -55,11 +57,14 @@ def _delegated(run_id: str, mount: Path) -> Path:
     own = _own_group(mount)
     if own is None or not _has_for_itself(own):
         own = _scope(f"weighbridge-{run_id}-{os.getpid()}.scope", mount)
-    try:
-        (own / ITSELF).mkdir(exist_ok=True)
-        (own / ITSELF / "cgroup.procs").write_text(str(os.getpid()))
-    except OSError as error:
-        raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
+    for again in (True, False):
+        try:
+            (own / ITSELF).mkdir(exist_ok=True)
+            (own / ITSELF / "cgroup.procs").write_text(str(os.getpid()))
+            break
+        except OSError as error:
+            if not (again and isinstance(error, FileNotFoundError)):  # another run that ends has removed it meanwhile
+                raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
     return own
 
 
@@ -73,11 +78,12 @@ def _own_group(mount: Path) -> Path | None:
 
 
 def _has_for_itself(group: Path) -> bool:
-    """Whether this user may make groups in it, and no other process is in the way."""
+    """Whether this user may make groups with limits in it, and no other process is in the way."""
     names = ("cgroup.procs", "cgroup.subtree_control")
     try:
         writable = os.access(group, os.W_OK) and all(os.access(group / name, os.W_OK) for name in names)
-        return writable and set((group / "cgroup.procs").read_text().split()) <= {str(os.getpid())}
+        delegated = {*(group / "cgroup.controllers").read_text().split()} >= _CONTROLLERS
+        return writable and delegated and set((group / "cgroup.procs").read_text().split()) <= {str(os.getpid())}
     except OSError:
         return False
 

@@ -34,7 +34,7 @@ def range_command() -> str:
     """What root runs to give this user a range that is nobody's yet."""
     free = first_free(_text(file) for file in FILES)
     ids = f"{free[0]}-{free[-1]}"
-    return f"usermod --add-subuids {ids} --add-subgids {ids} {user()[0]}"
+    return f"as root: usermod --add-subuids {ids} --add-subgids {ids} {user()[0]}"
 
 
 def first_free(texts: Iterable[str]) -> range:

@@ -28,6 +28,7 @@ _RUN_ID = re.compile(r"[0-9a-f]{12}")
 _LINK = re.compile(r"wb-([0-9a-f]{6})-(?:[bnpv]?\d+|c)")
 NO_RUN = ""
 """The run of what belongs to none."""
+_OF_ENGINES = "packet filter of an engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def find(only: str | None = None) -> Found:
     found += [Leftover(_run_of_link(name, known), "network link", name) for name in _links()]
     found += [Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder())]
     found += [Leftover(NO_RUN, "measured noise", str(path)) for path in known_noise.left()]
-    found += [Leftover(NO_RUN, "packet filter of an engine", table) for table in alone.left(state.base())]
+    found += [Leftover(NO_RUN, _OF_ENGINES, table) for table in alone.left(state.base())]
     if only:
         known, found = {only}, [leftover for leftover in found if leftover.run == only]
     holders = {run: living.holder(run) for run in sorted(known)}
@@ -121,7 +122,7 @@ def clean(only: str | None = None) -> Found:
                 state.forget(run_id)
     for path in (*half_built(cache_folder()), *known_noise.left()) if only is None else ():
         shutil.rmtree(path, ignore_errors=True)
-    if any(leftover.run == NO_RUN for leftover in before.left):
+    if any(leftover.kind == _OF_ENGINES for leftover in before.left):
         alone.restore(state.base(), Adds.DOCKER)
     cgroups.remove_top()
     after = find(only)

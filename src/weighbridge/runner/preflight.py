@@ -22,16 +22,22 @@ from weighbridge.runner.readiness import lacking_here, ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 _LEAST_FREE = 2 * 2**30
+_OWN_PROGRAMS = "with this machine's own programs alone (weigh, userland: host)"
 
 
 def environment_readiness(environment: Environment) -> Readiness:
-    """An environment is ready where it can be opened and there is, or can be, a userland to put into it."""
+    """An environment is ready where it can be opened and there is, or can be, a userland to put into it.
+
+    With a caveat where the only one is this machine's own programs.
+    """
     state = ready(environment)
     if not state.ready or any(
         os.access(each / "about.json", os.R_OK) for each in (cache_folder() / "userlands").glob("*")
     ):
         return state
     lacking = cannot_build(UserlandSpec())
+    if lacking and environment.shares_root:
+        return Readiness(True, *lacking, caveat=_OWN_PROGRAMS)
     return Readiness(False, *lacking) if lacking else state
 
 
@@ -123,7 +129,10 @@ def workload_readiness(workload: Workload) -> Readiness:
     spec = workload.userland()
     if cached(spec, cache_folder()) is not None:
         return Readiness(True, "its userland is built")
-    return userland_problem(spec) or Readiness(True, "its userland is built at its first run")
+    problem = userland_problem(spec)
+    if problem is not None and spec == UserlandSpec():  # it brings no program, and takes those of any userland
+        return Readiness(True, problem.detail, problem.remedy, _OWN_PROGRAMS)
+    return problem or Readiness(True, "its userland is built at its first run")
 
 
 def checks() -> dict[str, Readiness]:

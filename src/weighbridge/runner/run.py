@@ -15,6 +15,7 @@ from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
+from weighbridge.linux.delegation import tree
 from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
@@ -263,6 +264,8 @@ def _session(
     about = userland_facts(study, userlands)
     with ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
+        with contextlib.suppress(Unavailable):  # before anything starts, so that all of the run is in one place
+            tree(run_id)
         before = volatile_facts()
         pollers = _pollers(study.file, run)
         timed_by = _launcher(study, cache, progress)

@@ -82,7 +82,7 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
         if registry.userlands()[source].packed:
             continue
         if inside and not every[arm.kind].shares_root:
-            told.add(f"its sites cannot have the userland '{source}', which is not packed; these can: {fits}")
+            told.add(f"its sites cannot have this machine's own files (userland: {source}): take an image, or {fits}")
         clients = file.placement.clients or (first,)
         for name in clients if role == "client" else (file.placement.server or first,):
             if name in file.hosts and not file.hosts[name].traits.this_machine:
