@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from . import carried, guest, images, rows
+from . import guest, images, installed, rows
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
@@ -33,11 +33,10 @@ def machine(request: pytest.FixtureRequest) -> Iterator[guest.Guest]:
     """The machine, booted; one that was left running is used as it is."""
     folder = images.machines_folder()
     running = guest.running(request.param, folder) or guest.boot(request.param, folder)
-    running.must("root", "mkdir", "-p", "/opt/tests", "/opt/wheel")
+    running.must("root", "mkdir", "-p", "/opt/tests")
     for source in (HERE / "inside").iterdir():
         running.send("root", source, "/opt/tests/")
-    running.must("root", "sh", "-c", "rm -f /opt/wheel/*")
-    running.send("root", carried.wheel(folder), "/opt/wheel/")
+    installed.refresh(running)
     yield running
     if not request.config.getoption("--keep-machines"):
         running.stop()

@@ -12,17 +12,20 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-try:
-    from . import carried, images
-except ImportError:  # started as a program: guest.py boot SUITE
-    import carried  # type: ignore[no-redef]
-    import images  # type: ignore[no-redef]
+from . import images, installed
 
 BOOT_SECONDS = 900
 """Without KVM and beside other work; 75 s where nothing else runs.
 
 Machines are emulated, which works everywhere; MACHINES_ACCELERATOR=kvm is faster. It is not tried by itself: a KVM
 device may exist and not boot a stock kernel ("emulation failure", where the machine is a guest itself).
+"""
+
+
+_PIPX = """
+mkdir -p /opt/pipx /opt/pipx-upper /opt/pipx-work
+mount -t overlay overlay -o lowerdir=/carried/pipx,upperdir=/opt/pipx-upper,workdir=/opt/pipx-work /opt/pipx
+ln -s /opt/pipx/venvs/weighbridge/bin/weighbridge /usr/local/bin/
 """
 
 
@@ -115,22 +118,26 @@ def running(suite: str, folder: Path) -> Guest | None:
     return Guest(suite, folder, about["port"]) if _is_machine(about["pid"]) else None
 
 
-def boot(suite: str, folder: Path, port: int | None = None, memory: str = "6G") -> Guest:
-    """Build what is not kept yet, boot the suite's machine and return it as soon as it can be used."""
-    qemu, built, second = images.emulator(folder), images.image(suite, folder), carried.disk(folder, suite)
+def boot(suite: str, folder: Path, port: int | None = None, memory: str = "6G", *, anew: bool = True) -> Guest:
+    """Build what is not kept yet, boot the suite's machine and return it as soon as it can be used.
+
+    ``anew``: as it was built; else with what an earlier boot has left on its overlay.
+    """
+    qemu, built, second = images.emulator(folder), images.image(suite, folder), installed.disk(folder, suite)
     guest = Guest(suite, folder, port or _free_port())
-    shutil.rmtree(guest.state, ignore_errors=True)
-    guest.state.mkdir(parents=True)
     overlay = guest.state / "overlay.qcow2"
-    _in_root(
-        qemu, folder, "qemu-img", "create", "-q", "-f", "qcow2", "-b", built / "root.ext4", "-F", "raw", overlay
-    ).wait()
+    if anew:
+        shutil.rmtree(guest.state, ignore_errors=True)
+    guest.state.mkdir(parents=True, exist_ok=True)
+    if not overlay.exists():
+        create = ("qemu-img", "create", "-q", "-f", "qcow2", "-b", built / "root.ext4", "-F", "raw", overlay)
+        _in_root(qemu, folder, *create).wait()
     accelerator = os.environ.get("MACHINES_ACCELERATOR", "tcg,thread=multi,tb-size=1024")
     process = _in_root(
         qemu, folder, "qemu-system-x86_64", "-machine", "q35", "-accel", accelerator, "-cpu", "max", "-smp", "2",
         "-m", memory, "-nodefaults", "-no-user-config", "-display", "none",
         "-kernel", built / "vmlinuz", "-initrd", built / "initrd",
-        "-append", "root=/dev/vda rw console=ttyS0 mitigations=off tsc=reliable no_timer_check",
+        "-append", "root=/dev/vda rw console=ttyS0 mitigations=off quiet tsc=reliable no_timer_check",
         "-drive", f"file={overlay},if=none,id=d,format=qcow2,cache=unsafe,discard=unmap",
         "-device", "virtio-blk-pci,drive=d",
         "-drive", f"file={second},if=none,id=e,format=raw,readonly=on", "-device", "virtio-blk-pci,drive=e",
@@ -147,6 +154,7 @@ def boot(suite: str, folder: Path, port: int | None = None, memory: str = "6G") 
             raise RuntimeError(f"the machine {suite} does not answer: {log}")
         time.sleep(3)
     guest.must("root", "mount", "-o", "ro", "/dev/vdb", "/carried")
+    guest.must("root", "sh", "-c", _PIPX)
     guest.must("root", "sh", "-c", "systemctl is-system-running --wait || true")
     return guest
 
@@ -178,7 +186,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-if __name__ == "__main__":  # guest.py SUITE [PORT]: boot a machine and leave it running; guest.py SUITE stop
+if __name__ == "__main__":  # boot a machine and leave it running, or stop it
     wanted, rest = sys.argv[1], sys.argv[2:]
     existing = running(wanted, images.machines_folder())
     if rest == ["stop"]:

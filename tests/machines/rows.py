@@ -21,10 +21,7 @@ NOT_TRIED = {
 
 @dataclass(frozen=True)
 class User:
-    """One kind of user: ``login`` is who reaches the machine, ``weighs_in`` what `weigh` chooses without `--in`.
-
-    ``own_installation``: by pipx in the home folder; the others use what root has installed by pipx for all.
-    """
+    """One kind of user: ``login`` is who reaches the machine, ``weighs_in`` what `weigh` chooses without `--in`."""
 
     login: str
     summary: str
@@ -32,7 +29,6 @@ class User:
     isolated: str
     study: tuple[str, ...]
     sudo: bool = False
-    own_installation: bool = False
 
     @property
     def home(self) -> str:
@@ -43,7 +39,7 @@ class User:
 _ALL = ("native", "netns", "bridge", "published")
 USERS = {
     "root": User("root", "root", "docker", "bridge", _ALL),
-    "docker": User("dockeruser", "in group docker", "docker", "bridge", _ALL, own_installation=True),
+    "docker": User("dockeruser", "in group docker", "docker", "bridge", _ALL),
     "sudo": User("sudouser", "`sudo weighbridge`", "docker", "bridge", _ALL, sudo=True),
     "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns")),
     "podman": User("podmanuser", "rootless Podman", "podman", "podman", ("native", "netns", "podman")),

@@ -18,7 +18,7 @@ CPUS, MEMORY = "50000 100000", str(256 * 2**20)
 def weighbridge(machine: Guest, user: User) -> Weighbridge:
     """The user's program, installed."""
     program = Weighbridge(machine, user)
-    program.install()
+    program.link_userland()
     return program
 
 

@@ -11,7 +11,7 @@ from .weighing import PROGRAM, Weighbridge, unchanged
 def weighbridge(machine: Guest) -> Weighbridge:
     """Root's program, installed."""
     program = Weighbridge(machine, USERS["root"])
-    program.install()
+    program.link_userland()
     return program
 
 

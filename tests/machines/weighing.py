@@ -12,21 +12,6 @@ import pytest
 from .guest import Answer, Guest
 from .rows import User
 
-_INSTALL = """
-set -e
-wheel=$(ls /opt/wheel/weighbridge-*.whl); sum=$(sha256sum < $wheel)
-[ "$(cat $PIPX_HOME/installed 2>/dev/null)" = "$sum" ] && exit 0
-venv=$PIPX_HOME/venvs/weighbridge
-if [ -e $venv/bin/weighbridge ]; then  # a later wheel with the same dependencies: seconds instead of minutes
-    $venv/bin/python -m pip install -q --no-index --find-links /carried/wheels --force-reinstall --no-deps $wheel
-    $venv/bin/python -m pip install -q --no-index --find-links /carried/wheels $wheel
-else
-    pipx install --pip-args='--no-index --find-links /carried/wheels' $wheel
-fi
-echo "$sum" > $PIPX_HOME/installed
-"""
-_INSTALL_OWN = f"export PIPX_HOME=$HOME/.local/share/pipx PIPX_BIN_DIR=$HOME/.local/bin; {_INSTALL}"
-_INSTALL_FOR_ALL = f"export PIPX_HOME=/opt/pipx PIPX_BIN_DIR=/usr/local/bin; {_INSTALL}"
 PROGRAM = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done"
 
 
@@ -39,9 +24,7 @@ class Weighbridge:
 
     @property
     def program(self) -> str:
-        """The command's first words: sudo does not search the user's own folder, where pipx puts it by itself."""
-        if self.user.own_installation:
-            return f"{self.user.home}/.local/bin/weighbridge"
+        """The command's first words."""
         return "sudo weighbridge" if self.user.sudo else "weighbridge"
 
     def __call__(self, line: str, timeout: float = 1800) -> Answer:
@@ -60,11 +43,8 @@ class Weighbridge:
         """Where the program's cache is: sudo's is root's."""
         return "/root" if self.user.sudo else self.user.home
 
-    def install(self) -> None:
-        """Install the wheel by pipx, and link the userland that was carried in into the user's cache."""
-        own = self.user.own_installation
-        answer = self.machine.shell(self.user.login if own else "root", _INSTALL_OWN if own else _INSTALL_FOR_ALL)
-        assert answer.code == 0, answer.text
+    def link_userland(self) -> None:
+        """Link the userland that was carried in into the user's cache, where a first run would build it."""
         sudo = "sudo " if self.user.sudo else ""
         cache = f"{self.home}/.cache/weighbridge/userlands"
         link = f"{sudo}mkdir -p {cache} && {sudo}ln -sfn /carried/userlands/* {cache}/"
