@@ -36,7 +36,7 @@ side_by_side: setup
 
 # One at a time, those that measure or watch the machine.
 alone: setup
-	.venv/bin/pytest -m "real and not side_by_side and not machines" -rsR --durations 40
+	.venv/bin/pytest -m "real and not side_by_side" -rsR --durations 40
 
 # As root, with mmdebstrap, e2fsprogs and openssh-client. What is built is kept in $MACHINES, or in the user's cache folder;
 # outcomes go to tests/machines/results.jsonl, and from there into the table of docs/reference.md.

@@ -1,5 +1,6 @@
 """Whole machines: each test is marked ``machines``, and its outcome is kept for the table in docs/reference.md."""
 
+import functools
 import json
 import subprocess
 import time
@@ -32,6 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def machine(request: pytest.FixtureRequest) -> Iterator[guest.Guest]:
     """The machine, booted; one that was left running is used as it is."""
     folder = images.machines_folder()
+    _commit()
     running = guest.running(request.param, folder) or guest.boot(request.param, folder)
     running.must("root", "mkdir", "-p", "/opt/tests")
     for source in (HERE / "inside").iterdir():
@@ -70,6 +72,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+@functools.cache
 def _commit() -> str:
+    """Return the commit that this session began with: its wheel is of it."""
     described = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--exclude=*"]
     return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()

@@ -9,6 +9,8 @@ from .guest import Guest
 from .rows import User
 from .weighing import PROGRAM, Weighbridge, unchanged
 
+pytestmark = pytest.mark.promise("each kind of user of a machine with systemd can measure, and leaves nothing behind")
+
 LIMITS = (Path(__file__).parent / "inside/limits.yaml").read_text()
 CPUS, MEMORY = "50000 100000", str(256 * 2**20)
 """Half a CPU and 256 MiB, as control groups have them."""

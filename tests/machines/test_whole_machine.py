@@ -6,6 +6,8 @@ from .guest import Guest
 from .rows import USERS
 from .weighing import PROGRAM, Weighbridge, unchanged
 
+pytestmark = pytest.mark.promise("engines and system containers of a machine with systemd leave nothing behind")
+
 
 @pytest.fixture(scope="session")
 def weighbridge(machine: Guest) -> Weighbridge:
