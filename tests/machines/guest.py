@@ -29,8 +29,8 @@ ln -s /opt/pipx/venvs/weighbridge/bin/weighbridge /usr/local/bin/
 """
 
 _FIRST_CONTAINER = """
-tar -c -T /dev/null | docker import - first-container > /dev/null
-docker run --rm first-container /nothing 2> /dev/null  # there is no program in it: what Docker makes for it, stays
+tar -C / -c usr/bin/tini-static | docker import - first-container > /dev/null
+docker run --rm first-container /usr/bin/tini-static --version
 docker image rm -f first-container > /dev/null
 """
 """What the machine's own engine changes with the first container of any user is no change of Weighbridge's."""
