@@ -18,6 +18,7 @@ for user in dockeruser sudouser plainuser podmanuser; do
     chroot "$root" useradd -m -s /bin/bash $user
 done
 chroot "$root" usermod -aG docker dockeruser
+sed -i /^plainuser:/d "$root/etc/subuid" "$root/etc/subgid" # without these numbers rootless containers are refused
 chroot "$root" usermod -aG sudo sudouser
 echo 'sudouser ALL=(ALL) NOPASSWD: ALL' > "$root/etc/sudoers.d/sudouser"
 mkdir -p "$root/var/lib/systemd/linger"

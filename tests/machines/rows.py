@@ -42,7 +42,9 @@ USERS = {
     "docker": User("dockeruser", "in group docker", "docker", "bridge", _ALL),
     "sudo": User("sudouser", "`sudo weighbridge`", "docker", "bridge", _ALL, sudo=True),
     "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns")),
-    "podman": User("podmanuser", "rootless Podman", "podman", "podman", ("native", "netns", "podman")),
+    "podman": User(
+        "podmanuser", "rootless Podman", "podman-rootless", "podman-rootless", ("native", "netns", "podman")
+    ),
 }
 
 EACH_USER = {

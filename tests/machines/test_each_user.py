@@ -42,7 +42,7 @@ def test_pipx_installs_the_wheel(weighbridge: Weighbridge):
 def test_doctor(weighbridge: Weighbridge):
     rows = {row["name"]: row for section in weighbridge.json("doctor --json").values() for row in section}
     assert rows["native"]["ready"] and rows["netns"]["ready"], rows
-    expected = "podman" if weighbridge.user.weighs_in == "podman" else "docker"
+    expected = "podman" if weighbridge.user.weighs_in == "podman-rootless" else "docker"
     if weighbridge.user.weighs_in != "netns":
         assert rows[expected]["ready"], rows[expected]
 
