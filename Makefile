@@ -1,9 +1,10 @@
 # make demo: set up and measure this machine (at most ten minutes). make test: set up and run the whole test suite.
 # make test-long: what takes hours (power cuts, networks between guests, whole machines); a line for each promise.
+# make test-machines: of that, the whole machines alone (TRY="--machines trixie --users docker").
 # make calibrate: put known costs on this machine and read them back.
 # make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
 # make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
-.PHONY: demo test test-long check unit real side_by_side alone setup calibrate monitoring gvisor
+.PHONY: demo test test-long test-machines check unit real side_by_side alone setup calibrate monitoring gvisor
 
 demo:
 	@scripts/setup.sh
@@ -36,6 +37,12 @@ side_by_side: setup
 # One at a time, those that measure or watch the machine.
 alone: setup
 	.venv/bin/pytest -m "real and not side_by_side" -rsR --durations 40
+
+# As root, with mmdebstrap, e2fsprogs and openssh-client. What is built is kept in $MACHINES, or in the user's cache folder;
+# outcomes go to tests/machines/results.jsonl, and from there into the table of docs/reference.md.
+test-machines: setup
+	.venv/bin/pytest -m machines tests/machines -v --durations 0 $(TRY); ended=$$?; \
+	.venv/bin/python -m tests.machines.table; exit $$ended
 
 # What `make test` leaves out, each minutes for a rare path, and the other tests of the same promises: hours where guests
 # are emulated. The last lines say which promises were kept.

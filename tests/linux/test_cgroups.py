@@ -1,6 +1,7 @@
 """Control groups, on trees of files that look like the kernel's (which makes files where a folder is made)."""
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -412,6 +413,23 @@ def test_remove_takes_everything_below_and_nothing_beside(tree, monkeypatch: pyt
     made.group("other").remove()
     cgroups.remove_top(made.mount)
     assert not any(made.mount.rglob("weighbridge"))
+
+
+def test_controllers_that_a_run_or_its_engine_switched_on_are_switched_off(tree, monkeypatch: pytest.MonkeyPatch):
+    made = tree(2)
+    switches = made.mount / "cgroup.subtree_control"
+    switches.write_text("cpuset cpu io memory pids")
+    made.group("run").create()
+    switches.write_text("cpuset cpu io memory hugetlb pids rdma misc")  # as runc does for a private engine
+    written: list[str] = []
+    monkeypatch.setattr(cgroups, "_write", lambda path, value: written.append(f"{path.name} {value}"))
+    cgroups.remove_top(made.mount)
+    assert not written, "nothing is switched off while a run has a group"
+    top = made.mount / "weighbridge"
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)  # its runs have gone
+    cgroups.remove_top(made.mount)
+    assert not top.exists()
+    assert written == [f"cgroup.subtree_control -{controller}" for controller in ("hugetlb", "rdma", "misc")]
 
 
 def test_a_group_that_stays_is_told(tree, monkeypatch: pytest.MonkeyPatch):

@@ -14,6 +14,7 @@ from weighbridge.linux.delegation import trees
 from weighbridge.model.site import Limits
 
 TOPS = (TOP, IDLE)
+_CONTROLLERS = "user.weighbridge.controllers"
 FREEZE_S = 5.0
 _TRIES = 9
 
@@ -77,17 +78,20 @@ class Cgroup:
         for controller, path in self.paths.items():
             here = base = bases(self._mount)[controller]
             for part in path.relative_to(base).parts:
+                active = _active(here) if self.version == 2 else []
                 if self.version == 2:
                     self._delegate(here)
-                here = here / part
+                is_new, here = not (here / part).exists(), here / part
                 here.mkdir(exist_ok=True)
+                if self.version == 2 and is_new and here.parent == base:
+                    _note(here, active)
                 if controller == "cpuset":
                     self._inherit_cpuset(here)
 
     @staticmethod
     def _delegate(parent: Path) -> None:
         wanted = (parent / "cgroup.controllers").read_text().split()
-        active = (parent / "cgroup.subtree_control").read_text().split()
+        active = _active(parent)
         for controller in ("cpu", "cpuset", "memory", "pids"):
             if controller in wanted and controller not in active:
                 with contextlib.suppress(OSError):
@@ -247,4 +251,33 @@ def remove_top(mount: Path = MOUNT) -> None:
     bases_of_ours = (base for tree in trees(mount) for base in hierarchies(tree))
     for folder in (base / top for base in bases_of_ours for top in (*TOPS, ITSELF)):
         with contextlib.suppress(OSError):
+            added = _added(folder)
             folder.rmdir()
+            _switch_off(folder.parent, added)
+
+
+def _active(group: Path) -> list[str]:
+    """The controllers that a group's children have."""
+    return (group / "cgroup.subtree_control").read_text().split()
+
+
+def _note(top: Path, controllers: list[str]) -> None:
+    """Keep on our topmost group itself, for whoever removes it, what its parent's children had before."""
+    with contextlib.suppress(OSError):  # before Linux 5.7 groups have no such attributes: then they stay switched on
+        os.setxattr(top, _CONTROLLERS, " ".join(controllers).encode())
+
+
+def _added(top: Path) -> list[str]:
+    """The controllers that our topmost group's parent has switched on for its children since it was made."""
+    try:
+        noted = os.getxattr(top, _CONTROLLERS).decode().split()
+        return [controller for controller in _active(top.parent) if controller not in noted]
+    except OSError:
+        return []
+
+
+def _switch_off(parent: Path, controllers: list[str]) -> None:
+    """Switch off what we and our engines' runtimes switched on; the kernel refuses where another group needs it."""
+    for controller in controllers:
+        with contextlib.suppress(OSError):
+            _write(parent / "cgroup.subtree_control", f"-{controller}")

@@ -1,0 +1,65 @@
+"""What a machine without a network is given: wheels of the dependencies, Weighbridge's own, and a small userland."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from weighbridge import registry
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.userland.build import ensure
+
+REPOSITORY = Path(__file__).parents[2]
+PYTHONS = {"bookworm": "3.11", "trixie": "3.13", "sid": "3.14"}
+WORKLOADS = ("iperf3", "sysbench-cpu")
+"""What the studies of tests/machines measure with: one userland has the programs of both."""
+
+_PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux_2_5", "manylinux1")
+
+
+def dependencies(folder: Path, python: str, machine: str = "x86_64") -> Path:
+    """Return a folder with the wheels of the dependencies, in the tested versions, for a version of Python."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    constraints = REPOSITORY / "constraints.txt"
+    parts = (*project["dependencies"], "pip", constraints.read_text(), python, machine)
+    kept = folder / "wheels" / f"{python}-{machine}-{_key(parts)}"
+    if kept.exists():
+        return kept
+    building = fresh(kept)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--python-version", python]
+    command += [f"--platform={name}_{machine}" for name in _PLATFORMS]
+    wanted = [*project["dependencies"], "pip"]  # the last for pipx, which brings its own pip up to date
+    subprocess.run([*command, "-c", constraints, "-d", building, *wanted], check=True)
+    building.rename(kept)
+    return kept
+
+
+def wheel(folder: Path) -> Path:
+    """Return Weighbridge's own wheel, built anew of this checkout."""
+    target = folder / "wheels" / f"weighbridge-{os.getpid()}"
+    shutil.rmtree(target, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", target, REPOSITORY]
+    subprocess.run(command, check=True)
+    (built,) = target.glob("weighbridge-*.whl")
+    return built
+
+
+def userland(folder: Path) -> Path:
+    """Return the folder of the userland with the programs of `WORKLOADS`, built if need be; its name is its key."""
+    spec = UserlandSpec.union(registry.workloads()[kind].userland() for kind in WORKLOADS)
+    return ensure(spec, folder / "cache", print).root.parent
+
+
+def fresh(kept: Path) -> Path:
+    """Return an empty folder beside it, to be renamed when it is complete."""
+    building = kept.with_name(kept.name + ".building")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    return building
+
+
+def _key(parts: tuple[str, ...]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -1,0 +1,27 @@
+#!/bin/sh
+# snapshot.sh: what a run must leave as it was, a section a line of its own with #
+export LC_ALL=C
+echo "# control groups"; find /sys/fs/cgroup -type d | grep -v -E 'user@|session-|\.service|ssh|user-.*slice' | sort
+echo "# subtree"; for f in /sys/fs/cgroup /sys/fs/cgroup/system.slice; do echo "$f $(cat $f/cgroup.subtree_control)"; done
+echo "# mounts"; awk '{print $5}' /proc/self/mountinfo | grep -v '^/run/user' | sort
+echo "# nft"; nft list ruleset 2>/dev/null | sed 's/counter packets [0-9]* bytes [0-9]*/counter/'
+echo "# iptables"
+for program in iptables-save ip6tables-save iptables-legacy-save ip6tables-legacy-save; do
+    $program 2>/dev/null | grep -v '^#' | sed 's/\[[0-9:]*\]//'
+done
+echo "# links"; ls /sys/class/net; ip netns; find /run/netns /run/docker/netns -mindepth 1 2>/dev/null
+echo "# sysctl"
+for name in net.ipv4.ip_forward net.ipv6.conf.all.forwarding net.bridge.bridge-nf-call-iptables vm.overcommit_memory \
+    net.ipv4.conf.all.route_localnet; do
+    echo "$name $(sysctl -n $name 2>/dev/null)"
+done
+echo "# docker"
+if systemctl -q is-active docker; then
+    docker ps -a --format '{{.Names}}'; docker network ls --format '{{.Name}} {{.Driver}}'
+    docker images -a --format '{{.Repository}}:{{.Tag}} {{.ID}}'; docker volume ls -q
+fi
+echo "# files"; ls -A /tmp /run /var/lib /run/weighbridge* /run/lock /etc/docker 2>/dev/null | grep -v -E '^(systemd-private|utmp|user|sudo)'
+echo "# failed"; systemctl --failed --no-legend --plain
+echo "# processes"
+ps -eo user,args --no-headers | grep -i -E 'weigh|docker|podman|lxc|nspawn|iperf|sysbench|pasta|slirp' |
+    grep -v -E 'grep|snapshot.sh|podman system service|catatonit|ssh' | sort | uniq -c

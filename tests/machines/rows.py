@@ -1,0 +1,62 @@
+"""Who tries a machine, and which tests are rows of the table in docs/reference.md."""
+
+from dataclasses import dataclass
+
+MACHINES = {
+    "bookworm": "Debian 12 (kernel 6.1, Docker 20.10, Python 3.11)",
+    "trixie": "Debian 13 (kernel 6.12, Docker 26, Python 3.13)",
+    "sid": "Debian sid (kernel 7, Docker 28, Python 3.14)",
+}
+"""Suite -> what a guest of it is."""
+
+NOT_TRIED = {
+    "Ubuntu 24.04": "AppArmor closes user namespaces to programs without a profile: natively without root it needs "
+    "`kernel.apparmor_restrict_unprivileged_userns=0`; `debian-archive-keyring` is a package of its own",
+    "Fedora": "SELinux labels of files that are bound into containers; firewalld's nftables rules; packages by dnf",
+    "Arch": "packages by pacman, mmdebstrap and Debian's keyring among them; the newest kernel, Docker and Python",
+    "arm64 on real hardware": "whether `cpu_idle: auto` polls; guests under KVM instead of emulation",
+}
+"""Machines that could not be had here -> what is expected to differ there."""
+
+
+@dataclass(frozen=True)
+class User:
+    """One kind of user: ``login`` is who reaches the machine, ``weighs_in`` what `weigh` chooses without `--in`."""
+
+    login: str
+    summary: str
+    weighs_in: str
+    isolated: str
+    study: tuple[str, ...]
+    sudo: bool = False
+
+    @property
+    def home(self) -> str:
+        """The login's home folder."""
+        return "/root" if self.login == "root" else f"/home/{self.login}"
+
+
+_ALL = ("native", "netns", "bridge", "published")
+USERS = {
+    "root": User("root", "root", "docker", "bridge", _ALL),
+    "docker": User("dockeruser", "in group docker", "docker", "bridge", _ALL),
+    "sudo": User("sudouser", "`sudo weighbridge`", "docker", "bridge", _ALL, sudo=True),
+    "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns")),
+    "podman": User(
+        "podmanuser", "rootless Podman", "podman-rootless", "podman-rootless", ("native", "netns", "podman")
+    ),
+}
+
+EACH_USER = {
+    "test_pipx_installs_the_wheel": "`pipx install`",
+    "test_doctor": "`doctor`",
+    "test_weigh": "`weigh`",
+    "test_report_gate_and_compare": "`report`, `gate`, `compare`",
+    "test_limits_are_in_force": "a study with limits",
+    "test_clean_after_kill": "kill -9, `clean`",
+}
+WHOLE_MACHINE = {
+    "test_private_engine": "a private engine beside a stopped service",
+    "test_system_containers": "LXC, nspawn, Podman",
+}
+"""Test -> its row. Those of `EACH_USER` are run as each of `USERS`, the others as root."""

@@ -1,0 +1,79 @@
+"""The table of docs/reference.md: what was tried on which machine, as whom, by which test, when.
+
+`python -m tests.machines.table` writes it anew from results.jsonl, in which each run of `make test-machines` appends.
+"""
+
+import json
+from pathlib import Path
+
+from .rows import EACH_USER, MACHINES, NOT_TRIED, USERS, WHOLE_MACHINE
+
+HERE = Path(__file__).parent
+RESULTS, REFERENCE = HERE / "results.jsonl", HERE.parents[1] / "docs/reference.md"
+BEGIN, END = "<!-- by python -m tests.machines.table -->\n", "<!-- end of the table -->\n"
+ROWS = {**EACH_USER, **WHOLE_MACHINE}
+
+Outcomes = dict[tuple[str, str, str], list[dict]]
+
+
+def latest(lines: list[str]) -> Outcomes:
+    """Return the last records of each machine, user and test: several where a test has parameters."""
+    outcomes: Outcomes = {}
+    for record in map(json.loads, lines):
+        key = (record["machine"], record["user"], record["test"])
+        others = [each for each in outcomes.get(key, []) if each.get("case") != record.get("case")]
+        outcomes[key] = [*others, record]
+    return outcomes
+
+
+def table(outcomes: Outcomes) -> str:
+    """Return the table in Markdown, what failed, and the machines that were not tried."""
+    lines = [
+        f"| machine | as | {' | '.join(ROWS.values())} | last tried, at commit |",
+        "|---" * (len(ROWS) + 3) + "|",
+        f"| test in `tests/machines/` | | {' | '.join(f'`{test}`' for test in ROWS)} | |",
+    ]
+    for machine, what in MACHINES.items():
+        for user, who in USERS.items():
+            records = {test: outcomes.get((machine, user, test), []) for test in ROWS}
+            cells = [_cell(records[test], user, test) for test in ROWS]
+            dates = sorted((each["date"], each["commit"]) for group in records.values() for each in group)
+            when = f"{dates[-1][0]}, `{dates[-1][1]}`" if dates else ""
+            lines.append(f"| {what} | {who.summary} | {' | '.join(cells)} | {when} |")
+    lines += [f"| {what} | | {' | '.join(['not tried'] * len(ROWS))} | |" for what in NOT_TRIED]
+    failures = [
+        f"- {MACHINES[machine].split(' (')[0]}, {USERS[user].summary}, {ROWS[test]}: {_first(each['failure'])}"
+        for (machine, user, test), group in sorted(outcomes.items())
+        for each in group
+        if each["outcome"] == "failed"
+    ]
+    if failures:
+        lines += ["", "What failed:", "", *failures]
+    lines += ["", "Expected to differ where it was not tried:", ""]
+    lines += [f"- {what}: {difference}." for what, difference in NOT_TRIED.items()]
+    return "\n".join(lines) + "\n"
+
+
+def written(document: str, content: str) -> str:
+    """Return the document with the content between the two marks."""
+    before, _, rest = document.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{content}\n{END}{after}"
+
+
+def _cell(records: list[dict], user: str, test: str) -> str:
+    if not records:
+        return "" if test in WHOLE_MACHINE and user != "root" else "not tried"
+    bad = [each for each in records if each["outcome"] != "passed"]
+    return "failed" if bad else f"{sum(each['seconds'] for each in records)} s"
+
+
+def _first(failure: str) -> str:
+    """Return the sentence of a failure, on one line of a page."""
+    text = " ".join(failure.removeprefix("AssertionError: ").split())
+    return f"`{text[:300].replace('`', chr(39))}`"
+
+
+if __name__ == "__main__":
+    content = table(latest(RESULTS.read_text().splitlines()))
+    REFERENCE.write_text(written(REFERENCE.read_text(), content))

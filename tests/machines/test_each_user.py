@@ -1,0 +1,136 @@
+"""What each kind of user of a whole machine can do, from the installation to what is left after a run was killed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .guest import Guest
+from .rows import User
+from .weighing import PROGRAM, Weighbridge, unchanged
+
+pytestmark = pytest.mark.promise("each kind of user of a machine with systemd can measure, and leaves nothing behind")
+
+LIMITS = (Path(__file__).parent / "inside/limits.yaml").read_text()
+CPUS, MEMORY = "50000 100000", str(256 * 2**20)
+"""Half a CPU and 256 MiB, as control groups have them."""
+
+
+@pytest.fixture(scope="session")
+def weighbridge(machine: Guest, user: User) -> Weighbridge:
+    """The user's program, installed."""
+    program = Weighbridge(machine, user)
+    program.link_userland()
+    return program
+
+
+@pytest.fixture(scope="session")
+def weighed(weighbridge: Weighbridge) -> dict:
+    """The report of a program that was weighed in five blocks with the choice of environments left to `weigh`."""
+    weighbridge.machine.run(weighbridge.user.login, *_sudo(weighbridge), "rm", "-rf", "before", "after", "w.json")
+    answer = weighbridge(f"weigh --blocks 5 --out before --export-json w.json -- sh -c '{PROGRAM}'")
+    assert answer.code == 0, answer.text
+    assert "Traceback" not in answer.text and "Exception ignored" not in answer.text, answer.text
+    return json.loads(weighbridge.machine.must(weighbridge.user.login, *_sudo(weighbridge), "cat", "w.json"))
+
+
+def test_pipx_installs_the_wheel(weighbridge: Weighbridge):
+    answer = weighbridge("--version")
+    assert answer.code == 0 and answer.out.split()[-1][0].isdigit(), answer.text
+
+
+def test_doctor(weighbridge: Weighbridge):
+    rows = {row["name"]: row for section in weighbridge.json("doctor --json").values() for row in section}
+    assert rows["native"]["ready"] and rows["netns"]["ready"], rows
+    expected = "podman" if weighbridge.user.weighs_in == "podman-rootless" else "docker"
+    if weighbridge.user.weighs_in != "netns":
+        assert rows[expected]["ready"], rows[expected]
+
+
+def test_weigh(machine: Guest, weighbridge: Weighbridge, request: pytest.FixtureRequest):
+    with unchanged(machine):
+        report = request.getfixturevalue("weighed")
+    assert {"native", weighbridge.user.weighs_in} <= {*report["environments"]}, report["environments"]
+    costs = [cost for cost in report["costs"] if cost["environment"] == weighbridge.user.weighs_in]
+    assert costs and all(cost["blocks"] == 5 for cost in costs if not cost["resource_use"]), costs
+    assert all(cost["cost_low"] is not None for cost in costs if not cost["resource_use"]), costs
+
+
+def test_report_gate_and_compare(weighbridge: Weighbridge, weighed: dict):
+    assert weighbridge.json("report before --json")["run"] == weighed["run"]
+    gate = weighbridge.json("gate before --budget '*<=900%' --json", codes=(0, 10, 12))
+    assert gate["run"] == weighed["run"], gate
+    answer = weighbridge(f"weigh --blocks 2 --out after -- sh -c '{PROGRAM}'")
+    assert answer.code == 0, answer.text
+    changes = weighbridge.json("compare before after --json")
+    assert len(changes["runs"]) == 2, changes
+
+
+def test_limits_are_in_force(machine: Guest, weighbridge: Weighbridge):
+    user = weighbridge.user
+    login, names = user.login, {*user.study}
+    lines = [line for line in LIMITS.splitlines() if not line.startswith("  ") or _kept(line, names)]
+    if "podman" in names:
+        lines.insert(lines.index("workloads:"), "  podman: {kind: podman, rootless: true}")
+    machine.must(login, "sh", "-c", 'printf "%s\\n" "$@" > limits.yaml', "sh", *lines)
+    machine.run(login, *_sudo(weighbridge), "rm", "-rf", "limits")
+    machine.must("root", "sh", "-c", "rm -f /root/stop-watch")
+    machine.must(
+        "root",
+        "sh",
+        "-c",
+        "nohup python3 /opt/tests/watch.py 3600 /root/stop-watch > /root/watched 2>&1 < /dev/null &",
+    )
+    with unchanged(machine):
+        weighbridge.start("run limits.yaml --yes --out limits", "limits.log")
+        log = weighbridge.ended("limits.log", 3000)
+    machine.must("root", "touch", "/root/stop-watch")
+    assert log.rstrip().endswith("ended 0"), log
+    states = [json.loads(line) for line in machine.must("root", "cat", "/root/watched").splitlines()]
+    machine.must("root", "rm", "/root/stop-watch")
+    measured = [state for state in states if {"iperf3", "sysbench"} & {*state["programs"]}]
+    limited = {state["folder"] for state in measured if _limits(states, state["folder"]) == (CPUS, MEMORY)}
+    unlimited = {state["folder"] for state in measured} - limited
+    assert len(limited) >= len(names), (limited, unlimited)
+    assert not unlimited, unlimited
+    frozen = [state["folder"] for state in states if state["files"]["cgroup.freeze"] == "1"]
+    assert frozen, "no site was frozen while another was measured"
+    report = weighbridge.json("report limits --json")
+    assert names <= {*report["environments"]}, report["environments"]
+
+
+def test_clean_after_kill(machine: Guest, weighbridge: Weighbridge):
+    login, where = weighbridge.user.login, weighbridge.user.isolated
+    machine.run(login, *_sudo(weighbridge), "rm", "-rf", "killed")
+    with unchanged(machine):
+        weighbridge.start(f"weigh --in {where} --blocks 500 --out killed -- sleep 7.25", "killed.log")
+        found = machine.shell(
+            "root",
+            "for i in $(seq 600); do for p in $(pgrep -x sleep); do "
+            'if grep -qa "7.25" /proc/$p/cmdline && '
+            '[ "$(readlink /proc/$p/ns/net)" != "$(readlink /proc/1/ns/net)" ]; '
+            "then pgrep -f '[w]eigh --in' | xargs kill -9; echo killed; exit 0; fi; done; sleep 0.2; done; exit 1",
+        )
+        assert found.out.strip() == "killed", machine.must(login, "cat", "killed.log")
+        assert weighbridge("clean --check").code == 1
+        answer = weighbridge("clean")
+        assert answer.code == 0, answer.text
+        assert weighbridge("clean --check").code == 0
+
+
+def _kept(line: str, names: set[str]) -> bool:
+    name = line.split(":", maxsplit=1)[0].strip()
+    return name in names or name in ("tcp", "cpu")
+
+
+def _limits(states: list[dict], folder: str) -> tuple[str, str]:
+    """Return the tightest limits of CPU time and memory that were seen on a group and those above it."""
+    above = {folder.rsplit("/", count)[0] for count in range(folder.count("/"))} | {folder}
+    files = [state["files"] for state in states if state["folder"] in above]
+    cpus = {each["cpu.max"] for each in files} - {None, "max 100000"}
+    memory = {each["memory.max"] for each in files} - {None, "max"}
+    return min(cpus, default=""), min(memory, default="")
+
+
+def _sudo(weighbridge: Weighbridge) -> tuple[str, ...]:
+    return ("sudo",) if weighbridge.user.sudo else ()
