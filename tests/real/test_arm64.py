@@ -1,5 +1,6 @@
 """The programs in C as they are for arm64: compiled by a cross compiler, and run by QEMU's emulation of programs."""
 
+import itertools
 import json
 import shutil
 import socket
@@ -122,8 +123,11 @@ def _said(project: str, argv: list[str], folder: Path) -> object:
         subprocess.run([*argv, "200000", folder / "text", "true"], check=True)
         return (folder / "text").read_bytes()
     words = {"stream": ("1048576", "2", "2"), "syscalls": ("20",)}[project]
-    done = subprocess.run([*argv, *words], check=True, capture_output=True)
+    done = subprocess.run([*argv, *words], check=False, capture_output=True)
+    assert done.returncode == 0 or (project == "syscalls" and b"Exec format error" in done.stderr), done
     lines = [json.loads(line) for line in done.stdout.splitlines()]
+    # that call starts the program itself anew, which the kernel cannot without binfmt_misc
+    lines = [*itertools.takewhile(lambda line: line.get("call") != "fork_exec", lines)]
     assert all(value for line in lines for value in line.values())
     measured = {"count", "nanoseconds", "best_nanoseconds"}
     return [{key: key in measured or value for key, value in line.items()} for line in lines]
