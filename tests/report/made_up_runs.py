@@ -117,7 +117,7 @@ def _info(recipe: Recipe) -> dict[str, str]:
 def _histogram(chance: random.Random, middle_s: float) -> str:
     histogram = Histogram(1, 60_000_000_000, 3)
     for _ in range(2000):
-        histogram.record(int(1e9 * middle_s * chance.lognormvariate(0, 0.4)))
+        histogram.record(min(int(1e9 * middle_s * chance.lognormvariate(0, 0.4)), histogram.highest))
     return histogram.encode()
 
 
