@@ -236,7 +236,8 @@ def test_a_cable_can_be_pulled_and_plugged_in(hosts: dict[str, testbed.TestbedHo
     assert told(a, "cat /sys/class/net/eth0/carrier") == "0"
     assert not reaches(a, b.address)
     a.plug(up=True)
-    assert reaches(a, b.address)
+    # the first packet may still wait for the answer of a neighbour that was asked without a carrier
+    assert any(reaches(a, b.address) for _ in range(3))
 
 
 def test_its_first_process_takes_everything_along(run: RunContext):

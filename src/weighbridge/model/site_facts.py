@@ -7,5 +7,8 @@ PROCESSES = "processes of a site"
 OPEN_FILES = "open files of a process"
 """How many files a process of the site may have open."""
 UNPRIVILEGED = "unprivileged"
-IN_NAMESPACE = "unprivileged in a user namespace: files of others are nobody's"
-"""Whom programs run as that are not root's. There a write to a file of another group may fail: not in a container."""
+IN_NAMESPACE = "unprivileged in a user namespace"
+"""Whom programs run as that are not root's.
+
+There files of other users and groups are nobody's, so that a write to one may fail that a container allows.
+"""
