@@ -13,7 +13,7 @@ KEYRINGS = (_FOLDER / "debian-archive-keyring.pgp", _FOLDER / KEYRING)
 """Where the package of the keys has them, by the releases of Debian."""
 TRUSTED = Path("/etc/apt")
 """Where apt has what it trusts anyway: the distribution's keys, and any that the user has put there."""
-_OWNER = b"<ftpmaster@debian.org>"
+_OWNER = b"Debian Archive Automatic Signing Key"
 """Of the keys of Debian's archive, in the files that are no text."""
 
 
