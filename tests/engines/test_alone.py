@@ -57,6 +57,9 @@ def test_an_engine_of_the_users_that_answers_is_told(
 ):
     users_engine.append(True)
     alone.restore(tmp_path, firewall.Adds.DOCKER)
+    assert restored.pop() == (None, True, False), "nobody is asked where nothing was noted"
+    (tmp_path / firewall.NOTE).touch()
+    alone.restore(tmp_path, firewall.Adds.DOCKER)
     assert restored == [(None, True, True)]
 
 

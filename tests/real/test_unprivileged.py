@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -140,11 +141,9 @@ def test_docker_through_an_engine_that_lets_the_user_in(user: Path, small_userla
     """As one in the group `docker`: signals to what runs as root in a container go through the engine."""
     study, run = user / "study.yaml", user / "run"
     shutil.copy(write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(REDIS,), blocks=1), study)
-    (user / "engine").mkdir()
-    with own_engine(small_userland, user / "engine") as engine:
+    with users_engine(user, small_userland) as (engine, address):
         before = {container.name for container in engine.containers.list(all=True)}
-        os.chown(socket_of(engine), USER, USER)
-        done = as_user(user, "run", study, "--out", run, "--yes", env={"DOCKER_HOST": f"unix://{socket_of(engine)}"})
+        done = as_user(user, "run", study, "--out", run, "--yes", env=address)
         assert done.code == 0, done
         assert {row["outcome"] for row in trials(run)} == {"ok"} and len(trials(run)) == 2
         assert {container.name for container in engine.containers.list(all=True)} == before
@@ -187,12 +186,18 @@ WEIGHED = (
 )  # fmt: skip
 
 
+@contextmanager
+def users_engine(user: Path, userland: Userland) -> Iterator[tuple[Any, dict[str, str]]]:
+    """An engine that lets the user in, as one in the group `docker`, with the variable by which it is found."""
+    (user / "engine").mkdir()
+    with own_engine(userland, user / "engine") as engine:
+        os.chown(socket_of(engine), USER, USER)
+        yield engine, {"DOCKER_HOST": f"unix://{socket_of(engine)}"}
+
+
 def test_weigh_by_a_user_of_an_engine(user: Path, work: Path, small_userland: Userland):
     """As one in the group `docker`: the same rights on both sides, all in memory, nothing left in any place."""
-    (user / "engine").mkdir()
-    with own_engine(small_userland, user / "engine") as engine:
-        os.chown(socket_of(engine), USER, USER)
-        address = {"DOCKER_HOST": f"unix://{socket_of(engine)}"}
+    with users_engine(user, small_userland) as (engine, address):
         before, memory = everything(engine), {*Path("/dev/shm").iterdir()}
         done = as_user(user, "weigh", "--blocks", "3", *WEIGHED, env=address, cwd=work)
         assert done.code == 0, done
@@ -215,10 +220,7 @@ def test_weigh_by_a_user_of_an_engine(user: Path, work: Path, small_userland: Us
 
 
 def test_clean_by_a_user_of_an_engine_after_kill_9(user: Path, work: Path, small_userland: Userland):
-    (user / "engine").mkdir()
-    with own_engine(small_userland, user / "engine") as engine:
-        os.chown(socket_of(engine), USER, USER)
-        address = {"DOCKER_HOST": f"unix://{socket_of(engine)}"}
+    with users_engine(user, small_userland) as (engine, address):
         before, memory = everything(engine), {*Path("/dev/shm").iterdir()}
         with started_as_user(user, "weigh", "--blocks", "900", *WEIGHED, env=address, cwd=work) as run:
             deadline = time.monotonic() + 60

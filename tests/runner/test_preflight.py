@@ -151,10 +151,10 @@ def test_a_cache_that_cannot_be_written_is_no_ready_disk(tmp_path: Path, monkeyp
 
 
 def test_what_may_refuse_traffic_or_files_is_told_where_it_is_in_force(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(machine.selinux, "state", lambda _: "")
+    monkeypatch.setattr(machine.selinux, "state", lambda: "")
     monkeypatch.setattr(machine.firewalld, "runs", lambda: False)
     assert not {"SELinux", "firewalld"} & set(machine.checks())
-    monkeypatch.setattr(machine.selinux, "state", lambda _: "enforcing")
+    monkeypatch.setattr(machine.selinux, "state", lambda: "enforcing")
     monkeypatch.setattr(machine.firewalld, "runs", lambda: True)
     checks = machine.checks()
     assert checks["SELinux"].ready and "label=disable" in checks["SELinux"].detail

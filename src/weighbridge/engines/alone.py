@@ -67,7 +67,7 @@ def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) 
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            firewall.restore(base, beside_engine=client.answers())
+            firewall.restore(base, beside_engine=_beside_engine(base))
             further()
         finally:
             os.close(folder)
@@ -84,5 +84,10 @@ def left(base: Path) -> list[str]:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         finally:
             os.close(folder)
-        return firewall.left(base, beside_engine=client.answers())
+        return firewall.left(base, beside_engine=_beside_engine(base))
     return []
+
+
+def _beside_engine(base: Path) -> bool:
+    """Whether an engine of the user's answers, asked only where something was noted: by ssh that takes a second."""
+    return (base / firewall.NOTE).exists() and client.answers()

@@ -219,12 +219,12 @@ def _disused_chains(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """The commands that remove what is then left of those tables in nftables, where they have no chain."""
-    there = nft_tables() - set(note["nft"] or ()) if note["nft"] is not None else set()
+    added = nft_tables() - set(note["nft"] or ()) if note["nft"] is not None else set()
     for name in sorted(
         f"{FAMILIES[family]} {table}" for family, tables in note["tables"].items() for table in tables
     ):
         words = name.split()
-        if name in there and "chain" not in (output(("nft", "list", "table", *words)) or "chain"):
+        if name in added and "chain" not in (output(("nft", "list", "table", *words)) or "chain"):
             yield ("nft", "delete", "table", *words)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.client import answers
+from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.firewall import Adds, remember
 from weighbridge.engines.podman_home import (
     NETWORKS,
@@ -36,8 +37,6 @@ from weighbridge.model.site import Group, Host, RunContext
 from weighbridge.model.userland import Userland
 
 LABEL = "weighbridge.run"
-FIRST = "/weighbridge-launcher"
-"""Where a container has its first process."""
 _MEMORY = Path("/dev/shm")  # noqa: S108 - of each run one folder, which nobody else may enter
 _ASK_S, _IMPORT_S = 120.0, 900.0
 _numbers = itertools.count()
@@ -87,7 +86,7 @@ class Podman:
             words = ("--quiet", "--change", f"LABEL {LABEL}={self._run.id}", "-", name)
             argv = self._argv("import", *words)
             if userland.of_this_machine:
-                done = self.host.run(Command(argv, _IMPORT_S, stdin=bare_layer(userland.root, FIRST, b"")))
+                done = self.host.run(Command(argv, _IMPORT_S, stdin=bare_layer(userland.root, LAUNCHER, b"")))
             else:
                 root = str(self.host.userland(userland))
                 done = self.host.run(Command(("sh", "-c", _IMPORT, root, *argv), _IMPORT_S))

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines.podman import FIRST, LABEL, Podman, podman_of
+from weighbridge.engines.docker import LAUNCHER
+from weighbridge.engines.podman import LABEL, Podman, podman_of
 from weighbridge.environments._podman_problems import IN_USER_SPACE, problems
 from weighbridge.environments._podman_readiness import knows_pasta, readiness
 from weighbridge.environments._podman_root import root_words, unmet
@@ -161,7 +162,7 @@ def _words(
     """The arguments of ``podman create``."""
     mount = stack.enter_context(_storage(request)) if request.storage is not None else None
     words = ["--interactive", "--name", name, "--label", f"{LABEL}={request.run.id}", "--pull", "never"]
-    words += ["--entrypoint", f'["{FIRST}"]', "--volume", f"{made.launcher}:{FIRST}:ro"]
+    words += ["--entrypoint", f'["{LAUNCHER}"]', "--volume", f"{made.launcher}:{LAUNCHER}:ro"]
     words += ["--log-driver", "none", "--no-healthcheck", "--http-proxy=false", "--systemd=false"]
     words += ["--no-hosts", "--pids-limit", "-1"]
     for limit, most in (("nofile", most_open_files()), ("nproc", most_processes())):

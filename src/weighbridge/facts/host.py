@@ -40,7 +40,7 @@ def fingerprint() -> dict[str, str]:
         "user": "root" if os.geteuid() == 0 else "unprivileged",
         **_mitigations(),
         **_programs(),
-        selinux.FACT: selinux.state(lambda path: Path(path).read_bytes()),
+        selinux.FACT: selinux.state(),
         **{f"sysctl {name.replace('/', '.')}": _read(f"/proc/sys/{name}") for name in _SYSCTLS},
     }
 

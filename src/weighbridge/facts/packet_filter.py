@@ -44,10 +44,10 @@ def parse(saved: str | None, ruleset: str | None) -> PacketFilter | None:
     """
     if saved is None and ruleset is None:
         return None
-    found = PacketFilter()
-    tables = _add_iptables(found, saved or "")
-    _add_nftables(found, ruleset or "", tables if _ON_NFTABLES.search(saved or "") else set())
-    return found
+    packet_filter = PacketFilter()
+    tables = _add_iptables(packet_filter, saved or "")
+    _add_nftables(packet_filter, ruleset or "", tables if _ON_NFTABLES.search(saved or "") else set())
+    return packet_filter
 
 
 def crossed(before: PacketFilter | None, after: PacketFilter | None) -> list[Met] | None:
@@ -58,7 +58,7 @@ def crossed(before: PacketFilter | None, after: PacketFilter | None) -> list[Met
     return [met for key, met in after.met.items() if risen[key] >= (1 if met[0].startswith("nat ") else _FILTERED)]
 
 
-def _add_iptables(found: PacketFilter, saved: str) -> set[str]:
+def _add_iptables(packet_filter: PacketFilter, saved: str) -> set[str]:
     """Add all; gives the names of the tables."""
     table, tables = "", set()
     for line in saved.splitlines():
@@ -68,7 +68,9 @@ def _add_iptables(found: PacketFilter, saved: str) -> set[str]:
         elif (counter := _COUNTER.search(line)) is not None:
             policy = line.startswith(":")
             chain = line[1:].split()[0] if policy else line.split("-A ")[1].split()[0]
-            found.add((table, _COUNTER.sub("", line).strip()), int(counter[1]), (f"{table} {chain}", not policy))
+            packet_filter.add(
+                (table, _COUNTER.sub("", line).strip()), int(counter[1]), (f"{table} {chain}", not policy)
+            )
     return tables
 
 
@@ -85,7 +87,7 @@ def _objects(ruleset: str) -> list[dict[str, Any]]:
         return []
 
 
-def _add_nftables(found: PacketFilter, ruleset: str, shown: set[str]) -> None:
+def _add_nftables(packet_filter: PacketFilter, ruleset: str, shown: set[str]) -> None:
     objects = _objects(ruleset)
 
     def concerns(each: dict[str, Any]) -> bool:
@@ -98,11 +100,11 @@ def _add_nftables(found: PacketFilter, ruleset: str, shown: set[str]) -> None:
         counters = [part["counter"] for part in rule["expr"] if isinstance(part, dict) and "counter" in part]
         counted = next((counter["packets"] for counter in counters if isinstance(counter, dict)), None)
         if counted is None:  # what several rules count together tells of none of them
-            found.unseen += 1
+            packet_filter.unseen += 1
             continue
         family, table, chain = rule["family"], rule["table"], rule["chain"]
         name = names.get((family, table, chain), f"{table} {chain}")
-        found.add((family, table, chain, str(rule["handle"])), int(counted), (name, True))
+        packet_filter.add((family, table, chain, str(rule["handle"])), int(counted), (name, True))
 
 
 def _met_from(chains: list[dict[str, Any]], rules: list[dict[str, Any]]) -> dict[tuple[str, str, str], str]:

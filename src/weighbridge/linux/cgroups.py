@@ -78,9 +78,7 @@ class Cgroup:
         for controller, path in self.paths.items():
             here = base = bases(self._mount)[controller]
             for part in path.relative_to(base).parts:
-                active = _active(here) if self.version == 2 else []
-                if self.version == 2:
-                    self._delegate(here)
+                active = self._delegate(here) if self.version == 2 else []
                 is_new, here = not (here / part).exists(), here / part
                 here.mkdir(exist_ok=True)
                 if self.version == 2 and is_new and here.parent == base:
@@ -89,13 +87,15 @@ class Cgroup:
                     self._inherit_cpuset(here)
 
     @staticmethod
-    def _delegate(parent: Path) -> None:
+    def _delegate(parent: Path) -> list[str]:
+        """Give controllers to a group's children; gives those that they had before."""
         wanted = (parent / "cgroup.controllers").read_text().split()
         active = _active(parent)
         for controller in ("cpu", "cpuset", "memory", "pids"):
             if controller in wanted and controller not in active:
                 with contextlib.suppress(OSError):
                     _write(parent / "cgroup.subtree_control", f"+{controller}")
+        return active
 
     @staticmethod
     def _inherit_cpuset(path: Path) -> None:
@@ -239,11 +239,11 @@ def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
 
 def groups_of(run_id: str, mount: Path = MOUNT) -> list[Cgroup]:
     """Every group of a run, in each tree in which this user has groups; none where none are mounted."""
-    found = []
+    groups: list[Cgroup] = []
     for tree in trees(mount):
         with contextlib.suppress(Unavailable):
-            found += [Cgroup(run_id, mount=tree, top=top) for top in TOPS]
-    return found
+            groups += [Cgroup(run_id, mount=tree, top=top) for top in TOPS]
+    return groups
 
 
 def remove_top(mount: Path = MOUNT) -> None:

@@ -5,6 +5,7 @@ and a run never relabels what is the user's: the container is started without co
 """
 
 from collections.abc import Callable, Collection
+from pathlib import Path
 
 ENFORCE = "/sys/fs/selinux/enforce"
 WITHOUT_LABELS = "label=disable"
@@ -13,8 +14,15 @@ FACT = "SELinux"
 _UNCONFINED = f"enforcing, but not for this container, which has files of its host ({WITHOUT_LABELS})"
 
 
-def state(read: Callable[[str], bytes]) -> str:
-    """Whether it is "enforcing" or "permissive"; "" where the kernel has none. ``read`` may raise OSError."""
+def _here(path: str) -> bytes:
+    return Path(path).read_bytes()
+
+
+def state(read: Callable[[str], bytes] = _here) -> str:
+    """Whether it is "enforcing" or "permissive"; "" where the kernel has none.
+
+    ``read`` reads a file of the machine that is asked about, and may raise OSError: of this one by itself.
+    """
     try:
         return {b"1": "enforcing", b"0": "permissive"}.get(read(ENFORCE).strip(), "")
     except OSError:

@@ -66,12 +66,12 @@ def warnings(study: Study) -> list[str]:
 
 def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
     """Limits of the sites that have a control group of ours; an engine sets those of its containers."""
-    asked = [name for name in ("cpus", "memory", "pin") if getattr(study.file.resources, name) is not None]
+    limits = [name for name in ("cpus", "memory", "pin") if getattr(study.file.resources, name) is not None]
     grouped = [arm.name for arm in study.arms if registry.environments()[arm.kind].limited_by_host]
     here = any(host.traits.this_machine for host in study.file.hosts.values())
-    if not (asked and grouped and here and os.geteuid() != 0 and (why := delegation.lacking())):
+    if not (limits and grouped and here and os.geteuid() != 0 and (why := delegation.lacking())):
         return []
-    return [f"resources: {', '.join(asked)}: no limit in effect in {', '.join(grouped)}: {why}"]
+    return [f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}: {why}"]
 
 
 def _too_short(study: Study) -> list[str]:
@@ -168,12 +168,12 @@ def _control_groups(version: int) -> Readiness:
 def _guards() -> dict[str, Readiness]:
     """What may refuse to a site what another machine would let pass, where there is such a thing."""
     guards = {}
-    if selinux.state(lambda path: Path(path).read_bytes()) == "enforcing":
-        told = f"enforcing: containers with files of this machine are not confined by it ({selinux.WITHOUT_LABELS})"
-        guards[selinux.FACT] = Readiness(True, told)
+    if selinux.state() == "enforcing":
+        detail = f"enforcing: containers with files of this machine are not confined by it ({selinux.WITHOUT_LABELS})"
+        guards[selinux.FACT] = Readiness(True, detail)
     if firewalld.runs():
-        told = "runs: bridges and published ports are in its zones, and may be refused: the paths' probe says so"
-        guards[firewalld.FACT] = Readiness(True, told)
+        detail = "runs: bridges and published ports are in its zones, and may be refused: the paths' probe says so"
+        guards[firewalld.FACT] = Readiness(True, detail)
     return guards
 
 
