@@ -76,8 +76,10 @@ def test_they_are_those_of_its_own_containers(
     changes = [f"LABEL {LABEL}={run.id}", *([f"USER {user}"] if user else [])]
     client.api.import_image_from_stream(iter([files]), repository="weighbridge", tag=tag, changes=changes)
     name = f"weighbridge:{tag}"
-    told = client.containers.run(name, ["/tells"], remove=True, network="none", labels={LABEL: run.id})
-    assert told.decode() == USERS[user], "Docker itself"
+    container = client.containers.run(name, ["/tells"], detach=True, network="none", labels={LABEL: run.id})
+    container.wait()  # its log is read afterwards: followed, that of a program which ends at once is sometimes empty
+    assert container.logs().decode() == USERS[user], "Docker itself"
+    container.remove()
 
     monkeypatch.setattr(image, "client_from_environment", lambda: client)
     monkeypatch.setattr(client, "close", lambda: None)
