@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
+from weighbridge.environments import qemu
 from weighbridge.environments.qemu import QemuOptions
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.connection import connection
@@ -180,6 +181,14 @@ def test_virtual_cpus_have_cpus_of_their_own_and_the_rest_has_all(run: RunContex
     with pytest.raises(Unavailable, match="pin: vcpus puts each of 64 virtual CPUs"):
         request = requested(run, small_userland, limits=replace(limits, cpus=64))
         registry.environments()["qemu"].open(options(pin="vcpus"), request).__enter__()
+
+
+def test_a_guest_that_stands_still_is_booted_once_more(run: RunContext, small_userland: Userland, monkeypatch):
+    monkeypatch.setattr(qemu, "BOOTS_S", (0.2, 90.0))  # none answers in so little time
+    others = hypervisors(RUN)
+    with registry.environments()["qemu"].open(options(network="none"), requested(run, small_userland)) as opened:
+        assert shell(opened, "echo booted").text == "booted\n"
+        assert len(hypervisors(RUN) - others) == 1
 
 
 # -- networks ------------------------------------------------------------------------------------------------------

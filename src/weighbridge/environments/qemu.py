@@ -39,8 +39,9 @@ from weighbridge.model.plugin import Environment, Readiness
 from weighbridge.model.site import Group, Host, Site, SiteRequest
 from weighbridge.model.storage import EnvironmentOptions
 
-READY_S = 90.0
-"""How long a guest may take to come up: 4 s when emulated on an idle machine, several times as long on a busy one."""
+BOOTS_S = (90.0, 90.0)
+"""Seconds that each boot may take until its launcher greets: 4 when emulated on an idle machine, several times as
+long on a busy one. Of some hundred emulated boots with two virtual CPUs one stood still without a word, hence a second."""
 _TOGETHER_S = 0.2
 _VHOST = "/dev/vhost-net"
 
@@ -232,23 +233,46 @@ def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk
 
 @contextmanager
 def _launcher(machine: Machine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
-    host, run = request.host, request.run
-    if machine.network is not None:
-        machine.network.must_be_free(host)
-    process, stream = host.talk(Command(within(host, run, group, *machine.argv())))
-
-    def why() -> str:
-        ended = process.wait(_TOGETHER_S)
-        said = last_words(process.stop().stderr)
-        return f"{'its guest ended' if ended else 'its guest does not answer'}{f': {said}' if said else ''}"
-
-    try:
-        if machine.network is not None:
-            machine.network.join(host, process, why)
-        with Launcher(stream, request.name, why, environment_of(run.id), READY_S) as launcher:
+    """Boot the guest; once more where it stands still, and no more where it ends."""
+    for left, ready_s in zip(range(len(BOOTS_S) - 1, -1, -1), BOOTS_S, strict=True):
+        with ExitStack() as stack:
+            boot = _Boot(machine, request, group, stack)
+            try:
+                launcher = boot.launcher(ready_s)
+            except Unavailable:
+                if boot.ended or not left:
+                    raise
+                request.run.say(f"{request.name}: its guest did not answer in {ready_s:.0f} s: booting it once more")
+                continue
             yield launcher
-    finally:
-        process.stop()
+            return
+
+
+class _Boot:
+    """A started guest, ended with ``stack``."""
+
+    def __init__(self, machine: Machine, request: SiteRequest, group: Group | None, stack: ExitStack) -> None:
+        host, run = request.host, request.run
+        if machine.network is not None:
+            machine.network.must_be_free(host)
+        self._machine, self._request, self._stack = machine, request, stack
+        self._process, self._stream = host.talk(Command(within(host, run, group, *machine.argv())))
+        stack.callback(self._process.stop)
+        self.ended = False
+        """Whether QEMU had ended by itself when the guest was given up."""
+
+    def launcher(self, ready_s: float) -> Launcher:
+        """Return its launcher, which has greeted. Raises Unavailable."""
+        request = self._request
+        if self._machine.network is not None:
+            self._machine.network.join(request.host, self._process, self._why)
+        made = Launcher(self._stream, request.name, self._why, environment_of(request.run.id), ready_s)
+        return self._stack.enter_context(made)
+
+    def _why(self) -> str:
+        self.ended = self._process.wait(_TOGETHER_S)
+        said = last_words(self._process.stop().stderr)
+        return f"{'its guest ended' if self.ended else 'its guest does not answer'}{f': {said}' if said else ''}"
 
 
 PLUGIN = Qemu()
