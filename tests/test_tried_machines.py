@@ -62,7 +62,7 @@ def test_what_was_not_tried_says_so_and_what_may_differ(what):
 
 
 def test_an_image_is_built_anew_when_what_it_is_made_of_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    keys = {images.image_key(suite, "a key") for suite in images.SUITES} | {images.image_key("sid", "another key")}
+    keys = {images.image_key(kind, "a key") for kind in images.MACHINES} | {images.image_key("sid", "another key")}
     shutil.copytree(HERE / "packages", tmp_path / "packages")
     shutil.copy(HERE / "recipe.sh", tmp_path)
     monkeypatch.setattr(images, "HERE", tmp_path)
@@ -75,6 +75,8 @@ def test_an_image_is_built_anew_when_what_it_is_made_of_changes(monkeypatch: pyt
 
 
 def test_every_machine_has_an_image_and_wheels():
-    assert {*rows.MACHINES} == {*images.SUITES} == {*carried.PYTHONS}
-    for suite in images.SUITES:
-        assert {"pipx", "docker.io", "podman", "systemd-sysv"} <= {*images.packages(suite)}
+    assert {*rows.MACHINES} == {*images.MACHINES}
+    assert {images.suite_of(kind) for kind in images.MACHINES} == {*carried.PYTHONS}
+    for kind in images.MACHINES:
+        assert {"pipx", "docker.io", "podman", "systemd-sysv"} <= {*images.packages(kind)}
+        assert f"linux-image-cloud-{images.architecture_of(kind)}" in images.packages(kind)

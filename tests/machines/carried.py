@@ -12,25 +12,30 @@ from weighbridge import registry
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.userland.build import ensure
 
+from . import images
+
 REPOSITORY = Path(__file__).parents[2]
 PYTHONS = {"bookworm": "3.11", "trixie": "3.13", "sid": "3.14"}
+_PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
+"""Debian's name of an architecture -> that of wheels."""
 WORKLOADS = ("iperf3", "sysbench-cpu")
 """What the studies of tests/machines measure with: one userland has the programs of both."""
 
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux_2_5", "manylinux1")
 
 
-def dependencies(folder: Path, python: str, machine: str = "x86_64") -> Path:
-    """Return a folder with the wheels of the dependencies, in the tested versions, for a version of Python."""
+def dependencies(folder: Path, machine: str) -> Path:
+    """Return a folder with the wheels of the dependencies, in the tested versions, for the machine's Python."""
+    python, processor = PYTHONS[images.suite_of(machine)], _PROCESSORS[images.architecture_of(machine)]
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     constraints = REPOSITORY / "constraints.txt"
-    parts = (*project["dependencies"], "pip", constraints.read_text(), python, machine)
-    kept = folder / "wheels" / f"{python}-{machine}-{_key(parts)}"
+    parts = (*project["dependencies"], "pip", constraints.read_text(), python, processor)
+    kept = folder / "wheels" / f"{python}-{processor}-{_key(parts)}"
     if kept.exists():
         return kept
     building = fresh(kept)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--python-version", python]
-    command += [f"--platform={name}_{machine}" for name in _PLATFORMS]
+    command += [f"--platform={name}_{processor}" for name in _PLATFORMS]
     wanted = [*project["dependencies"], "pip"]  # the last for pipx, which brings its own pip up to date
     subprocess.run([*command, "-c", constraints, "-d", building, *wanted], check=True)
     building.rename(kept)

@@ -21,7 +21,12 @@ Machines are emulated, which works everywhere; MACHINES_ACCELERATOR=kvm is faste
 device may exist and not boot a stock kernel ("emulation failure", where the machine is a guest itself).
 """
 
-
+_EMULATORS = {
+    "amd64": ("qemu-system-x86_64", "-machine", "q35", "-cpu", "max"),
+    "arm64": ("qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a76"),
+}
+"""Debian's name of an architecture -> the first words of QEMU's command."""
+_CONSOLES = {"amd64": "ttyS0", "arm64": "ttyAMA0"}
 _PIPX = """
 mkdir -p /opt/pipx /opt/pipx-upper /opt/pipx-work
 mount -t overlay overlay -o lowerdir=/carried/pipx,upperdir=/opt/pipx-upper,workdir=/opt/pipx-work /opt/pipx
@@ -54,7 +59,8 @@ class Answer:
 class Guest:
     """A running machine: `ssh` reaches any of its users by one key."""
 
-    suite: str
+    kind: str
+    """One of `images.MACHINES`."""
     folder: Path
     port: int
 
@@ -93,7 +99,7 @@ class Guest:
     @property
     def state(self) -> Path:
         """The folder of its overlay, console and process id."""
-        return self.folder / "running" / self.suite
+        return self.folder / "running" / self.kind
 
     def answers(self) -> bool:
         """Whether a command runs in it."""
@@ -116,22 +122,22 @@ class Guest:
         shutil.rmtree(self.state)
 
 
-def running(suite: str, folder: Path) -> Guest | None:
-    """Return the suite's machine that was left running, or None."""
+def running(kind: str, folder: Path) -> Guest | None:
+    """Return the machine of a kind that was left running, or None."""
     try:
-        about = json.loads((folder / "running" / suite / "machine.json").read_text())
+        about = json.loads((folder / "running" / kind / "machine.json").read_text())
     except FileNotFoundError:
         return None
-    return Guest(suite, folder, about["port"]) if _is_machine(about["pid"]) else None
+    return Guest(kind, folder, about["port"]) if _is_machine(about["pid"]) else None
 
 
-def boot(suite: str, folder: Path, port: int | None = None, memory: str = "6G", *, anew: bool = True) -> Guest:
-    """Build what is not kept yet, boot the suite's machine and return it as soon as it can be used.
+def boot(kind: str, folder: Path, port: int | None = None, memory: str = "6G", *, anew: bool = True) -> Guest:
+    """Build what is not kept yet, boot the machine and return it as soon as it can be used.
 
     ``anew``: as it was built; else with what an earlier boot has left on its overlay.
     """
-    qemu, built, second = images.emulator(folder), images.image(suite, folder), installed.disk(folder, suite)
-    guest = Guest(suite, folder, port or _free_port())
+    qemu, built, second = images.emulator(folder), images.image(kind, folder), installed.disk(folder, kind)
+    guest = Guest(kind, folder, port or _free_port())
     overlay = guest.state / "overlay.qcow2"
     if anew:
         shutil.rmtree(guest.state, ignore_errors=True)
@@ -141,10 +147,11 @@ def boot(suite: str, folder: Path, port: int | None = None, memory: str = "6G", 
         _in_root(qemu, folder, *create).wait()
     accelerator = os.environ.get("MACHINES_ACCELERATOR", "tcg,thread=multi,tb-size=1024")
     process = _in_root(
-        qemu, folder, "qemu-system-x86_64", "-machine", "q35", "-accel", accelerator, "-cpu", "max", "-smp", "2",
-        "-m", memory, "-nodefaults", "-no-user-config", "-display", "none",
+        qemu, folder, *_EMULATORS[images.architecture_of(kind)], "-accel", accelerator, "-smp", "2", "-m", memory,
+        "-nodefaults", "-no-user-config", "-display", "none",
         "-kernel", built / "vmlinuz", "-initrd", built / "initrd",
-        "-append", "root=/dev/vda rw console=ttyS0 mitigations=off quiet tsc=reliable no_timer_check",
+        "-append", "root=/dev/vda rw mitigations=off quiet tsc=reliable no_timer_check "
+        f"console={_CONSOLES[images.architecture_of(kind)]}",
         "-drive", f"file={overlay},if=none,id=d,format=qcow2,cache=unsafe,discard=unmap",
         "-device", "virtio-blk-pci,drive=d",
         "-drive", f"file={second},if=none,id=e,format=raw,readonly=on", "-device", "virtio-blk-pci,drive=e",
@@ -152,13 +159,13 @@ def boot(suite: str, folder: Path, port: int | None = None, memory: str = "6G", 
         "-device", "virtio-net-pci,netdev=n,romfile=", "-device", "virtio-rng-pci",
         "-serial", f"file:{guest.state / 'console'}",
     )  # fmt: skip
-    (guest.state / "machine.json").write_text(json.dumps({"pid": process.pid, "port": guest.port, "suite": suite}))
+    (guest.state / "machine.json").write_text(json.dumps({"pid": process.pid, "port": guest.port}))
     ends = time.monotonic() + BOOT_SECONDS
     while not guest.answers():
         console = guest.state / "console"
         log = console.read_text(errors="replace")[-2000:] if console.exists() else ""
         if process.poll() is not None or time.monotonic() > ends:
-            raise RuntimeError(f"the machine {suite} does not answer: {log}")
+            raise RuntimeError(f"the machine {kind} does not answer: {log}")
         time.sleep(3)
     guest.must("root", "mount", "-o", "ro", "/dev/vdb", "/carried")
     guest.must("root", "sh", "-c", _PIPX)

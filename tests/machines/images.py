@@ -4,10 +4,12 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SUITES = ("bookworm", "trixie", "sid")
+MACHINES = ("bookworm", "trixie", "sid", "bookworm-arm64")
+"""A suite of Debian, and its architecture where that is not amd64."""
 SIZE = "14G"
 
 _OPTIONS = (
@@ -33,14 +35,29 @@ def machines_folder() -> Path:
     return Path(cache) / "weighbridge-machines"
 
 
-def packages(suite: str) -> list[str]:
-    """Return the Debian packages of the suite's machine."""
-    return (HERE / "packages" / f"{suite}.txt").read_text().split()
+def suite_of(machine: str) -> str:
+    """Return the suite of Debian that a machine has."""
+    return machine.partition("-")[0]
 
 
-def image_key(suite: str, public_key: str) -> str:
-    """Return the key of the suite's image: a hash of its packages, the recipe and the options of mmdebstrap."""
-    parts = (suite, SIZE, *sorted(packages(suite)), *_OPTIONS, (HERE / "recipe.sh").read_text(), public_key)
+def architecture_of(machine: str) -> str:
+    """Return Debian's name of the machine's architecture."""
+    return machine.partition("-")[2] or "amd64"
+
+
+def emulated(machine: str) -> list[str]:
+    """Return the words before a command that runs the machine's programs here; none where they run as they are."""
+    return [] if architecture_of(machine) == "amd64" else [sys.executable, str(HERE / "foreign.py")]
+
+
+def packages(machine: str) -> list[str]:
+    """Return the Debian packages of the machine."""
+    return (HERE / "packages" / f"{machine}.txt").read_text().split()
+
+
+def image_key(machine: str, public_key: str) -> str:
+    """Return the key of the machine's image: a hash of its packages, the recipe and the options of mmdebstrap."""
+    parts = (machine, SIZE, *sorted(packages(machine)), *_OPTIONS, (HERE / "recipe.sh").read_text(), public_key)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -53,10 +70,10 @@ def ssh_key(folder: Path) -> Path:
     return key
 
 
-def image(suite: str, folder: Path) -> Path:
-    """Return the folder with the suite's root.ext4, vmlinuz and initrd, built if need be."""
+def image(machine: str, folder: Path) -> Path:
+    """Return the folder with the machine's root.ext4, vmlinuz and initrd, built if need be."""
     public = ssh_key(folder).with_suffix(".pub")
-    kept = folder / "images" / f"{suite}-{image_key(suite, public.read_text())}"
+    kept = folder / "images" / f"{machine}-{image_key(machine, public.read_text())}"
     if kept.exists():
         return kept
     building = kept.with_name(kept.name + ".building")
@@ -64,8 +81,9 @@ def image(suite: str, folder: Path) -> Path:
     building.mkdir(parents=True)
     root = building / "root"
     recipe = f'--customize-hook="{HERE / "recipe.sh"}" "$1" "{public}"'
-    include = "--include=" + ",".join(packages(suite))
-    _logged(building / "mmdebstrap.log", ["mmdebstrap", *_OPTIONS, include, recipe, suite, root])
+    include = "--include=" + ",".join(packages(machine))
+    made = ["mmdebstrap", *_OPTIONS, f"--architectures={architecture_of(machine)}", include, recipe]
+    _logged(building / "mmdebstrap.log", [*emulated(machine), *made, suite_of(machine), root])
     for name, pattern in (("vmlinuz", "vmlinuz-*"), ("initrd", "initrd.img-*")):
         (newest,) = (root / "boot").glob(pattern)
         shutil.copy(newest, building / name)

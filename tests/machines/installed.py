@@ -28,7 +28,7 @@ fi
 """
 _IN_IMAGE = """
 set -eu
-work=$1 image=$2 wheels=$3 wheel=$4 pipx=$5; shift 5
+work=$1 image=$2 wheels=$3 wheel=$4 pipx=$5 emulated=$6; shift 6
 mount -t tmpfs tmpfs "$work"
 mkdir "$work/image" "$work/upper" "$work/work" "$work/root"
 mount -o loop,ro "$image" "$work/image"
@@ -40,17 +40,13 @@ mount --bind "$wheel" opt/wheel
 mount --bind "$pipx" opt/pipx
 mount -t proc proc proc
 mount --bind /dev dev
-exec chroot . "$@"
+exec $emulated chroot . "$@"
 """
 
 
-def installed(folder: Path, suite: str) -> Path:
-    """Return the folder that is to be /opt/pipx in the suite's machine, with this checkout's wheel installed."""
-    image, wheels, wheel = (
-        images.image(suite, folder),
-        carried.dependencies(folder, carried.PYTHONS[suite]),
-        carried.wheel(folder),
-    )
+def installed(folder: Path, machine: str) -> Path:
+    """Return the folder that is to be /opt/pipx in the machine, with this checkout's wheel installed."""
+    image, wheels, wheel = images.image(machine, folder), carried.dependencies(folder, machine), carried.wheel(folder)
     pipx = folder / "pipx" / f"{image.name}-{wheels.name}"
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     mark = pipx / "wheel"
@@ -67,34 +63,29 @@ def installed(folder: Path, suite: str) -> Path:
         "PIP_FIND_LINKS": "/carried/wheels",
         "PATH": "/usr/sbin:/usr/bin",
     }
-    command = [
-        "unshare",
-        "--mount",
-        "sh",
-        "-c",
-        _IN_IMAGE,
-        "sh",
-        work,
-        image / "root.ext4",
-        wheels,
-        wheel.parent,
-        pipx,
-    ]
+    places = (work, image / "root.ext4", wheels, wheel.parent, pipx, " ".join(images.emulated(machine)))
+    command = ["unshare", "--mount", "sh", "-c", _IN_IMAGE, "sh", *places]
     subprocess.run([*command, "sh", "-c", _INSTALL], env={**clean, **settings}, check=True)
     mark.write_text(digest)
     return pipx
 
 
-def disk(folder: Path, suite: str) -> Path:
-    """Return the image of the disk with `pipx/`, `wheels/` and `userlands/KEY` for the suite's machine."""
-    pipx, userland = installed(folder, suite), carried.userland(folder)
-    wheels = carried.dependencies(folder, carried.PYTHONS[suite])
+def disk(folder: Path, machine: str) -> Path:
+    """Return the image of the disk with `pipx/`, `wheels/` and, for this architecture, `userlands/KEY`."""
+    pipx, wheels, userland = (
+        installed(folder, machine),
+        carried.dependencies(folder, machine),
+        carried.userland(folder),
+    )
+    sources = [(pipx, "pipx"), (wheels, "wheels")]
+    if not images.emulated(machine):
+        sources.append((userland, f"userlands/{userland.name}"))
     kept = folder / "carried" / f"{pipx.name}-{userland.name}.ext4"
     if kept.exists():
         return kept
     content, building = carried.fresh(kept.with_suffix(".content")), kept.with_suffix(".building")
     (content / "userlands").mkdir()
-    for source, target in ((pipx, "pipx"), (wheels, "wheels"), (userland, f"userlands/{userland.name}")):
+    for source, target in sources:
         subprocess.run(["cp", "-a", "--reflink=auto", source, content / target], check=True)
     subprocess.run(["truncate", "--size", "3G", building], check=True)
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", content, building], check=True)
@@ -105,7 +96,7 @@ def disk(folder: Path, suite: str) -> Path:
 
 def refresh(machine: "Guest") -> None:
     """Put this checkout's Weighbridge in the place of the one that the machine has."""
-    pipx = installed(machine.folder, machine.suite)
+    pipx = installed(machine.folder, machine.kind)
     if machine.run("root", "cat", "/opt/pipx/wheel").out == (pipx / "wheel").read_text():
         return
     machine.send("root", own_files(pipx, machine.folder), "/opt/own-files.tar")

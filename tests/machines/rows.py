@@ -6,8 +6,9 @@ MACHINES = {
     "bookworm": "Debian 12 (kernel 6.1, Docker 20.10, Python 3.11)",
     "trixie": "Debian 13 (kernel 6.12, Docker 26, Python 3.13)",
     "sid": "Debian sid (kernel 7, Docker 28, Python 3.14)",
+    "bookworm-arm64": "Debian 12 on arm64 (kernel 6.1, Docker 20.10, Python 3.11)",
 }
-"""Suite -> what a guest of it is."""
+"""One of `images.MACHINES` -> what it is."""
 
 NOT_TRIED = {
     "Ubuntu 24.04": "AppArmor closes user namespaces to programs without a profile: natively without root it needs "

@@ -44,10 +44,11 @@ class Weighbridge:
         return "/root" if self.user.sudo else self.user.home
 
     def link_userland(self) -> None:
-        """Link the userland that was carried in into the user's cache, where a first run would build it."""
+        """Link the userland that was carried in, if one was, into the user's cache: a first run would build it."""
         sudo = "sudo " if self.user.sudo else ""
         cache = f"{self.home}/.cache/weighbridge/userlands"
         link = f"{sudo}mkdir -p {cache} && {sudo}ln -sfn /carried/userlands/* {cache}/"
+        link = f"if [ -e /carried/userlands ]; then {link}; fi"
         self.machine.must(self.user.login, "sh", "-c", link)
 
     def start(self, line: str, log: str) -> None:

@@ -41,7 +41,8 @@ from weighbridge.model.storage import EnvironmentOptions
 
 BOOTS_S = (90.0, 90.0)
 """Seconds that each boot may take until its launcher greets: 4 when emulated on an idle machine, several times as
-long on a busy one. Of some hundred emulated boots with two virtual CPUs one stood still without a word, hence a second."""
+long on a busy one. Of some hundred emulated boots with two virtual CPUs one stood still without a word: hence two.
+"""
 _TOGETHER_S = 0.2
 _VHOST = "/dev/vhost-net"
 
