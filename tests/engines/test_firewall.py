@@ -187,6 +187,8 @@ class FilteredHost:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tables = {"iptables": {"filter": USERS.splitlines(), "nat": NAT[:4]}, "ip6tables": {}}
         self.nft: dict[str, list[str]] | None = None
+        self.pairs: dict[str, str | None] = {}
+        """Each veth link here and its peer, None for one in another namespace."""
         self.commands: list[str] = []
         self.sysctls = {"net/ipv4/ip_forward": "0"}
         self.refused: set[str] = set()
@@ -197,6 +199,8 @@ class FilteredHost:
         program, *words = argv
         if program == "nft":
             return self._nft(words)
+        if program == "ip":
+            return self._ip(words)
         if program.endswith("-save"):
             tables = self.tables[program.removesuffix("-save")].items()
             saved = [line for name, lines in tables for line in (f"*{name}", *map(_counted, lines), "COMMIT")]
@@ -207,6 +211,14 @@ class FilteredHost:
             return None
         tables = self.tables[program]
         tables[words[2]] = after(tables[words[2]], [tuple(words[3:])])
+        return ""
+
+    def _ip(self, words: list[str]) -> str:
+        if words == ["-json", "link", "show", "type", "veth"]:
+            peers = {name: {"link": peer} if peer else {"link_index": 2} for name, peer in self.pairs.items()}
+            return json.dumps([{"ifname": name, **peer} for name, peer in peers.items()])
+        assert words[:2] == ["link", "delete"]
+        del self.pairs[self.pairs.pop(words[2])]
         return ""
 
     def _nft(self, words: list[str]) -> str | None:
@@ -341,6 +353,21 @@ def test_an_empty_table_of_iptables_goes_where_there_was_none(tmp_path: Path, ho
     firewall.restore(tmp_path)
     assert host.tables["ip6tables"] == {"nat": []}
     assert [*host.nft] == ["ip filter", "ip raw"], "somebody has a chain in the other"
+
+
+def test_a_veth_pair_that_did_not_reach_its_container_is_removed(tmp_path: Path, host: FilteredHost):
+    users = {"veth0": "veth1", "veth1": "veth0", "vethabcdef1": None, "veth1234567": "veth89abcde"}
+    host.pairs = {**users, "veth89abcde": "veth1234567"}
+    firewall.remember(tmp_path)
+    before = dict(host.pairs)
+    host.pairs |= {"vethc7467a5": "vethf987f78", "vethf987f78": "vethc7467a5", "veth2": "veth3", "veth3": "veth2"}
+    assert firewall.left(tmp_path) == ["link vethc7467a5"]
+    assert firewall.left(tmp_path, beside_engine=True) == []
+    firewall.restore(tmp_path, last=False)
+    assert "vethc7467a5" in host.pairs, "another engine may just be making it"
+    firewall.restore(tmp_path)
+    assert host.pairs == {**before, "veth2": "veth3", "veth3": "veth2"}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_sysctls_are_restored(tmp_path: Path, host: FilteredHost, monkeypatch: pytest.MonkeyPatch):

@@ -2,8 +2,8 @@
 
 dockerd keeps its chains, its FORWARD policies and ip_forward when it stops: since version 27 those of IPv6 too, since
 28 rules of table raw. An engine that speaks nftables itself (netavark, Docker 29 on request) has tables of its own. A
-private engine must leave none of it: a note of how things were is kept in a folder, so that ``weighbridge clean`` can
-restore them even after a kill.
+dockerd that is killed before a veth pair's end is in its container leaves the pair. A private engine must leave none of
+it: a note of how things were is kept in a folder, so that ``weighbridge clean`` can restore them even after a kill.
 """
 
 import contextlib
@@ -63,6 +63,8 @@ class Adds(enum.Enum):
     """netavark's chains; each of its rules is in one of them or leads to one."""
 
 
+_VETH = re.compile(r"veth[0-9a-f]{7}")
+"""What Docker calls both ends of a veth pair, one of which is renamed in its container."""
 _USERS_CHAIN = re.compile(r"^:DOCKER-USER |^-A DOCKER-USER |-j DOCKER-USER$")
 """The chain that Docker makes for rules of the user's, with the rules in it and the way into it."""
 _USERS_CHAIN_UNUSED = "-A DOCKER-USER -j RETURN"
@@ -109,6 +111,7 @@ def remember(folder: Path, *, beside_engine: bool = False) -> None:
     note = {
         "tables": {family: {name: state.get(name, []) for name in TABLES} for family, state in tables.items()},
         "nft": sorted(nft_tables()),
+        "pairs": sorted(_pairs()),
         "beside_engine": beside_engine,
         "sysctls": {name: value for name in _sysctls() if (value := _sysctl(name)) is not None or name in _BRIDGED},
     }
@@ -140,6 +143,8 @@ def restore(folder: Path, adds: Adds | None = None, *, last: bool = True, beside
         output(argv)
     for argv in _disused_tables(note):
         output(argv)
+    for link in _stray_links(note):
+        output(("ip", "link", "delete", link))
     for name, value in note["sysctls"].items():
         if _set_by_engine(name, value, _sysctl(name)):
             with contextlib.suppress(OSError):
@@ -157,6 +162,7 @@ def left(folder: Path, *, beside_engine: bool = False) -> list[str]:
     steps = [] if note is None else [*_steps(note, Adds.PODMAN if beside_engine else None)]
     tables = Counter(f"{argv[0]} {argv[3]}" for argv in steps if argv[0] in FAMILIES)
     own = [f"nft table {' '.join(argv[3:])}" for argv in steps if argv[0] == "nft"]
+    own += [] if note is None or beside_engine else [f"link {link}" for link in _stray_links(note)]
     return [*(f"{table}: {number} of rules, chains and policies" for table, number in tables.items()), *own]
 
 
@@ -226,6 +232,19 @@ def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         words = name.split()
         if name in added and "chain" not in (output(("nft", "list", "table", *words)) or "chain"):
             yield ("nft", "delete", "table", *words)
+
+
+def _stray_links(note: dict[str, Any]) -> list[str]:
+    """One end of each veth pair of Docker's that was not there before, and has no end in a container."""
+    noted = note.get("pairs")
+    return [] if noted is None else sorted(pair[0] for pair in _pairs() - {*map(tuple, noted)})
+
+
+def _pairs() -> set[tuple[str, ...]]:
+    """The ends of each veth pair that Docker named and that are both in this namespace."""
+    links = json.loads(output(("ip", "-json", "link", "show", "type", "veth")) or "[]")
+    ends = {(each.get("ifname", ""), each.get("link", "")) for each in links}
+    return {pair for pair in ends if pair == tuple(sorted(pair)) and all(map(_VETH.fullmatch, pair))}
 
 
 def _set_by_engine(name: str, noted: str | None, now: str | None) -> bool:
