@@ -29,6 +29,7 @@ class User:
     weighs_in: str
     isolated: str
     study: tuple[str, ...]
+    """What of `inside/limits.yaml` the user can measure: environments and workloads."""
     sudo: bool = False
 
     @property
@@ -37,14 +38,16 @@ class User:
         return "/root" if self.login == "root" else f"/home/{self.login}"
 
 
-_ALL = ("native", "netns", "bridge", "published")
+_ALL = ("native", "netns", "bridge", "published", "tcp", "cpu")
 USERS = {
     "root": User("root", "root", "docker", "bridge", _ALL),
-    "docker": User("dockeruser", "in group docker", "docker", "bridge", _ALL),
+    "docker": User(
+        "dockeruser", "in group docker", "docker", "bridge", ("native", "bridge", "published", "tcp", "cpu")
+    ),
     "sudo": User("sudouser", "`sudo weighbridge`", "docker", "bridge", _ALL, sudo=True),
-    "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns")),
+    "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns", "cpu")),
     "podman": User(
-        "podmanuser", "rootless Podman", "podman-rootless", "podman-rootless", ("native", "netns", "podman")
+        "podmanuser", "rootless Podman", "podman-rootless", "podman-rootless", ("native", "podman", "tcp", "cpu")
     ),
 }
 
