@@ -2,8 +2,9 @@
 
 dockerd keeps its chains, its FORWARD policies and ip_forward when it stops: since version 27 those of IPv6 too, since
 28 rules of table raw. An engine that speaks nftables itself (netavark, Docker 29 on request) has tables of its own. A
-dockerd that is killed before a veth pair's end is in its container leaves the pair. A private engine must leave none of
-it: a note of how things were is kept in a folder, so that ``weighbridge clean`` can restore them even after a kill.
+dockerd that is killed before an end of a veth pair is in its container leaves the pair. A private engine must leave
+none of it: a note of how things were is kept in a folder, so that ``weighbridge clean`` can restore them even after a
+kill.
 """
 
 import contextlib
