@@ -45,7 +45,7 @@ def main(seconds, stop):
                 if line not in seen:
                     seen.add(line)
                     print(line, flush=True)
-        time.sleep(0.5)
+        time.sleep(1.5)
 
 
 main(float(sys.argv[1]), Path(sys.argv[2]))
