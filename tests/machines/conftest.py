@@ -74,6 +74,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @functools.cache
 def _commit() -> str:
-    """Return the commit that this session began with: its wheel is of it."""
-    described = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--exclude=*"]
-    return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
+    """Return the commit that this session began with: its wheel is of it, or of what has changed since."""
+    git = ("git", "-C", str(HERE))
+    commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    changed = [*git, "diff", "--quiet", "HEAD", "--", ":/src", ":/pyproject.toml", ":/constraints.txt"]
+    return commit.stdout.strip() + ("-dirty" if subprocess.run(changed, check=False).returncode else "")
