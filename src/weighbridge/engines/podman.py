@@ -21,12 +21,15 @@ from weighbridge.engines.client import answers
 from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.firewall import Adds, remember
 from weighbridge.engines.podman_home import (
+    APART,
     NETWORKS,
     Home,
     home_of_root,
     home_of_user,
     program_of_user,
     runtime_of_user,
+    storage_of_user,
+    store_apart,
 )
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import EnvironmentLost, Unavailable
@@ -160,14 +163,14 @@ def runtime() -> str:
     return next((name for name in known if shutil.which(name)), known[-1])
 
 
-def podman_of(run: RunContext, host: Host, *, rootless: bool) -> Podman:
-    """The podman of a host, the same for the whole run. Raises Unavailable."""
+def podman_of(run: RunContext, host: Host, *, rootless: bool, layered: str = "") -> Podman:
+    """The podman of a host, the same for the whole run; ``layered`` as of `Userland`. Raises Unavailable."""
     kind = "rootless podman" if rootless else "podman"
-    return run.share(f"{kind} {host.name}", lambda: _opened(run, host, rootless=rootless))
+    return run.share(f"{kind} {host.name}", lambda: _opened(run, host, layered, rootless=rootless))
 
 
 @contextmanager
-def _opened(run: RunContext, host: Host, *, rootless: bool) -> Iterator[Podman]:
+def _opened(run: RunContext, host: Host, layered: str, *, rootless: bool) -> Iterator[Podman]:
     if not host.root and not host.this_machine:
         raise Unavailable(f"podman on host {host.name} needs root there")
     with ExitStack() as stack:
@@ -182,6 +185,8 @@ def _opened(run: RunContext, host: Host, *, rootless: bool) -> Iterator[Podman]:
             home = stack.enter_context(home_of_root(run, host, group, data, rootless=rootless))
         else:
             stack.callback(_discard_of_user, run.id, run.state, data)
+            if layered and data.is_relative_to(layered):
+                store_apart(run.id)
             home = stack.enter_context(home_of_user(run, host, data))
         yield Podman(run, host, home, rootless=rootless)
 
@@ -198,7 +203,7 @@ def _noted(run: RunContext) -> Iterator[None]:
 
 def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
     """Remove files of the user's subordinate ids, and end the process that keeps the user's namespaces."""
-    folders = [str(data / "storage"), *(str(path) for run, path in left() if run == run_id)]
+    folders = [str(storage_of_user(run_id, data)), *(str(path) for run, path in left() if run == run_id)]
     output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", *folders))
     runtime = runtime_of_user(state)
     for note in runtime.rglob("pause.pid"):
@@ -213,8 +218,8 @@ def memory_of(run_id: str, site: str) -> Path:
 
 
 def left() -> Iterator[tuple[str, Path]]:
-    """This user's folders in memory, each with its run: what others put there is theirs."""
-    for path in _MEMORY.glob("weighbridge-*-*"):
+    """This user's folders in memory or for storage, each with its run: what others put there is theirs."""
+    for path in (*_MEMORY.glob("weighbridge-*-*"), *APART.glob("weighbridge-*-*")):
         with contextlib.suppress(OSError):
             about = path.lstat()
             if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():

@@ -4,6 +4,9 @@ Root has it in a mount namespace, in which /run and /var/lib/containers are empt
 an account that exists in there alone. A user who is not root needs no namespace: podman makes its own.
 """
 
+import contextlib
+import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,7 +131,7 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
                 raise Unavailable(f"podman cannot have the folder {folder}: {done.last_words}")
             return there
 
-        program = _podman(variables, f"{INSIDE}/data", f"{INSIDE}/runtime")
+        program = _podman(variables, f"{INSIDE}/data/storage", f"{INSIDE}/runtime")
         yield Home((*within(host, run, group), *enter), program, LAUNCHER, put_folder)
     finally:
         stream.end()
@@ -143,6 +146,34 @@ def home_of_user(run: RunContext, host: Host, data: Path) -> Iterator[Home]:
     yield Home(within(host, run, None), program, launcher, lambda _host, folder, _name: folder)
 
 
+APART = Path("/var/tmp")  # noqa: S108 - of each run one folder, which nobody else may enter
+"""Where the storage of a user's podman is if a container has a layer over the folder that it would be in.
+
+Mounted from there onto that folder, the layer is refused (EINVAL of crun 1.28 with Linux 7.2).
+"""
+
+
+def store_apart(run_id: str) -> None:
+    """Have the storage of a run's podman outside of the user's cache. Raises Unavailable."""
+    try:
+        _apart(run_id).mkdir(mode=0o700)
+    except OSError as error:
+        raise Unavailable(f"{_apart(run_id)}, for podman's storage, cannot be made: {error.strerror}") from None
+
+
+def storage_of_user(run_id: str, data: Path) -> Path:
+    """Where the containers and images of a user's podman are: in the run's data, or apart where `store_apart` was."""
+    with contextlib.suppress(OSError):
+        about = _apart(run_id).lstat()
+        if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
+            return _apart(run_id)
+    return data / "storage"
+
+
+def _apart(run_id: str) -> Path:
+    return APART / f"weighbridge-{run_id}-storage"
+
+
 def runtime_of_user(state: Path) -> Path:
     """The folder of its sockets and notes; podman takes no path of more than 50 characters there."""
     return state / "pod"
@@ -153,7 +184,8 @@ def program_of_user(run_id: str, state: Path, data: Path) -> tuple[str, ...]:
     runtime = runtime_of_user(state)
     runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
     (runtime / "containers.conf").write_text('[engine]\nlock_type="file"\n')
-    storage = f'[storage]\ndriver="overlay"\ngraphroot="{data}/storage"\nrunroot="{runtime}/run"\n'
+    graphroot = storage_of_user(run_id, data)
+    storage = f'[storage]\ndriver="overlay"\ngraphroot="{graphroot}"\nrunroot="{runtime}/run"\n'
     (runtime / "storage.conf").write_text(storage)
     variables = {
         **environment_of(run_id),
@@ -163,10 +195,10 @@ def program_of_user(run_id: str, state: Path, data: Path) -> tuple[str, ...]:
         "CONTAINERS_CONF": str(runtime / "containers.conf"),
         "CONTAINERS_STORAGE_CONF": str(runtime / "storage.conf"),
     }
-    return _podman(variables, str(data), str(runtime))
+    return _podman(variables, str(graphroot), str(runtime))
 
 
-def _podman(variables: dict[str, str], data: str, runtime: str) -> tuple[str, ...]:
+def _podman(variables: dict[str, str], graphroot: str, runtime: str) -> tuple[str, ...]:
     settings = tuple(f"{name}={value}" for name, value in variables.items())
-    folders = ("--root", f"{data}/storage", "--runroot", f"{runtime}/run")
+    folders = ("--root", graphroot, "--runroot", f"{runtime}/run")
     return ("env", "-i", *settings, "podman", *folders, "--cgroup-manager=cgroupfs", "--events-backend=file")

@@ -90,7 +90,7 @@ class PodmanEnvironment(Environment):
         if request.host.secluded is not None:
             purpose = "podman-rootless" if options.rootless else "podman"
             request = replace(request, host=request.host.variant(purpose))
-        made = podman_of(request.run, request.host, rootless=options.rootless)
+        made = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
         with ExitStack() as stack:
             group, refused = _group(request, rootless=options.rootless)
             if group:

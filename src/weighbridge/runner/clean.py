@@ -70,7 +70,7 @@ def find(only: str | None = None) -> Found:
     found += [Leftover(run, "engine data", str(path)) for run, path in _of_runs(engines)]
     found += [Leftover(run, "mount", str(at)) for run, path in _of_runs(engines) for at in mounted_below(path)]
     found += [Leftover(run, "folder of VirtualBox", str(path)) for run, path in virtualbox.left()]
-    found += [Leftover(run, "layer in memory", str(path)) for run, path in podman.left()]
+    found += [Leftover(run, "folder of podman", str(path)) for run, path in podman.left()]
     found += [Leftover(run, "lock", str(path)) for run, path in _of_runs(lxc_locks.lock_folder(engines))]
     client = docker.client_from_environment()
     if client is not None:
