@@ -24,4 +24,4 @@ echo "# files"; ls -A /tmp /run /var/lib /run/weighbridge* /run/lock /etc/docker
 echo "# failed"; systemctl --failed --no-legend --plain
 echo "# processes"
 ps -eo user,args --no-headers | grep -i -E 'weigh|docker|podman|lxc|nspawn|iperf|sysbench|pasta|slirp' |
-    grep -v -E 'grep|snapshot.sh|podman system service|catatonit|ssh|dbus-daemon' | sort | uniq -c
+    grep -v -E 'grep|snapshot.sh|podman system service|catatonit|ssh|dbus-daemon|\(sd-pam\)|systemd --user' | sort | uniq -c
