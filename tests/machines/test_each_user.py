@@ -89,6 +89,7 @@ def test_limits_are_in_force(machine: Guest, weighbridge: Weighbridge):
         weighbridge.start("run limits.yaml --yes --out limits", "limits.log")
         log = weighbridge.ended("limits.log", 3000)
     machine.must("root", "touch", "/root/stop-watch")
+    machine.must("root", "sh", "-c", "while pgrep -f '[/]watch.py' > /dev/null; do sleep 1; done")
     assert log.rstrip().endswith("ended 0"), log
     states = [json.loads(line) for line in machine.must("root", "cat", "/root/watched").splitlines()]
     machine.must("root", "rm", "/root/stop-watch")

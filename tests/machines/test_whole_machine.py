@@ -45,4 +45,4 @@ def test_system_containers(machine: Guest, weighbridge: Weighbridge, kind: str):
         answer = weighbridge("run system.yaml --yes --out system", timeout=3000)
         assert answer.code == 0, answer.text
     report = weighbridge.json("report system --json")
-    assert {*report["environments"]} == {"native", kind}, report["environments"]
+    assert {*report["environments"]} == {"native", "native-again", kind}, report["environments"]
