@@ -205,6 +205,8 @@ def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
     """Remove files of the user's subordinate ids, and end the process that keeps the user's namespaces."""
     folders = [str(storage_of_user(run_id, data)), *(str(path) for run, path in left() if run == run_id)]
     output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", *folders))
+    for folder in folders:  # podman leaves an empty storage where it had none
+        shutil.rmtree(folder, ignore_errors=True)
     runtime = runtime_of_user(state)
     for note in runtime.rglob("pause.pid"):
         with contextlib.suppress(OSError, ValueError):

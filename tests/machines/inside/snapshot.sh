@@ -20,7 +20,7 @@ if systemctl -q is-active docker; then
     docker ps -a --format '{{.Names}}'; docker network ls --format '{{.Name}} {{.Driver}}'
     docker images -a --format '{{.Repository}}:{{.Tag}} {{.ID}}'; docker volume ls -q
 fi
-echo "# files"; ls -A /tmp /run /var/lib /run/weighbridge* /run/lock /etc/docker 2>/dev/null | grep -v -E '^(systemd-private|utmp|user|sudo)'
+echo "# files"; ls -A /tmp /var/tmp /run /var/lib /run/weighbridge* /run/lock /etc/docker 2>/dev/null | grep -v -E '^(systemd-private|utmp|user|sudo|xtables.lock)' # iptables itself makes the last
 echo "# failed"; systemctl --failed --no-legend --plain
 echo "# processes"
 ps -eo user,args --no-headers | grep -i -E 'weigh|docker|podman|lxc|nspawn|iperf|sysbench|pasta|slirp' |
