@@ -73,7 +73,7 @@ def test_limits_are_in_force(machine: Guest, weighbridge: Weighbridge):
         line for line in LIMITS.splitlines() if not line.startswith("  ") or line.split(":")[0].strip() in user.study
     ]
     if "podman" in names:
-        lines.insert(lines.index("workloads:"), "  podman: {kind: podman, rootless: true}")
+        lines.insert(lines.index("workloads:"), "  podman: {kind: podman, rootless: true, publish: true}")
     if machine.run("root", "test", "-e", "/carried/userlands").code != 0:  # it has the programs itself
         lines.append("userland: {kind: host}")
     machine.must(login, "sh", "-c", 'printf "%s\\n" "$@" > limits.yaml', "sh", *lines)
