@@ -107,7 +107,7 @@ def refresh(machine: "Guest") -> None:
 def own_files(pipx: Path, folder: Path) -> Path:
     """Return an archive of Weighbridge alone in such a folder, for a machine that has its dependencies."""
     (packages,) = (pipx / "venvs/weighbridge/lib").glob("python3*/site-packages")
-    target = folder / "own-files.tar"
+    target = folder / f"own-files-{pipx.name}.tar"
     names = [path.relative_to(pipx) for path in packages.glob("weighbridge*")]
     subprocess.run(["tar", "-C", pipx, "-cf", target, *names, "wheel"], check=True)
     return target
