@@ -3,6 +3,7 @@
 What is marked ``long`` or ``machines`` is left out unless ``-m`` names its marker.
 """
 
+import functools
 import gc
 import itertools
 import os
@@ -10,6 +11,8 @@ import secrets
 import subprocess
 
 import pytest
+import typer
+import typer.testing
 from hypothesis import settings
 
 from weighbridge.store import database
@@ -24,6 +27,8 @@ UNLESS_NAMED = ("long", "machines")
 FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 
 
+# every call of the command line in this process has the same commands: to make them was half of the time of most
+typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
 gc.disable()  # nothing of what is imported and collected is garbage: looking for it took a tenth of the time
 
 
