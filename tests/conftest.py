@@ -47,6 +47,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     machines.addoption("--keep-machines", action="store_true", help="leave them running for the next call")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log):
+    """Give each worker tests that follow one another, which share what their module has made."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:

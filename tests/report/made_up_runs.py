@@ -4,6 +4,7 @@ import json
 import math
 import random
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import NormalDist
@@ -143,24 +144,29 @@ def _series(chance: random.Random, factor: float) -> tuple[Series, ...]:
     )
 
 
-_KEPT: OrderedDict[str, dict[Path, bytes]] = OrderedDict()
+_MADE: OrderedDict[str, dict[Path, bytes]] = OrderedDict()
 """The files of the last runs that were made, by recipe."""
 
 
-def make_run(directory: Path, recipe: Recipe) -> RunStore:
-    """Write a whole run and give it, open for reading. One that was made before is copied."""
-    if (key := repr(recipe)) in _KEPT:
-        for path, content in _KEPT[key].items():
+def made_once(directory: Path, recipe: object, make: Callable[[], None]) -> RunStore:
+    """Make a run in a folder, open for reading; if one of the recipe was made before, copy it."""
+    if files := _MADE.get(key := repr(recipe)):
+        for path, content in files.items():
             (directory / path).parent.mkdir(parents=True, exist_ok=True)
             (directory / path).write_bytes(content)
     else:
-        _make(directory, recipe)
-        files = [path for path in directory.rglob("*") if path.is_file()]
-        _KEPT[key] = {path.relative_to(directory): path.read_bytes() for path in files}
-    _KEPT.move_to_end(key)
-    while len(_KEPT) > 20:
-        _KEPT.popitem(last=False)
+        make()
+        paths = [path for path in directory.rglob("*") if path.is_file()]
+        _MADE[key] = {path.relative_to(directory): path.read_bytes() for path in paths}
+    _MADE.move_to_end(key)
+    while len(_MADE) > 20:
+        _MADE.popitem(last=False)
     return RunStore(directory)
+
+
+def make_run(directory: Path, recipe: Recipe) -> RunStore:
+    """Write a whole run and give it, open for reading."""
+    return made_once(directory, recipe, lambda: _make(directory, recipe))
 
 
 def _make(directory: Path, recipe: Recipe) -> None:

@@ -52,7 +52,7 @@ def _named(case: Case) -> Iterator[None]:
     """Examples are tried with every case, for making them up takes longer than parsing them: failures name theirs."""
     try:
         yield
-    except Exception as failure:
+    except (Exception, pytest.fail.Exception) as failure:
         raise AssertionError(f"{case.kind}, {case.file}, {case.options}") from failure
 
 
@@ -76,12 +76,13 @@ def test_an_output_with_random_damage_never_breaks_a_parser(seed: int, length: i
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "stdout", [b"", b"\n", b"\0" * 100, b"\xff\xfe", b"[" * 100_000, b"{}", b"null", b'{"end": 1}']
-)
-def test_empty_and_garbage_are_unparseable(kind: str, stdout: bytes):
-    with pytest.raises(Unparseable):
-        parse(kind, {}, stdout)
+def test_empty_and_garbage_are_unparseable(kind: str):
+    for stdout in (b"", b"\n", b"\0" * 100, b"\xff\xfe", b"[" * 100_000, b"{}", b"null", b'{"end": 1}'):
+        try:
+            with pytest.raises(Unparseable):
+                parse(kind, {}, stdout)
+        except (Exception, pytest.fail.Exception) as failure:
+            raise AssertionError(stdout[:20]) from failure
 
 
 @pytest.mark.parametrize("kind", KINDS)
