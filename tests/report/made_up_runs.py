@@ -62,6 +62,8 @@ class Recipe:
     question: str = "What does each Docker network cost on this machine?"
     message: str = "iperf3: error - unable to connect"
     output: bytes = b'{"end": {"sum": 1}}\n'
+    outputs: bool = True
+    """Whether the run has raw outputs: four files of each trial take as long as all the rest of it."""
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
     samples: tuple[tuple[str, str, float], ...] = ()
     """Of each trial; times its environment's factor."""
@@ -221,7 +223,7 @@ def _record(recipe, workload, block, environment, *, clock, shared, chance) -> T
         measured_s=1.0,
         message="" if outcome is Outcome.OK else message,
         measurements=tuple(measurements) if outcome is Outcome.OK else (),
-        roles=roles,
+        roles=roles if recipe.outputs else (),
         samples=tuple((site, name, value * recipe.factor(environment)) for site, name, value in recipe.samples),
         flags=recipe.flags.get((block, environment), ()),
         series=_series(chance, recipe.factor(environment)) if recipe.series else (),
