@@ -3,12 +3,16 @@
 What is marked ``long`` or ``machines`` is left out unless ``-m`` names its marker.
 """
 
+import functools
+import gc
 import itertools
 import os
 import secrets
 import subprocess
 
 import pytest
+import typer
+import typer.testing
 from hypothesis import settings
 
 from weighbridge.store import database
@@ -23,6 +27,21 @@ UNLESS_NAMED = ("long", "machines")
 FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 
 
+# every call of the command line in this process has the same commands: to make them was half of the time of most
+typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
+gc.disable()  # nothing of what is imported and collected is garbage: looking for it took a tenth of the time
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    gc.enable()  # where workers collect
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=12, help="how often tests/real/test_kill_anywhere.py kills a run")
     parser.addoption("--seed", type=int, default=secrets.randbelow(10**6), help="for the moments of these kills")
@@ -31,6 +50,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     machines.addoption("--machines", default="bookworm,trixie,sid,bookworm-arm64", help="which to try")
     machines.addoption("--users", default="root,docker,sudo,plain,podman", help="as whom")
     machines.addoption("--keep-machines", action="store_true", help="leave them running for the next call")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log):
+    """Give each worker tests that follow one another, which share what their module has made."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 @pytest.hookimpl(trylast=True)

@@ -57,7 +57,7 @@ def test_a_known_cost_is_found_in_ten_blocks(run):
 def test_large_costs_are_different_however_many_comparisons_there_are(run):
     """The exact p-value of ten blocks is at least 0.002: 60 of them could not pass Holm."""
     cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.01)]) for n in range(20)]
-    analysis = analyse(run(costs={"a": 1.3, "b": 1.3, "c": 1.0}, workloads=cells))
+    analysis = analyse(run(costs={"a": 1.3, "b": 1.3, "c": 1.0}, workloads=cells, outputs=False))
     verdicts = [r.verdict for m in analysis.metrics for r in m.comparisons if r.environment in "ab"]
     assert len(verdicts) == 40 and set(verdicts) == {"different"}
     assert "different" not in {r.verdict for m in analysis.metrics for r in m.comparisons if r.environment == "c"}
@@ -65,7 +65,7 @@ def test_large_costs_are_different_however_many_comparisons_there_are(run):
 
 def test_holm_takes_a_verdict_away_and_says_so(run):
     noisy = [Workload(f"w{n}", [(REQUESTS, 1000, 0.02)]) for n in range(15)]
-    analysis = analyse(run(costs={"a": 1.02, "b": 1.0}, workloads=noisy))
+    analysis = analyse(run(costs={"a": 1.02, "b": 1.0}, workloads=noisy, outputs=False))
     lost = [r for m in analysis.metrics for r in m.comparisons if "holm" in codes(r)]
     assert lost and all(r.cost.verdict == "different" and r.verdict == "inconclusive" for r in lost)
 
@@ -84,7 +84,7 @@ def test_a_bad_aa_arm_makes_the_session_untrusted(run):
 
 def test_good_sessions_are_rarely_called_untrusted(run):
     cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.02)]) for n in range(10)]
-    verdicts = [analyse(run(costs={}, workloads=cells, seed=seed)).trust.trusted for seed in range(20)]
+    verdicts = [analyse(run(costs={}, workloads=cells, seed=seed, outputs=False)).trust.trusted for seed in range(20)]
     assert verdicts.count(False) == 0
 
 

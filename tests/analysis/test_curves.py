@@ -169,7 +169,7 @@ def test_errors_begin_where_some_block_has_them(analysis, run):
     errors = analysis.sweeps[0].errors
     assert errors["native"].first.text == "2000" and errors["native"].most.text == "2000"
     assert (errors["bridge"].blocks, errors["bridge"].of) == (7, 7)
-    parts = rising_load()
+    parts = rising_load(outputs=False)
     early = levels(200)[0]
     seldom = [
         Workload("web", [*each.metrics[:3], (each.metrics[3][0], float(each.level == early), 3.0)], each.level)
@@ -216,7 +216,11 @@ def test_counts_have_no_cost_over_the_curve_and_a_latency_no_peak(analysis):
 def test_an_adaptive_run_widens_the_peaks_interval_too(analysis, run):
     fixed = analysis.sweeps[0].metrics[0].whole[0].peak_cost
     adaptive = (
-        analyse(run(**rising_load(repetitions=Repetitions(target="2%")))).sweeps[0].metrics[0].whole[0].peak_cost
+        analyse(run(**rising_load(outputs=False, repetitions=Repetitions(target="2%"))))
+        .sweeps[0]
+        .metrics[0]
+        .whole[0]
+        .peak_cost
     )
     assert adaptive.high - adaptive.low > fixed.high - fixed.low
 
@@ -225,14 +229,16 @@ def test_an_adaptive_run_widens_the_peaks_interval_too(analysis, run):
 
 
 def test_only_a_workload_that_names_its_load_has_curves(run):
-    assert analyse(run(**rising_load(loads={}, blocks=1))).sweeps == ()
-    parts = rising_load(blocks=1)
+    assert analyse(run(**rising_load(outputs=False, loads={}, blocks=1))).sweeps == ()
+    parts = rising_load(outputs=False, blocks=1)
     assert analyse(run(**{**parts, "workloads": parts["workloads"][:2]})).sweeps == ()
-    assert analyse(run(**rising_load(loads={"web": "threads"}, blocks=1))).sweeps == ()
+    assert analyse(run(**rising_load(outputs=False, loads={"web": "threads"}, blocks=1))).sweeps == ()
 
 
 def test_other_factors_have_curves_of_their_own(run):
-    page, picture = (rising_load(factors=(("content", what),), blocks=2) for what in ("page", "picture"))
+    page, picture = (
+        rising_load(outputs=False, factors=(("content", what),), blocks=2) for what in ("page", "picture")
+    )
     both = {**page, "workloads": [*page["workloads"], *picture["workloads"]]}
     first, second = analyse(run(**both)).sweeps
     assert (first.fixed, second.fixed) == ("content=page", "content=picture")
@@ -269,7 +275,7 @@ def row(analysis, load, environment="bridge", metric="requests"):
 def test_a_broken_trial_is_no_failure(analysis, run):
     assert analysis.failed == () and sum(trial.broke for trial in analysis.trials) == 13
     assert broke_count(analysis.broken["web", '{"connections": "2000"}', "bridge"]) == "broke 3 of 10"
-    both = analyse(run(**rising_load(failing={(1, "host"): Outcome.DEADLINE}, blocks=3)))
+    both = analyse(run(**rising_load(outputs=False, failing={(1, "host"): Outcome.DEADLINE}, blocks=3)))
     assert len(both.failed) == 6 and {trial.outcome for trial in both.failed} == {"deadline"}
     assert not any(remark.code == "failed" for remark in row(both, "2000")[1].remarks)
 
@@ -286,7 +292,7 @@ def test_the_cost_is_that_of_the_blocks_in_which_neither_broke_and_says_so(analy
 
 
 def test_what_broke_is_never_equivalent(run):
-    parts = rising_load(costs={"host": 1.0, "bridge": 1.0}, bends={}, blocks=14)
+    parts = rising_load(outputs=False, costs={"host": 1.0, "bridge": 1.0}, bends={}, blocks=14)
     quiet = [Workload(each.name, [(REQUESTS, 1e4, 0.002)], each.level) for each in parts["workloads"]]
     analysis = analyse(run(**{**parts, "workloads": quiet}))
     assert row(analysis, "1000")[1].verdict == "equivalent"
@@ -353,7 +359,7 @@ def test_a_run_in_which_everything_broke_is_reported(run):
 
 
 def test_a_repetition_does_not_try_a_break_away(analysis, run):
-    twice = analyse(run(**rising_load(again=(2, 5))))
+    twice = analyse(run(**rising_load(outputs=False, again=(2, 5))))
     for each in (analysis, twice):
         assert row(each, "2000")[1].blocks == 7 and curve(each, "bridge").points[4].blocks == 7
     assert analysis.sweeps[0].metrics[0].whole == twice.sweeps[0].metrics[0].whole
@@ -424,7 +430,7 @@ def test_the_chart_marks_peaks_errors_and_breaks(analysis):
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])
 def test_few_blocks_still_draw(run, blocks):
-    analysis = analyse(run(**rising_load(blocks=blocks)))
+    analysis = analyse(run(**rising_load(outputs=False, blocks=blocks)))
     for sweep, metric in [
         (each, metric) for each in analysis.sweeps for metric in each.metrics if not metric.nothing
     ]:

@@ -78,9 +78,12 @@ class Mutated:
     def __init__(self, folder: Path, source: Path) -> None:
         self.folder, self.runs = folder, (folder / "before", folder / "after")
         for each in self.runs:
-            shutil.copytree(source, each)
+            each.mkdir()
+            for path in source.iterdir():  # the folders of raw outputs, which nothing here changes, are not copied
+                (each / path.name).symlink_to(path) if path.is_dir() else shutil.copyfile(path, each / path.name)
         self.file = sqlite3.connect(self.runs[1] / DATABASE, isolation_level=None)
         self.file.execute("PRAGMA foreign_keys=OFF")
+        self.file.execute("PRAGMA synchronous=OFF")
         self.file.execute("UPDATE run SET value = 'another' WHERE key = 'run_id'")
 
     def mutate(self, data: st.DataObject) -> None:

@@ -1,11 +1,12 @@
 import json
 import math
+from collections import OrderedDict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from report import swept_runs
+from report import made_up_runs, swept_runs
 from report.made_up_runs import TCP, Workload
 from report.swept_runs import Sweep, make_sweep
 from report.test_html import HOSTILE, check_links, page_of
@@ -285,6 +286,7 @@ def test_the_charts_are_what_vega_lite_takes(swept):
 def test_many_series_of_prometheus_are_not_all_drawn(swept, monkeypatch):
     many = tuple(_series(PROMETHEUS, f"query_{n:02d} 1/s", 1.0) for n in range(MOST_QUERIES + 3))
     monkeypatch.setattr(swept_runs, "_prometheus", lambda *_: many)
+    monkeypatch.setattr(made_up_runs, "_MADE", OrderedDict())
     store = swept(blocks=1)
     (first, _) = pictures(store, analyse(store))
     assert len(first.queries) == MOST_QUERIES and first.further == 3

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -97,10 +98,16 @@ def one_sentence(said: Said, code: int, *words: str) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(finished: Path, tmp_path: Path) -> Path:
     """A finished run of the bundled study, with clients here alone, with made-up numbers."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
     study = load_profile("first-look", "here")
-    with RunStore(tmp_path / "run", writable=True) as store:
+    with RunStore(folder, writable=True) as store:
         store.begin(study, {"run_id": "0123456789ab"})
         store.add_facts("host", {"kernel": "Linux <6.1>", "CPU": "Imaginary"})
         clock = 1e9
@@ -114,7 +121,7 @@ def run(tmp_path: Path) -> Path:
                         roles=(RoleRecord("client", ("x",), 0, 0.4, b"<script>alert(1)</script>", b""),),
                     )
                 )  # fmt: skip
-    return tmp_path / "run"
+    return folder
 
 
 # -- help ------------------------------------------------------------------------------------------

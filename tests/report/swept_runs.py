@@ -12,7 +12,7 @@ from weighbridge.model.study import Arm, Cell, Repetitions, Study, StudyFile
 from weighbridge.model.trial import PROMETHEUS, RoleRecord, Series, Trial, TrialRecord
 from weighbridge.store.run import RunStore
 
-from .made_up_runs import REQUESTS, AnyOptions
+from .made_up_runs import REQUESTS, AnyOptions, made_once
 
 LEVELS = (50, 100, 200, 400)
 CPU_COST = {"native": 1.0, "host": 1.03, "bridge": 1.25, "native-again": 1.0}
@@ -43,6 +43,10 @@ class Sweep:
 
 def make_sweep(directory: Path, sweep: Sweep) -> RunStore:
     """Write a whole run and give it, open for reading."""
+    return made_once(directory, sweep, lambda: _make(directory, sweep))
+
+
+def _make(directory: Path, sweep: Sweep) -> None:
     chance, clock = random.Random(5), 1_700_000_000.0
     with RunStore(directory, writable=True) as store:
         store.begin(_study(sweep), {"run_id": "20240101-abcd", "version": "0.1.0", "networked": "[]"})
@@ -57,7 +61,6 @@ def make_sweep(directory: Path, sweep: Sweep) -> RunStore:
                     clock += sweep.trial_s + 0.3
                     trial = Trial(block, 0, workload, ((load, str(level)),), environment)
                     store.save(_record(sweep, trial, level, clock, chance))
-    return RunStore(directory)
 
 
 def _study(sweep: Sweep) -> Study:

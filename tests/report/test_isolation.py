@@ -31,7 +31,7 @@ from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.units import value_unit
 from weighbridge.store.run import RunStore
 
-from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, Workload
+from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, Recipe, Workload, make_run
 from .swept_runs import Sweep, make_sweep
 
 TCG, KVM, XEN = Layer("QEMU, TCG", emulated=True), Layer("QEMU, KVM"), Layer("Xen PVH")
@@ -50,10 +50,11 @@ FACTS = {
 }
 
 
-def rich_run(run):
+@pytest.fixture(scope="module")
+def rich_run(tmp_path_factory):
     """One that has something in every part of a report."""
     web = [Workload("web", [(REQUESTS, 2e4, 0.01), (LATENCY, 0.4, 0.02)], (("connections", n),)) for n in "123"]
-    return run(
+    recipe = Recipe(
         costs={"zxen": 1.4, "zkvm": 1.0, "zqemu": 3.0, "bridge": 1.2},
         workloads=[TCP, *web],
         loads={"web": "connections"},
@@ -66,6 +67,13 @@ def rich_run(run):
         series=True,
         facts=FACTS,
     )
+    with make_run(tmp_path_factory.mktemp("rich") / "run", recipe) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def rich_analysis(rich_run):
+    return analyse(rich_run)
 
 
 def unlabelled(text: str) -> list[str]:
@@ -85,8 +93,8 @@ def terminal(analysis, *, width=400, whole=False) -> str:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_no_name_in_the_terminal_is_without_its_hypervisors(run, whole):
-    text = terminal(analyse(rich_run(run)), whole=whole)
+def test_no_name_in_the_terminal_is_without_its_hypervisors(rich_analysis, whole):
+    text = terminal(rich_analysis, whole=whole)
     assert all(text.count(name) > 5 for name in WITHIN)
     assert unlabelled(text) == []
     assert "zqemu (QEMU, TCG: emulated) costs " in text
@@ -98,9 +106,8 @@ def drawn(page: str) -> str:
     return re.sub("&#34;[a-z]+&#34;", "", page)
 
 
-def test_none_in_the_page_and_its_charts_is(run, tmp_path):
-    store = rich_run(run)
-    page = drawn(write_html(store, store.directory / "report.html").read_text())
+def test_none_in_the_page_and_its_charts_is(rich_run, tmp_path):
+    page = drawn(write_html(rich_run, tmp_path / "report.html").read_text())
     assert all(page.count(name) > 30 for name in WITHIN)
     assert unlabelled(page) == []
 
@@ -126,24 +133,23 @@ def bare_names(value: object) -> set[str]:
     return set().union(*map(bare_names, value)) if isinstance(value, tuple | list | frozenset) else set()
 
 
-def test_a_rich_analysis_has_no_bare_name_left(run):
-    found = analyse(rich_run(run))
+def test_a_rich_analysis_has_no_bare_name_left(rich_analysis):
+    found = rich_analysis
     assert {*WITHIN} <= bare_names(found)
     assert not {*WITHIN} & bare_names(displayed(found))
     assert displayed(displayed(found)) == displayed(found)
     assert displayed(found).metrics[0].comparisons[0].cost == found.metrics[0].comparisons[0].cost
 
 
-def test_machines_get_the_name_and_the_layers_beside_it(run):
-    analysis = analyse(store := rich_run(run))
-    document = json.loads(json.dumps(report_json(store, analysis), allow_nan=False))
+def test_machines_get_the_name_and_the_layers_beside_it(rich_run, rich_analysis):
+    document = json.loads(json.dumps(report_json(rich_run, rich_analysis), allow_nan=False))
     xen = {"layers": [{"name": "QEMU, TCG", "emulated": True}, {"name": "Xen PVH", "emulated": False}],
            "emulated": True}  # fmt: skip
     assert document["environments"]["zxen"] == xen
     assert document["environments"]["native"] == {"layers": [], "emulated": False}
     assert document["environments"]["zkvm"] == {"layers": [{"name": "QEMU, KVM", "emulated": False}],
                                                 "emulated": False}  # fmt: skip
-    limits = limits_json(analysis, judge([parse_limit("*.tcp.throughput > 5%")], analysis))
+    limits = limits_json(rich_analysis, judge([parse_limit("*.tcp.throughput > 5%")], rich_analysis))
     for part in ("costs", "ladder", "curves", "percentiles", "bottlenecks", "broke", "limits"):
         rows = {**document, "limits": limits}[part]
         assert rows or part == "bottlenecks"
@@ -154,8 +160,8 @@ def test_machines_get_the_name_and_the_layers_beside_it(run):
             ]
 
 
-def test_tables_for_spreadsheets_have_them_too(run, tmp_path):
-    for path in write_csv(rich_run(run), tmp_path):
+def test_tables_for_spreadsheets_have_them_too(rich_run, tmp_path):
+    for path in write_csv(rich_run, tmp_path):
         with path.open() as file:
             rows = list(csv.DictReader(file))
         assert {(row["environment"], row["layers"], row["emulated"]) for row in rows} >= {
@@ -163,14 +169,13 @@ def test_tables_for_spreadsheets_have_them_too(run, tmp_path):
         }  # fmt: skip
 
 
-def test_a_limit_is_answered_with_them(run):
-    analysis = analyse(rich_run(run))
-    (finding,) = judge([parse_limit("zqemu.tcp.throughput > 5%")], analysis)
-    assert "zqemu.tcp.throughput (QEMU, TCG: emulated): " in finding_sentence(finding, analysis)
+def test_a_limit_is_answered_with_them(rich_analysis):
+    (finding,) = judge([parse_limit("zqemu.tcp.throughput > 5%")], rich_analysis)
+    assert "zqemu.tcp.throughput (QEMU, TCG: emulated): " in finding_sentence(finding, rich_analysis)
 
 
-def test_on_top_stands_whose_the_costs_are(run):
-    found = analyse(rich_run(run))
+def test_on_top_stands_whose_the_costs_are(rich_analysis):
+    found = rich_analysis
     assert found.notices == (
         Emulated(("zxen", "zqemu"), ("QEMU, TCG",)), Nested(("zxen",), "lab", ("QEMU, TCG",)),
     )  # fmt: skip
@@ -260,8 +265,8 @@ def test_what_is_unverified_stands_on_top(run):
         assert told in text and told in page
 
 
-def test_a_narrow_terminal_keeps_every_letter(run):
-    text = terminal(analyse(rich_run(run)), width=60, whole=True)
+def test_a_narrow_terminal_keeps_every_letter(rich_analysis):
+    text = terminal(rich_analysis, width=60, whole=True)
     assert max(map(len, text.splitlines())) <= 60
     assert "emulated" in text
 

@@ -69,7 +69,7 @@ def test_a_mark_is_where_its_value_is(run):
 
 
 def test_curves_over_the_load_are_drawn(run):
-    analysis = analyse(run(**rising_load()))
+    analysis = analyse(run(**rising_load(outputs=False)))
     sweep = analysis.sweeps[0]
     root, words = drawing(charts.load_curve(analysis, sweep, sweep.metrics[0]), 1080)
     lines = [each for each in elements(root, "path") if each.get("fill") == "none"]

@@ -1,7 +1,7 @@
 """Real outputs in ``data/``, each with what the tool itself printed. See data/README.md for where they come from."""
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ from usual_options import NEEDED, RATE
 from weighbridge import registry
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement
+from weighbridge.model.options import Options
 from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.result import TrialResult
 
@@ -52,6 +53,11 @@ class Case:
         """The plug-in."""
         return registry.workloads()[self.kind]
 
+    @cached_property
+    def read_options(self) -> Options:
+        """The options as the plug-in reads them."""
+        return _read(self.kind, self.options)
+
     @property
     def stdout(self) -> bytes:
         """What was printed."""
@@ -64,14 +70,14 @@ class Case:
     def result(self, stdout: bytes, stderr: bytes = b"", returncode: int = 0) -> TrialResult:
         """What the plug-in makes of it."""
         printed = {role: data(file) for role, file in self.beside.items()} | {self.role: stdout}
-        last = self.workload.roles(self.workload.options.model_validate(self.options))[-1]
+        last = self.workload.roles(self.read_options)[-1]
         measured = printed.pop("", b"") or printed.pop(last, b"")
         if self.stream == "stderr" and self.role:
             aside = {self.role: printed.pop(self.role)}
-            return result(self.kind, self.options, measured, stderr, returncode, printed, aside)
+            return _result(self.workload, self.read_options, measured, stderr, returncode, printed, aside)
         if self.stream == "stderr":
-            return result(self.kind, self.options, b"", measured + stderr, returncode, printed)
-        return result(self.kind, self.options, measured, stderr, returncode, printed)
+            return _result(self.workload, self.read_options, b"", measured + stderr, returncode, printed, {})
+        return _result(self.workload, self.read_options, measured, stderr, returncode, printed, {})
 
 
 def result(
@@ -84,10 +90,26 @@ def result(
     aside: dict[str, bytes] | None = None,
 ) -> TrialResult:
     """What is made of the output of the measured role; the others printed ``others`` and, to stderr, ``aside``."""
-    workload = registry.workloads()[kind]
-    read = workload.options.model_validate(NEEDED.get(kind, {}) | options)
+    return _result(
+        registry.workloads()[kind], _read(kind, options), stdout, stderr, returncode, others or {}, aside or {}
+    )
+
+
+def _read(kind: str, options: dict[str, Any]) -> Options:
+    return registry.workloads()[kind].options.model_validate(NEEDED.get(kind, {}) | options)
+
+
+def _result(
+    workload: Workload,
+    read: Options,
+    stdout: bytes,
+    stderr: bytes,
+    returncode: int,
+    others: dict[str, bytes],
+    aside: dict[str, bytes],
+) -> TrialResult:
     roles = workload.roles(read)
-    completed = {role: ended((others or {}).get(role, b""), (aside or {}).get(role, b"")) for role in roles}
+    completed = {role: ended(others.get(role, b""), aside.get(role, b"")) for role in roles}
     completed[roles[-1]] = ended(stdout, stderr, returncode)
     return workload.parse(read, completed)
 

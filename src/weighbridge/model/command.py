@@ -114,9 +114,9 @@ class Completed:
         """
         late = f"it did not end within {self.duration_s:.0f} s" if self.timed_out else ""
         for stream in (self.stderr, self.stdout):
-            lines = [line.strip() for line in stream.decode(errors="replace").splitlines() if line.strip()]
-            if lines:
-                return f"{late}: {lines[-1][:300]}" if late else lines[-1][:300]
+            for line in reversed(stream.decode(errors="replace").splitlines()):
+                if words := line.strip()[:300]:
+                    return f"{late}: {words}" if late else words
         return late or "it printed nothing"
 
 

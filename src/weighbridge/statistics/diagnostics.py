@@ -51,8 +51,8 @@ def flags(values: Sequence[float]) -> Flags:
         raise ValueError("Every value must be finite: a missing or failed measurement cannot be flagged.")
     if not series.size:
         return Flags((), None, None)
-    distance = np.abs(series - np.median(series))
-    spread = float(np.median(distance))
+    distance = np.abs(series - _median(series))
+    spread = float(_median(distance))
     telling = series.size >= OUTLIERS_FROM and spread > 0
     outliers = tuple(int(i) for i in np.flatnonzero(distance > OUTLIER * spread)) if telling else ()
     if np.all(series == series[0]):
@@ -62,6 +62,12 @@ def flags(values: Sequence[float]) -> Flags:
         _drift(series) if series.size >= 5 else None,
         _autocorrelation(series) if series.size >= 10 else None,
     )
+
+
+def _median(values: NDArray[np.float64]) -> np.float64:
+    """Return what numpy.median does, which takes ten times as long for a few values."""
+    ordered, middle = np.sort(values), values.size // 2
+    return np.float64(ordered[middle] if values.size % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
 def _drift(series: NDArray[np.float64]) -> Trend:

@@ -105,7 +105,8 @@ class Histogram:
             return [0] * len(percents)
         ranks = [max(1, int(min(percent, 100.0) * self.count / 100 + 0.5)) for percent in percents]
         ranks = [min(rank, self.count) for rank in ranks]  # beyond 2**53 a product may be rounded up
-        places = np.searchsorted(np.cumsum(self._counts), ranks).tolist()
+        used = np.flatnonzero(self._counts)  # a few of many thousand
+        places = used[np.searchsorted(np.cumsum(self._counts[used]), ranks)].tolist()
         return [
             self._lowest_value(index) + (self._width(index) - 1 if percent else 0)
             for index, percent in zip(places, percents, strict=True)

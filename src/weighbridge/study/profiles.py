@@ -39,10 +39,11 @@ def load(
         told = f"there is no profile '{plain(profile, 60)}' (there are: {known})"
         raise StudyError(f"{source.where(('profiles',))}: {told}{nearest(profile, (STANDARD, *named))}")
     check(source, normalised)  # the study itself first: a profile would repeat its mistakes
-    found = {name: check(_merged(source, str(name)), normalised) for name in named}
-    if link is None and profile in found:
-        return found[profile]
-    chosen = _merged(source, profile if profile in named else None)
+    wanted = profile if link is None else None  # of the others only the mistakes: their text would take longer
+    found = {name: check(_merged(source, str(name), with_text=name == wanted), normalised) for name in named}
+    if wanted in found:
+        return found[wanted]
+    chosen = _merged(source, profile if profile in named else None, with_text=link is None)
     return check(chosen if link is None else _linked(chosen, link), normalised)
 
 
@@ -52,8 +53,11 @@ def profiles_of(study: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((STANDARD, *map(str, profiles if isinstance(profiles, MutableMapping) else ()))))
 
 
-def _merged(source: Source, profile: str | None) -> Source:
-    """The study with a profile merged into it. Its data keeps the lines of the study's file, for messages."""
+def _merged(source: Source, profile: str | None, *, with_text: bool) -> Source:
+    """The study with a profile merged into it. Its data keeps the lines of the study's file, for messages.
+
+    Without ``with_text`` its text is the title alone.
+    """
     data = copy.deepcopy(source.data)
     profiles = data.pop("profiles", {})
     title = f"{plain(data.get('study'), 60)} as it stands"
@@ -67,7 +71,7 @@ def _merged(source: Source, profile: str | None) -> Source:
                 raise StudyError(f"{source.where(('profiles', profile, key))}: a profile cannot change '{key}'")
         _merge(data, changes, (), lambda place: source.where(("profiles", profile, *place)))
         title = f"{plain(data.get('study'), 60)}, profile '{plain(profile, 60)}'"
-    return _written(source, data, title)
+    return _written(source, data, title) if with_text else replace(source, text=f"# {title}\n", data=data)
 
 
 def _merge(base: Any, changes: Any, place: Place, where: Any) -> None:

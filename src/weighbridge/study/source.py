@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -45,9 +46,20 @@ class Source:
 
 def bundled() -> dict[str, str]:
     """The bundled studies: name -> text."""
+    return dict(_bundled())
+
+
+@cache
+def _bundled() -> dict[str, str]:
     folder = resources.files("weighbridge.study") / "bundled"
     files = (entry for entry in folder.iterdir() if entry.name.endswith(".yaml"))
     return {file.name.removesuffix(".yaml"): file.read_text() for file in sorted(files, key=lambda f: f.name)}
+
+
+@cache
+def _bundled_source(name: str) -> Source:
+    """Nobody changes the data of a source, so a command that reads a study twice parses it once."""
+    return parse(_bundled()[name], f"{name} (bundled)")
 
 
 def is_bundled(study: str) -> bool:
@@ -59,7 +71,7 @@ def read(study: str) -> Source:
     """The source of a bundled study by its name, or of a file by its path. StudyError says what is wrong."""
     path, known = Path(study), bundled()
     if is_bundled(study):
-        return parse(known[study], f"{study} (bundled)")
+        return _bundled_source(study)
     if not path.suffix and not _exists(path):
         raise StudyError(
             f"there is neither a file nor a bundled study '{plain(study)}'{nearest(study, known)}; "
