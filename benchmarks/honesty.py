@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weighbridge.analysis.gate import compared
-from weighbridge.model.allotment import Allotment
-from weighbridge.model.trial_length import chosen_length
+from weighbridge.model.decisions import Allotment, chosen_length
 from weighbridge.runner.lengths import alike_rates
 from weighbridge.statistics import (
     LOOKS,

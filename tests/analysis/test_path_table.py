@@ -9,7 +9,7 @@ from rich.console import Console
 
 from weighbridge.analysis.path_table import path_tables
 from weighbridge.analysis.paths import Paths
-from weighbridge.model.path import Interface, NetworkPath
+from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.report.sections.paths import path_sections
 from weighbridge.report.terminal_paths import path_parts
 from weighbridge.report.text.paths import difference_words, path_cells

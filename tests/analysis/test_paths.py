@@ -3,7 +3,7 @@
 import pytest
 
 from weighbridge.analysis.paths import Paths, paths_of
-from weighbridge.model.path import Interface, NetworkPath
+from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.report.text.paths import difference_words, interfaces
 
 LO = Interface(place="host a", name="lo", kind="loopback", mtu=65536)

@@ -24,8 +24,9 @@ from weighbridge.cli.schema import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.linux import process, user_namespaces
 from weighbridge.model.command import Completed
+from weighbridge.model.environment import Environment
 from weighbridge.model.measurement import Measurement, Metric, Outcome
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.userland import UserlandSpec

@@ -15,8 +15,9 @@ from weighbridge.engines.podman import Podman
 from weighbridge.environments import _podman_readiness, podman
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.needs import Needs
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner.clean import _LINK
 

@@ -12,7 +12,7 @@ from weighbridge.engines import podman
 from weighbridge.engines.podman import Podman
 from weighbridge.environments import _podman_root
 from weighbridge.errors import Unavailable
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 

@@ -17,8 +17,9 @@ from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.needs import Needs
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
 from .kinds import traits

@@ -24,7 +24,7 @@ from weighbridge.environments._virtualbox_commands import (
     translated,
 )  # fmt: skip
 from weighbridge.guests import medium
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 from .kinds import traits
 

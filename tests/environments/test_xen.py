@@ -29,8 +29,8 @@ from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions as Testbed
 from weighbridge.linux.xen_domains import name_of, named
-from weighbridge.model.needs import Needs
-from weighbridge.model.site import Host
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Host
 
 DATA = Path(__file__).parent / "xen"
 MIB = 2**20

@@ -20,7 +20,7 @@ from weighbridge.hosts._bundle import program
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.ssh import SshHost, ssh_host
 from weighbridge.model.command import Command
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run

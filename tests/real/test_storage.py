@@ -4,12 +4,12 @@ from pathlib import Path
 
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.hosts.local import LocalHost
+from weighbridge.model.host import Limits
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.mount import SiteStorage
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Limits, SiteRequest
+from weighbridge.model.site import SiteRequest, SiteStorage
 from weighbridge.model.trial import Trial
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial import run_trial
 from weighbridge.storage import tmpfs

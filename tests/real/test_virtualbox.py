@@ -35,7 +35,8 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import process
 from weighbridge.linux.process import Process, environment_of
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.model.plugin import Environment, Workload
+from weighbridge.model.environment import Environment
+from weighbridge.model.workload import Workload
 from weighbridge.registry import RegistryError, register
 from weighbridge.workloads.iperf3 import PLUGIN
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from weighbridge.model.decisions import LeftOut, left_out_text
 from weighbridge.model.flag import Flag
-from weighbridge.model.left_out import LeftOut, left_out_text
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
-from weighbridge.model.study import Arm, Cell, Level, Repetitions, Study, StudyFile
+from weighbridge.model.study import Arm, Cell, Repetitions, Study, StudyFile
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.statistics import Histogram
 from weighbridge.store.run import RunStore

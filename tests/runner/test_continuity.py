@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
+from weighbridge.model.facts import HALT, IDLE_CPUS, POLL, layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.continuity import (
     LAUNCHER,

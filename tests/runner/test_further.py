@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.gate_look import GateLook, gate_looks_of, gate_looks_text
+from weighbridge.model.decisions import GateLook, gate_looks_of, gate_looks_text
 from weighbridge.runner.further import Further
 from weighbridge.runner.session import Session
 from weighbridge.store.extensions import extensions

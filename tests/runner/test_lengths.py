@@ -13,9 +13,10 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted, RunDirectoryError
 from weighbridge.linux import cpus
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.decisions import TrialLength, chosen_length, length_text, lengths_of
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
-from weighbridge.model.trial_length import Length, TrialLength, by_seconds, chosen_length, length_text, lengths_of
+from weighbridge.model.workload import Length, by_seconds
 from weighbridge.report.export.json import report_json
 from weighbridge.runner.lengths import Lengths, alike_rates
 from weighbridge.runner.precision import Standing

@@ -10,9 +10,9 @@ import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, RunDirectoryError, TrialsFailed, Unavailable
 from weighbridge.linux import cpus
+from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Broke, Outcome
-from weighbridge.model.stored_layers import layers_of
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner import session as session_module

@@ -17,12 +17,11 @@ from weighbridge.meters.machines import Idle, read_here
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
+from weighbridge.model.host import Link
 from weighbridge.model.isolation import Layer
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.result import TrialResult, Work
-from weighbridge.model.site import Link
-from weighbridge.model.trial import Series, Trial, TrialRecord
+from weighbridge.model.trial import Series, Trial, TrialRecord, TrialResult, Work
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner import metering, trial_programs
 from weighbridge.runner import trial as trials
 from weighbridge.runner.stage import Machine, Stage, below, machines_of

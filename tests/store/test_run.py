@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import DiskFull, RunDirectoryError
-from weighbridge.model.ladder import Rung
 from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm
+from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from weighbridge.errors import StudyError, UserlandError
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
-from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.userlands import userland_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from weighbridge.model.ledger import ACKNOWLEDGED
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
-from weighbridge.model.result import TrialResult
+from weighbridge.model.power_cut import ACKNOWLEDGED
+from weighbridge.model.trial import TrialResult
 from weighbridge.workloads import _postgres
 from weighbridge.workloads.pgbench import PLUGIN, PgbenchOptions
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.workload import Endpoint
 from weighbridge.workloads._sysbench_fileio import SysbenchFileioOptions
 from weighbridge.workloads.sysbench_fileio import PLUGIN
 

@@ -21,7 +21,7 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.results import Ladder, MetricReport, Step
-from weighbridge.model.ladder import Rung, nearest_base
+from weighbridge.model.study import Rung, nearest_base
 from weighbridge.statistics import Scale, verdicts
 from weighbridge.store.run import RunStore, Value
 

@@ -7,11 +7,11 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from weighbridge.model.path import NetworkPath
+from weighbridge.model.facts import NetworkPath
 from weighbridge.model.study import CLIENT
 
 SCOPE = "path"
-"""Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`weighbridge.model.path.NetworkPath`)."""
+"""Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`model.facts.NetworkPath`)."""
 
 SAME_MSS = 0.05
 """Relative difference of two MSS up to which they are the same: a header's option more or less."""

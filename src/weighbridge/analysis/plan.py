@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.ladder import Rung
+from weighbridge.model.study import Rung
 from weighbridge.statistics import planned_looks
 from weighbridge.store.extensions import Extension, extensions
 from weighbridge.store.run import METERS_HZ, RunStore

@@ -17,9 +17,8 @@ from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.ladder import Rung
-from weighbridge.model.left_out import LeftOut
-from weighbridge.model.trial_length import TrialLength
+from weighbridge.model.decisions import LeftOut, TrialLength
+from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 from weighbridge.statistics.verdicts import noise_range
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from weighbridge.engines.settings import Settings
 from weighbridge.environments._docker_problems import ON_PARENT
-from weighbridge.model.site import Host, SiteRequest
+from weighbridge.model.host import Host
+from weighbridge.model.site import SiteRequest
 
 _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
 

@@ -15,7 +15,7 @@ from weighbridge.environments._network_problems import (
     needs_bridge,
 )
 from weighbridge.linux.memory_room import mib
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 ON_PARENT = ("macvlan", "ipvlan")
 """The networks that are attached to an interface of the host."""

@@ -3,7 +3,7 @@
 import re
 
 from weighbridge.model.command import Command
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 
 _CAPABILITIES = """
 chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap linux_immutable net_bind_service

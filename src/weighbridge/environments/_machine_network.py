@@ -3,7 +3,7 @@
 from typing import Any
 
 from weighbridge.environments._network_problems import NO_NETWORK, attach_problems
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 
 def network_problems(options: Any, needs: Needs, *, hosts: str, otherwise: str = "") -> list[str]:

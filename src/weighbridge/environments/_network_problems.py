@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 NO_NETWORK = "network: none cannot carry a workload that needs a network"
 LOOPBACK_IS_HERE = "'publish_on: loopback' cannot be reached from another host"

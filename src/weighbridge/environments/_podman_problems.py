@@ -10,7 +10,7 @@ from weighbridge.environments._network_problems import (
     apart_from_client,
     fixed_port_problems,
 )
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 IN_USER_SPACE = ("slirp4netns", "pasta")
 """The networks of rootless containers: a process of the user's carries every packet."""

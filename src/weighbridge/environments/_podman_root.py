@@ -7,7 +7,7 @@ from pathlib import Path
 from weighbridge.engines.podman import Podman, memory_of
 from weighbridge.engines.shared_root import bound
 from weighbridge.errors import Unavailable
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import SiteRequest
 

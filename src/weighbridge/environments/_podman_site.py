@@ -10,8 +10,9 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite, limit_of_processes
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, network_of, processes_of
-from weighbridge.model.site import Group, SiteRequest
-from weighbridge.model.site_facts import IN_NAMESPACE
+from weighbridge.model.facts import IN_NAMESPACE
+from weighbridge.model.host import Group
+from weighbridge.model.site import SiteRequest
 
 _CONNECTED_S = 10.0
 _WITH_LOOPBACK = 2

@@ -22,11 +22,10 @@ from weighbridge.linux.links import must
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import environment_of, output
 from weighbridge.model.command import Command, HostProcess
-from weighbridge.model.mount import MountRequest
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import Group, Host, Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Group, Host
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import MountRequest, Site, SiteRequest
 
 LAUNCHER = "/run/weighbridge-launcher"
 """Where a container has the launcher."""

@@ -16,7 +16,8 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Group, Host, RunContext, SiteRequest
+from weighbridge.model.host import Group, Host, RunContext
+from weighbridge.model.site import SiteRequest
 
 READY_S = 180.0
 """How long a machine may take from its start to its launcher's greeting; under QEMU's emulation it takes 25 s."""

@@ -26,12 +26,11 @@ from weighbridge.linux import selinux
 from weighbridge.linux.links import interfaces
 from weighbridge.linux.process import environment_of
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Host
 from weighbridge.model.options import ABSOLUTE, Brings
-from weighbridge.model.plugin import Durability, Environment, Readiness
-from weighbridge.model.site import DATA, Host, Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.model.plugin import Durability, Readiness
+from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]

@@ -19,11 +19,10 @@ from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import DATA, Group, Host, Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Group, Host
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 
 Network = Literal["none", "host", "bridge", "slirp4netns", "pasta"]
 

@@ -25,11 +25,10 @@ from weighbridge.guests.site import GuestSite
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.command import Command
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.isolation import Layer
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
 
 LAYER = Layer("VirtualBox")
 _DRIVERS = ("crc32c_generic", "ext4", *DISK_DRIVERS, "tcp_diag", "udp_diag")

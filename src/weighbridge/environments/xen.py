@@ -35,11 +35,11 @@ from weighbridge.linux.packages import install_here, install_on
 from weighbridge.linux.process import environment_of, most_open_files
 from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
 from weighbridge.model.command import Command
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Host, Limits
 from weighbridge.model.isolation import Layer
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import Host, Limits, Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Site, SiteRequest
 
 READY_S, EMULATED_READY_S = 120.0, 600.0
 """How long a domain may take to come up; where Xen itself is emulated on a busy machine it takes some minutes."""

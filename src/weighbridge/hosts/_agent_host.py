@@ -14,10 +14,9 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts._agent_start import clock_offset
 from weighbridge.hosts._channel import Channel, Reply
 from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
-from weighbridge.model.clock import ClockOffset
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import ClockOffset, Group, RunContext
 from weighbridge.model.isolation import Layers
-from weighbridge.model.site import Group, RunContext
 from weighbridge.model.userland import Userland
 
 _PIECE = 2**20

@@ -10,7 +10,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts._bundle import program
 from weighbridge.hosts._channel import Channel
 from weighbridge.hosts.agent import frames
-from weighbridge.model.clock import ClockOffset
+from weighbridge.model.host import ClockOffset
 
 
 def start_agent(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from weighbridge.linux.tc import AROUND
-from weighbridge.model.site import Link
+from weighbridge.model.host import Link
 
 _WHOLE = 1514
 """Bytes of a whole frame. A card that splits large packets itself may count those: there were more frames."""

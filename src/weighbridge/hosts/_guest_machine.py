@@ -22,8 +22,8 @@ from weighbridge.linux import cpus
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process, most_open_files, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.cpus import cpus_in
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
+from weighbridge.model.quantity import cpus_in
 
 _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""

@@ -7,7 +7,7 @@ from weighbridge.guests import system
 from weighbridge.hosts._xen import set_up_xen
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.model.command import Command
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 
 _SET_UP = """set -e
 hostname "$1"

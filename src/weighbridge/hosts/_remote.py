@@ -10,7 +10,7 @@ from typing import Any
 
 from weighbridge.hosts._channel import Channel
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
 
 _numbers = itertools.count(1)
 

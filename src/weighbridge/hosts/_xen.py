@@ -7,8 +7,8 @@ from weighbridge.guests.accelerator import LAYERS
 from weighbridge.guests.machine import Machine
 from weighbridge.linux.xen_domains import WITHIN_FIRST
 from weighbridge.model.command import Command
+from weighbridge.model.host import Host
 from weighbridge.model.isolation import Layers
-from weighbridge.model.site import Host
 
 _SET_UP = """set -e
 mkdir -p /var/log/xen /var/lib/xen

@@ -31,10 +31,8 @@ from weighbridge.linux import cpus, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
-from weighbridge.model.cpus import cpus_in
-from weighbridge.model.disk_speed import DiskSpeed
-from weighbridge.model.host import DataDisk, Power, SecludedHost
-from weighbridge.model.site import Limits, Link, RunContext
+from weighbridge.model.host import DataDisk, DiskSpeed, Limits, Link, Power, RunContext, SecludedHost
+from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
 
 READY_S = 180.0

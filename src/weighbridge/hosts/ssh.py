@@ -17,7 +17,7 @@ from weighbridge.hosts._connect import Connection
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.hosts.kinds.ssh import SshOptions
-from weighbridge.model.site import Host, Link, RunContext
+from weighbridge.model.host import Host, Link, RunContext
 
 _IPV4 = re.compile(r"[0-9.]{7,15}")
 

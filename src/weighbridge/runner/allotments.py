@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.model.allotment import Allotment, allotments_text
+from weighbridge.model.decisions import Allotment, allotments_text
 from weighbridge.model.level import level_text
 from weighbridge.model.study import Cell, Study
 from weighbridge.runner.estimate import TimeLeft

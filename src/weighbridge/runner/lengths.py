@@ -1,6 +1,6 @@
 """How long trials are made: chosen once, from a pilot block that is not counted, by what each takes beside its work.
 
-It is decided on times alone, never on a difference that was seen (`weighbridge.model.trial_length.chosen_length`).
+It is decided on times alone, never on a difference that was seen (`weighbridge.model.decisions.chosen_length`).
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,10 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.decisions import TrialLength, chosen_length, lengths_text
 from weighbridge.model.level import level_text
 from weighbridge.model.study import Arm, Cell, Study
-from weighbridge.model.trial_length import Length, TrialLength, chosen_length, lengths_text
+from weighbridge.model.workload import Length
 from weighbridge.store.reader import LENGTHS
 from weighbridge.store.rows import PilotTrial
 from weighbridge.store.run import RunStore

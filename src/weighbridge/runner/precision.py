@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weighbridge import registry
-from weighbridge.model.gate_look import GateLook
+from weighbridge.model.decisions import GateLook
 from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Repetitions, Study

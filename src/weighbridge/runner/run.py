@@ -18,10 +18,10 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.delegation import tree
 from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
-from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
+from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
+from weighbridge.model.host import RunContext
 from weighbridge.model.level import level_text
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study, StudyFile
 from weighbridge.runner import calibration, clean
 from weighbridge.runner import run_lock as state

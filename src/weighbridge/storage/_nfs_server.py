@@ -11,7 +11,7 @@ from typing import Literal
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.packages import install_on
 from weighbridge.model.command import Command
-from weighbridge.model.site import HERE, Host, RunContext
+from weighbridge.model.host import HERE, Host, RunContext
 
 When = Literal["sync", "async"]
 """Whether a write is answered once it is on the disk, or before."""

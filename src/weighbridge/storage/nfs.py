@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.mount import Mount, MountRequest
+from weighbridge.model.host import Host
 from weighbridge.model.plugin import Durability, Readiness
-from weighbridge.model.site import Host
+from weighbridge.model.site import Mount, MountRequest
 from weighbridge.model.storage import Storage, StorageOptions
 from weighbridge.storage._nfs_server import (
     REMEDY,

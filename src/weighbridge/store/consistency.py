@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.ladder import rungs_written
 from weighbridge.model.level import level_text
 from weighbridge.model.stored_study import StoredStudy
+from weighbridge.model.study import rungs_written
 from weighbridge.store.run import RunStore
 
 

@@ -10,14 +10,20 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.allotment import Allotment, allotments_of
-from weighbridge.model.gate_look import GateLook, gate_looks_of
-from weighbridge.model.ladder import Rung
-from weighbridge.model.left_out import LeftOut, left_out_of
+from weighbridge.model.decisions import (
+    Allotment,
+    GateLook,
+    LeftOut,
+    TrialLength,
+    allotments_of,
+    gate_looks_of,
+    left_out_of,
+    lengths_of,
+)
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.stored_study import StoredFile, StoredStudy
+from weighbridge.model.study import Rung
 from weighbridge.model.trial import Series, Trial
-from weighbridge.model.trial_length import TrialLength, lengths_of
 from weighbridge.store import reading
 from weighbridge.store.database import saving
 from weighbridge.store.rows import (

@@ -22,12 +22,9 @@ from pydantic import (
 )
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.allotment import Allotment
+from weighbridge.model.decisions import Allotment, GateLook, LeftOut, TrialLength
 from weighbridge.model.flag import Flag
-from weighbridge.model.gate_look import GateLook
-from weighbridge.model.left_out import LeftOut
 from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
-from weighbridge.model.trial_length import TrialLength
 from weighbridge.store.flags import flags_of
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from weighbridge.model.flag import Flag
-from weighbridge.model.ladder import Rung
 from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm, Cell
+from weighbridge.model.study import Arm, Cell, Rung
 from weighbridge.model.trial import TrialRecord
 from weighbridge.store.flags import flags_json
 

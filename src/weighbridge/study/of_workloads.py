@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from weighbridge import registry
-from weighbridge.model.disk_speed import SPEEDS
+from weighbridge.model.host import SPEEDS
 from weighbridge.model.study import DISK_SPEED, SITES, Arm, Cell, StudyFile
 from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import Place, plain

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.workload import Endpoint
 
 OF_A_SERVER = ("address", "port", "data_port", "listen")
 """The placeholders for where a server is, which a command has that is one of two."""

@@ -9,8 +9,8 @@ from typing import Literal
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure
-from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import DATA
+from weighbridge.model.workload import Endpoint
 
 Server = Literal["mariadb", "mysql"]
 PROGRAMS: dict[Server, str] = {"mariadb": "mariadbd", "mysql": "mysqld"}

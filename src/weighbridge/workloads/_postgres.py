@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.workload import Endpoint
 
 PACKAGES = ("postgresql-15", "postgresql-contrib-15")
 HBA = "/run/weighbridge-pg_hba.conf"

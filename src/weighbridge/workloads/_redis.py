@@ -8,10 +8,11 @@ from pydantic import BeforeValidator, Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure
-from weighbridge.model.plugin import Durability, Endpoint
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
 from weighbridge.model.site import DATA
-from weighbridge.model.study import Options
+from weighbridge.model.workload import Endpoint
 
 FOLDER = f"{DATA}/redis"
 """Where a server that saves keeps its files."""

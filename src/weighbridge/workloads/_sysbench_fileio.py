@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.options import Options
 from weighbridge.model.quantity import Size
-from weighbridge.model.study import Options
+from weighbridge.model.workload import Endpoint
 from weighbridge.workloads._seconds import WholeSeconds
 
 _EVERY, _RATIO, _BACKLOG = 100, 1.5, 128

@@ -3,11 +3,19 @@
 from collections.abc import Iterator, Mapping
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, ServerNotReady
-from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.resource_use import CONTEXT_SWITCHES, CPU_SYSTEM, CPU_USER, PEAK_MEMORY
-from weighbridge.model.result import TrialResult
+from weighbridge.model.measurement import (
+    CONTEXT_SWITCHES,
+    CPU_SYSTEM,
+    CPU_USER,
+    PEAK_MEMORY,
+    Measurement,
+    Metric,
+    ProgramFailed,
+    ServerNotReady,
+)
 from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads._command_failure import failure_of
 from weighbridge.workloads._command_metrics import read_metrics
 from weighbridge.workloads._command_options import BUILT_IN, TIME, CommandOptions

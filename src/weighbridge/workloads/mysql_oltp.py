@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.ledger import Ledger
 from weighbridge.model.measurement import Broke, Measurement, Metric
-from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Durability
+from weighbridge.model.power_cut import Ledger
 from weighbridge.model.quantity import Size
-from weighbridge.model.result import TrialResult, Work
-from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Length, Workload
 from weighbridge.workloads import _mysql, _sysbench, _sysbench_latency
 from weighbridge.workloads._seconds import WholeSeconds
 from weighbridge.workloads._sql_ledger import sql_ledger

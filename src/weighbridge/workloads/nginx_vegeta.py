@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Duration, Share
-from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads import _nginx, _vegeta
 from weighbridge.workloads._nginx import NginxOptions
 from weighbridge.workloads._vegeta import ERRORS, LATENCIES, RATE_AT_OBJECTIVE, REQUESTS, SUCCESS

@@ -11,11 +11,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
-from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
-from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
-from weighbridge.model.trial_length import Length
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Length, Workload
 from weighbridge.workloads import _redis
 
 _COLUMNS = {

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Durability, Endpoint, Workload
-from weighbridge.model.result import TrialResult, Work
+from weighbridge.model.plugin import Durability
 from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads import _sysbench, _sysbench_latency
 from weighbridge.workloads._read_again import read_again
 from weighbridge.workloads._sysbench_fileio import SysbenchFileioOptions, files, folder, syncs

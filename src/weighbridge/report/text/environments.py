@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.isolation import SiteLayers
-from weighbridge.model.ladder import Rung
+from weighbridge.model.study import Rung
 
 Data = TypeVar("Data")
 Cell = tuple[str, str, str]
