@@ -8,10 +8,11 @@ from weighbridge.analysis.budget import parse_budget
 from weighbridge.analysis.gate_answer import judge_gate
 from weighbridge.analysis.gate_spending import Spending, spending_of
 from weighbridge.model.decisions import GateLook
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 
 TCP_ALONE = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01)])]
-BRIDGE = ("tcp", "{}", "bridge")
+BRIDGE = ("tcp", Level(), "bridge")
 HOST = ("tcp", "{}", "host")
 
 

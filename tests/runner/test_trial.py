@@ -19,6 +19,7 @@ from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 from weighbridge.model.host import Link
 from weighbridge.model.isolation import Layer
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
 from weighbridge.model.trial import Series, Trial, TrialRecord, TrialResult, Work
 from weighbridge.model.workload import Endpoint
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.measures  # its programs last by the clock
 TICKS = os.sysconf("SC_CLK_TCK")
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
-TRIAL = Trial(1, 0, "net", (), "one")
+TRIAL = Trial(1, 0, "net", Level(), "one")
 SERVER = Act(stdout=b"", hangs=True)
 
 

@@ -22,6 +22,7 @@ from weighbridge.analysis.remarks import Remark
 from weighbridge.model.facts import HOST_DIFFERENCES, OPEN_FILES, PROCESSES, HostDifference
 from weighbridge.model.host import INTERRUPT_TIME
 from weighbridge.model.isolation import OUTSIDE
+from weighbridge.model.level import Level
 from weighbridge.model.site import WAY_TO_COMPANIONS
 from weighbridge.model.stored_study import StoredFile
 
@@ -145,7 +146,7 @@ def _own_options(study: StoredFile | None, environment: str, told: Collection[st
     return [OwnOptions(environment, found)] if found else []
 
 
-def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, str], str]) -> tuple[Remark, ...]:
+def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, Level], str]) -> tuple[Remark, ...]:
     """Give, for each environment, where its network path differs from the baseline's.
 
     A run from before paths were recorded says that.

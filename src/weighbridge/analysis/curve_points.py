@@ -18,6 +18,7 @@ from weighbridge.analysis.sweep import (
     is_throughput,
 )
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.level import Level
 from weighbridge.statistics import Better, Cost, compare, scale_of, typical_interval
 
 
@@ -29,7 +30,7 @@ class Results:
     trials: tuple[TrialRow, ...]
     blocks: list[int] = field(default_factory=list)
     """Every block, ascending."""
-    _by: dict[tuple[str, int], dict[int, dict[str, TrialRow]]] = field(default_factory=dict)
+    _by: dict[tuple[Level, int], dict[int, dict[str, TrialRow]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for row in self.trials:
@@ -57,7 +58,7 @@ def curves_of(
     results: Results,
     metric: str,
     environments: Sequence[str],
-    broken: Mapping[tuple[str, str], Broke],
+    broken: Mapping[tuple[Level, str], Broke],
     *,
     throughput: bool,
     of: Sequence[EnvironmentCurve] = (),

@@ -36,7 +36,7 @@ from weighbridge.analysis.sweep import (
     is_throughput,
 )
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.level import level_label
+from weighbridge.model.level import Level
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
 from weighbridge.statistics import scale_of
 from weighbridge.store.run import RunStore
@@ -88,16 +88,14 @@ def numbers(texts: Sequence[str]) -> list[float] | None:
 
 
 def _swept(
-    cells: Sequence[tuple[str, str, str]], loads: Mapping[str, str]
+    cells: Sequence[tuple[str, Level, str]], loads: Mapping[str, str]
 ) -> list[tuple[str, str, tuple[LoadLevel, ...]]]:
     """The workloads that name their load, with their other factors and the levels, where these are enough."""
-    groups: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, Level, str]]] = {}
     for workload, level, label in cells:
-        factors: dict[str, str] = json.loads(level)
         load = loads.get(workload, "")
-        if load in factors:
-            rest = level_label({name: value for name, value in factors.items() if name != load})
-            groups.setdefault((workload, rest), []).append((factors[load], level, label))
+        if (value := level.value_of(load)) is not None:
+            groups.setdefault((workload, level.without(load).label), []).append((value, level, label))
     found = []
     for (workload, rest), mine in groups.items():
         values = numbers([text for text, _, _ in mine])

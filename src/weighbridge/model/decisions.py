@@ -3,13 +3,12 @@
 Environments that are left out, lengths of trials, blocks that each workload takes part in, and looks of a gate.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from weighbridge.model.level import cell_label
+from weighbridge.model.level import LevelText, cell_label
 
 
 class LeftOut(BaseModel):
@@ -52,7 +51,7 @@ class TrialLength(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     workload: str
-    level: str
+    level: LevelText
     asked_s: _Seconds
     chosen_s: _Seconds
     beside_s: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -74,7 +73,7 @@ def chosen_length(asked_s: float, shortest_s: float, beside_s: float, warm_up: f
 
 def length_text(length: TrialLength) -> str:
     """As people read it: ``tcp (clients=2): 0.3 s in place of 1 s, with 0.04 s beside it``."""
-    label = cell_label(length.workload, json.loads(length.level))
+    label = cell_label(length.workload, length.level)
     return (
         f"{label}: {length.chosen_s:.2g} s in place of {length.asked_s:.2g} s, with {length.beside_s:.2g} s beside it"
     )
@@ -103,7 +102,7 @@ class Allotment(BaseModel):
     after: _BlockNumber
     until: _BlockNumber
     workload: str
-    level: str
+    level: LevelText
     blocks: _BlockNumber
 
     @model_validator(mode="after")
@@ -135,8 +134,8 @@ LEAST_SHARE = 1e-6
 """The least that a look spends of the error: no interval of a higher confidence is told from the whole line."""
 LARGEST_COUNT = 10**6
 """Of blocks; more is damage."""
-Comparison = tuple[str, str, str]
-"""Workload, level (JSON object) and environment: what takes part in blocks together with the baseline."""
+Comparison = tuple[str, LevelText, str]
+"""Workload, level and environment: what takes part in blocks together with the baseline."""
 
 
 def _tellable(share: float) -> float:

@@ -21,7 +21,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from weighbridge.model.companion import Companion, ComposeOptions
 from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host_kind import HostOptions
-from weighbridge.model.level import Level, cell_label
+from weighbridge.model.level import NO_LEVEL, Level, cell_label
 from weighbridge.model.options import Brings, Name, Options, by_kind
 from weighbridge.model.quantity import CpuList, Duration, Share, Size
 from weighbridge.model.userland_source import SourceOptions, own_userland_key
@@ -336,7 +336,7 @@ class Cell(BaseModel):
     model_config = ConfigDict(frozen=True)
     workload: str
     kind: str
-    level: Level = ()
+    level: Level = NO_LEVEL
     options: Any
     client: str = ""
     link: Literal["none"] | None = None

@@ -106,7 +106,7 @@ def _placed(file: StudyFile, cell: Cell) -> list[Cell]:
         return [cell]
     if not isinstance(file.placement.client, list):
         return [cell.model_copy(update={"client": hosts[0]})]
-    placed = [(host, tuple(sorted((*cell.level, (CLIENT, host))))) for host in hosts]
+    placed = [(host, cell.level.with_value(CLIENT, host)) for host in hosts]
     return [cell.model_copy(update={"client": host, "level": level}) for host, level in placed]
 
 

@@ -37,7 +37,7 @@ def placed_on_sites(cell: Cell, entry: Mapping[str, Any]) -> list[Cell]:
 
 
 def _at_level(cell: Cell, factor: str, value: Any, *, swept: bool) -> Cell:
-    level = tuple(sorted((*cell.level, (factor, "none" if value is None else str(value))))) if swept else cell.level
+    level = cell.level.with_value(factor, "none" if value is None else str(value)) if swept else cell.level
     return cell.model_copy(update={factor: value, "level": level})
 
 

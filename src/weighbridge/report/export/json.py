@@ -1,6 +1,5 @@
 """A run for machines: the document of ``report --json``."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -69,12 +68,12 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "percentiles": [_percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows],
         "curves": curves_json(analysis),
         "bottlenecks": [
-            {"environment": name, **within_json(analysis, name), "workload": workload, "level": json.loads(level),
+            {"environment": name, **within_json(analysis, name), "workload": workload, "level": level.factors,
              "trials": dict(each)}
             for (workload, level, name), each in analysis.bottlenecks.items()
         ],
         "broke": [
-            {"environment": name, **within_json(analysis, name), "workload": workload, "level": json.loads(level),
+            {"environment": name, **within_json(analysis, name), "workload": workload, "level": level.factors,
              "broke": each.trials, "of": each.of, "reason": each.reason}
             for (workload, level, name), each in analysis.broken.items()
         ],
@@ -84,7 +83,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         ],
         "trial_lengths": [
             {
-                "workload": each.workload, "level": json.loads(each.level),
+                "workload": each.workload, "level": each.level.factors,
                 "asked_s": each.asked_s, "chosen_s": each.chosen_s, "beside_s": each.beside_s,
             }
             for each in analysis.lengths
@@ -111,7 +110,7 @@ def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Per
         **within_json(analysis, row.environment),
         "workload": report.workload,
         "metric": report.metric,
-        "level": json.loads(report.level),
+        "level": report.level.factors,
         "unit": "s",
         "runs": row.runs,
         "requests": row.requests,
@@ -196,7 +195,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
         **within_json(analysis, row.environment),
         "workload": report.workload,
         "metric": report.metric,
-        "level": json.loads(report.level),
+        "level": report.level.factors,
         "unit": report.unit,
         "better": report.better,
         "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,

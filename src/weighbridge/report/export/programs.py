@@ -1,7 +1,5 @@
 """What programs and their sites used, for machines: the key ``programs`` of ``report --json``."""
 
-import json
-
 from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.export.document import ProgramRow
@@ -17,7 +15,7 @@ def programs_json(store: RunStore, analysis: Analysis) -> list[ProgramRow]:
             "environment": each.environment,
             **within_json(analysis, each.environment),
             "workload": cells[label][0],
-            "level": json.loads(cells[label][1]),
+            "level": cells[label][1].factors,
             "role": each.role,
             "blocks": each.blocks,
             "medians": dict(each.medians),
