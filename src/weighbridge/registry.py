@@ -1,4 +1,4 @@
-"""Finds plug-ins: one object named PLUGIN per module of a package, and third parties' by entry point."""
+"""Finds plug-ins: one object named PLUGIN per module or folder of a package, and third parties' by entry point."""
 
 import functools
 import importlib

@@ -10,8 +10,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.environments import _system_container
-from weighbridge.environments._isolation import dropped
-from weighbridge.environments._system_container import Container, Started, SystemContainer
+from weighbridge.environments._system_container import Container, Started, SystemContainer, dropped
 from weighbridge.environments.lxc import below, configuration
 from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable

@@ -10,12 +10,11 @@ from uuid import uuid4
 from pydantic import Field
 
 from weighbridge.engines.virtualbox import FOLDERS
-from weighbridge.environments import _virtualbox_commands as commands
-from weighbridge.environments._machine_network import network_problems
-from weighbridge.environments._network_problems import fixed_port_problems
-from weighbridge.environments._virtualbox_commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
-from weighbridge.environments._virtualbox_network import attachment
-from weighbridge.environments._virtualbox_site import VirtualBox, facts_of, first_words, launcher_in, machine_of
+from weighbridge.environments._network_problems import fixed_port_problems, network_problems
+from weighbridge.environments.virtualbox import commands
+from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
+from weighbridge.environments.virtualbox.network import attachment
+from weighbridge.environments.virtualbox.site import VirtualBox, facts_of, first_words, launcher_in, machine_of
 from weighbridge.errors import Unavailable
 from weighbridge.guests import data_disk, disk, kernel, medium
 from weighbridge.guests.architecture import X86_64

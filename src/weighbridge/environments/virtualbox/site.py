@@ -6,8 +6,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from weighbridge.engines import virtualbox
-from weighbridge.environments import _virtualbox_output as output
-from weighbridge.environments._virtualbox_commands import DISKS, VirtualMachine, creation, removal
+from weighbridge.environments.virtualbox import output
+from weighbridge.environments.virtualbox.commands import DISKS, VirtualMachine, creation, removal
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import serial, words
 from weighbridge.guests.console import last_words

@@ -16,11 +16,10 @@ from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking, not_looked
 from weighbridge.engines.memory_layer import layered_folder
 from weighbridge.engines.networks import Attachment, network_name
+from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import Swarm
-from weighbridge.environments._docker_by_hand import by_hand
-from weighbridge.environments._docker_host import host_for
-from weighbridge.environments._docker_notes import notes_of, way_to_companions
-from weighbridge.environments._docker_problems import ON_PARENT, problems
+from weighbridge.environments.docker.compose import by_hand
+from weighbridge.environments.docker.contradictions import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
 from weighbridge.linux.links import interfaces
@@ -32,6 +31,54 @@ from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 from weighbridge.model.userland import Userland
+
+_PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
+
+
+def _purpose(options: Any) -> str:
+    """What a secluded host is for. An encrypted overlay has rules that a plain one's packets would walk."""
+    return _PURPOSES[options.network] + ("-encrypted" if options.encrypted else "")
+
+
+def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
+    """The host to open on: one of its own where the network or the engine's settings change it.
+
+    On a secluded host that is always so: translation of addresses for one environment costs each connection of its
+    host.
+    """
+    server = request.role == "server"
+    disk = options.storage.engine_disk if options.storage else None
+    settings = Settings(options.userland_proxy, not (options.publish_by == "proxy" and server), disk, options.dockerd)
+    changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
+    if not changes and request.host.secluded is not None:
+        changes = [_purpose(options)]
+    purpose = "-".join(part for part in (*changes, settings.purpose) if part)
+    return (request.host.variant(purpose) if purpose else request.host), settings
+
+
+def way_to_companions(options: Any) -> str:
+    """Return how a container gets to the companions of a study; "" where no network of its own leads there."""
+    if options.network == "host":
+        return "host to bridge"
+    return "on the same bridge" if options.network == "bridge" and not options.attach else ""
+
+
+def notes_of(options: Any, request: SiteRequest, made: Engine) -> dict[str, str]:
+    """Return it by what it is about; ``options`` are those of the environment."""
+    notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    if request.userland.of_this_machine:
+        notes["root"] = "this machine's own root folder, bound into the container"
+    if made.layered:
+        notes["image"] = "its lower layer is the host's own disk of the userland"
+    if options.runtime == "runsc":
+        notes |= gvisor.facts(made, options.network)
+    proxied = options.publish_on == "loopback" and options.userland_proxy
+    if options.publish and (options.publish_by == "proxy" or proxied):
+        notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside of all limits"
+    if request.storage is not None:
+        notes["storage"] = f"{DATA} on {request.storage.kind}"
+    return notes
+
 
 Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
 Subnet = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$", examples=["10.0.0.0/24"])]

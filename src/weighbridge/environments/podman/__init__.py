@@ -9,10 +9,10 @@ from pydantic import Field
 
 from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.podman import LABEL, Podman, podman_of
-from weighbridge.environments._podman_problems import IN_USER_SPACE, problems
-from weighbridge.environments._podman_readiness import knows_pasta, readiness
-from weighbridge.environments._podman_root import root_words, unmet
-from weighbridge.environments._podman_site import PodmanSite, connected_by_pasta
+from weighbridge.environments.podman.contradictions import IN_USER_SPACE, problems
+from weighbridge.environments.podman.programs import knows_pasta, readiness
+from weighbridge.environments.podman.root import root_words, unmet
+from weighbridge.environments.podman.site import PodmanSite, connected_by_pasta
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Any
 
-from weighbridge.environments._docker_problems import ON_PARENT
+from weighbridge.environments.docker.contradictions import ON_PARENT
 from weighbridge.model.by_hand import (
     ETHERNET_PAYLOAD,
     LOOPBACK,

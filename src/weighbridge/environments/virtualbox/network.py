@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.engines import virtualbox
-from weighbridge.environments import _virtualbox_commands as commands
-from weighbridge.environments import _virtualbox_output as output
-from weighbridge.environments._virtualbox_commands import Attachment
-from weighbridge.environments._virtualbox_site import VirtualBox
+from weighbridge.environments.virtualbox import commands, output
+from weighbridge.environments.virtualbox.commands import Attachment
+from weighbridge.environments.virtualbox.site import VirtualBox
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.bridge import addresses, bridge_for
 from weighbridge.linux.links import must

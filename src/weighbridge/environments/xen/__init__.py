@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments import _xen_console as console
-from weighbridge.environments._machine_network import network_problems
-from weighbridge.environments._xen_domain import (
+from weighbridge.environments._network_problems import network_problems
+from weighbridge.environments.xen import console
+from weighbridge.environments.xen.domain import (
     WORDS,
     Domain,
     DomainType,
@@ -47,7 +47,7 @@ _DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
 _ANSWER_S, _TOGETHER_S = 60.0, 5.0
 _END_S = 120.0
 """How long xl may take to end a domain: it waits for each device's end, and emulated and busy that is a minute."""
-_JOIN = Path(__file__).with_name("_xen_join.sh")
+_JOIN = Path(__file__).with_name("join.sh")
 _FIXED = (
     'give the first domain a fixed part (in /etc/default/grub GRUB_CMDLINE_XEN_DEFAULT="dom0_mem=2G,max:2G", then '
     "update-grub and reboot)"
