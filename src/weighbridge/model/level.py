@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, GetCoreSchemaHandler, Json, PlainSerializer, TypeAdapter
+from pydantic import GetCoreSchemaHandler, Json, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
 
 _FACTORS: TypeAdapter[dict[str, str]] = TypeAdapter(Json[dict[str, str]])
@@ -76,11 +76,21 @@ def _written(level: Level) -> str:
     return json.dumps(dict(level), sort_keys=True)
 
 
-def _from_text(given: object) -> object:
-    return Level.from_text(given) if isinstance(given, str) else given
+class _AsText:
+    """In an annotation: the level is given and kept as its text."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        read = core_schema.no_info_after_validator_function(Level.from_text, core_schema.str_schema())
+        return core_schema.no_info_wrap_validator_function(
+            lambda given, read: given if isinstance(given, Level) else read(given),
+            read,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda level: level.text, return_schema=core_schema.str_schema()
+            ),
+        )
 
 
-LevelText = Annotated[Level, BeforeValidator(_from_text), PlainSerializer(lambda level: level.text, return_type=str)]
+LevelText = Annotated[Level, _AsText()]
 """A level in a model that keeps its `Level.text`."""
 
 
