@@ -8,8 +8,7 @@ from pydantic import ValidationError
 
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.workload import Endpoint
-from weighbridge.workloads._sysbench_fileio import SysbenchFileioOptions
-from weighbridge.workloads.sysbench_fileio import PLUGIN
+from weighbridge.workloads.sysbench_fileio import PLUGIN, SysbenchFileioOptions
 
 from .captured import AT, GOOD, SMALL_FILES, data, parse, result
 

@@ -33,7 +33,7 @@ _MYSQL_S_OWN = (
 STOP = signal.SIGVTALRM
 """Ends either server at once, and differs from what a failure or somebody else would end it with."""
 
-_OWN = files("weighbridge.workloads") / "mysql"
+_OWN = files("weighbridge.workloads.mysql_oltp")
 MY_CNF = (_OWN / "my.cnf").read_bytes()
 _PREPARE = (_OWN / "prepare.sh").read_bytes()
 _RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=never --sparse=never "$1" "$2"; find "$2" -type f -exec sync -d {} +'

@@ -15,9 +15,9 @@ from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult, Work
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads import _postgres
 from weighbridge.workloads._seconds import WholeSeconds
 from weighbridge.workloads._sql_ledger import sql_ledger
+from weighbridge.workloads.pgbench import postgres
 
 if TYPE_CHECKING:
     from weighbridge.statistics.histogram import Histogram
@@ -81,7 +81,7 @@ class Pgbench(Workload):
     kind = "pgbench"
     summary = "PostgreSQL under pgbench's transactions: rate and latency over a rising number of clients"
     options = PgbenchOptions
-    packages = _postgres.PACKAGES
+    packages = postgres.PACKAGES
 
     def transports(self, options: PgbenchOptions) -> tuple[Transport, ...]:
         """TCP alone."""
@@ -109,15 +109,15 @@ class Pgbench(Workload):
 
     def files(self, role: Role, options: PgbenchOptions, at: Endpoint) -> Mapping[str, bytes]:
         """Who may connect."""
-        return {_postgres.HBA: _postgres.HBA_CONF} if role == "server" else {}
+        return {postgres.HBA: postgres.HBA_CONF} if role == "server" else {}
 
     def prepare(self, options: PgbenchOptions, at: Endpoint) -> Command:
         """The tables."""
-        return _postgres.prepare(options.scale, at)
+        return postgres.prepare(options.scale, at)
 
     def restore(self, options: PgbenchOptions, at: Endpoint) -> Command:
         """Every trial begins with the same data."""
-        return _postgres.restore(options.scale, at)
+        return postgres.restore(options.scale, at)
 
     def ledger(self, options: PgbenchOptions, at: Endpoint) -> Ledger | None:
         """By psql."""
@@ -133,13 +133,13 @@ class Pgbench(Workload):
         if role == "client":
             return _client(options, at, options.clients, options.duration)
         deadline_s = 240 + 2 * (options.duration + options.warm_up) + 120
-        argv = _postgres.serve(
+        argv = postgres.serve(
             at,
             f"max_connections={options.max_connections}",
             f"shared_buffers={options.shared_buffers // 1024}kB",
             *_SETTINGS[options.durability],
         )
-        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=_postgres.STOP)
+        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=postgres.STOP)
 
     def warm_up(self, options: PgbenchOptions, at: Endpoint) -> Command | None:
         """A run with a few clients, which fills the server's cache."""
@@ -161,7 +161,7 @@ class Pgbench(Workload):
         """What pgbench printed; percentiles from its log. Raises Broke, ServerDied, ProgramFailed or Unparseable."""
         client = completed["client"]
         if client.returncode != 0:
-            raise _postgres.explained(client, completed["server"], f"{options.clients} clients")
+            raise postgres.explained(client, completed["server"], f"{options.clients} clients")
         text = client.text
         done, failed = (int(_figure(text, rf"^number of {what}: ([0-9]{{1,15}})\b", what)) for what in _COUNTS)
         rate = _figure(text, r"^tps = ([0-9]{1,12}\.[0-9]+) \(without initial connection time\)$", "rate")

@@ -16,7 +16,7 @@ from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult, Work
 from weighbridge.model.workload import Endpoint, Length, Workload
-from weighbridge.workloads import _redis
+from weighbridge.workloads.redis_benchmark import redis
 
 _COLUMNS = {
     "rps": ("throughput", "requests/s"),
@@ -65,7 +65,7 @@ Tests = Annotated[
 """The tests to run, written with commas between them (a list in a study file is a sweep)."""
 
 
-class RedisBenchmarkOptions(_redis.RedisServerOptions):
+class RedisBenchmarkOptions(redis.RedisServerOptions):
     """What a study file may say about a redis-benchmark workload. Sizes are in bytes.
 
     redis-benchmark times a test in whole milliseconds: requests that take under 0.1 s give a coarse throughput. With
@@ -128,11 +128,11 @@ class RedisBenchmark(Workload):
 
     def restore(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command | None:
         """An empty folder for the log."""
-        return _redis.afresh(options)
+        return redis.afresh(options)
 
     def durability(self, options: RedisBenchmarkOptions) -> Durability:
         """Of a write."""
-        return _redis.durability(options)
+        return redis.durability(options)
 
     def command(self, role: Role, options: RedisBenchmarkOptions, at: Endpoint) -> Command:
         """The server takes no snapshots."""
@@ -140,7 +140,7 @@ class RedisBenchmark(Workload):
         if role == "client":
             return measured
         deadline_s = 60 + measured.deadline_s + self.warm_up(options, at).deadline_s
-        return _redis.server(options, at, deadline_s)
+        return redis.server(options, at, deadline_s)
 
     def warm_up(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command:
         """A tenth of the requests. It always sets, so that a GET that is measured alone finds values."""
@@ -174,8 +174,8 @@ class RedisBenchmark(Workload):
         """
         client = completed["client"]
         rows = _rows(client) if client.returncode == 0 else {}
-        if client.returncode != 0 or (not rows and _redis.complaint(client)):
-            raise _redis.failure(options, options.clients, client, completed["server"])
+        if client.returncode != 0 or (not rows and redis.complaint(client)):
+            raise redis.failure(options, options.clients, client, completed["server"])
         measurements = tuple(measured for test in options.tests for measured in _measurements(test, rows))
         active_s = _active_s(options, measurements)
         return TrialResult(

@@ -16,7 +16,7 @@ HBA_CONF = b"local all all trust\nhost all all 0.0.0.0/0 trust\n"
 """It binds to its study's address alone."""
 STOP = signal.SIGQUIT
 """An immediate shutdown: the data is thrown away."""
-_PREPARE = (files("weighbridge.workloads") / "postgres" / "prepare.sh").read_bytes()
+_PREPARE = (files("weighbridge.workloads.pgbench") / "prepare.sh").read_bytes()
 _RESTORE = 'set -e; rm -rf "$2"; cp -a --reflink=never --sparse=never "$1" "$2"; sync --file-system "$2"'
 """Synced, or the kernel would write the copy to the disk while it is measured."""
 _AS = ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--")

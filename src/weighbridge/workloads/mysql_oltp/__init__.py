@@ -15,9 +15,10 @@ from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult, Work
 from weighbridge.model.workload import Endpoint, Length, Workload
-from weighbridge.workloads import _mysql, _sysbench, _sysbench_latency
+from weighbridge.workloads import _sysbench, _sysbench_latency
 from weighbridge.workloads._seconds import WholeSeconds
 from weighbridge.workloads._sql_ledger import sql_ledger
+from weighbridge.workloads.mysql_oltp import mysql
 
 TRANSACTIONS = Metric("transactions", "transactions/s", "higher")
 QUERIES = Metric("queries", "queries/s", "higher")
@@ -62,9 +63,9 @@ class MysqlOltpOptions(Options):
     warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same before it, thrown away")] = 2.0
     tables: Annotated[int, Field(ge=1, le=1000, description="Tables")] = 10
     table_size: Annotated[int, Field(ge=100, le=10**8, description="Rows of each table")] = 100_000
-    server: Annotated[
-        _mysql.Server, Field(description="Which server; MySQL takes a whole userland of Debian sid")
-    ] = "mariadb"
+    server: Annotated[mysql.Server, Field(description="Which server; MySQL takes a whole userland of Debian sid")] = (
+        "mariadb"
+    )
     max_connections: Annotated[int, Field(ge=10, le=100_000, description="The server's own limit")] = 1500
     prepared_statements: Annotated[
         bool, Field(description="As sysbench does; without, each query is parsed anew, and a thread is there at once")
@@ -87,7 +88,7 @@ class MysqlOltp(Workload):
     kind = "mysql-oltp"
     summary = "MariaDB or MySQL under sysbench's transactions: rate and latency over a rising number of threads"
     options = MysqlOltpOptions
-    packages = _mysql.PACKAGES["mariadb"]
+    packages = mysql.PACKAGES["mariadb"]
     fixed_per_study = ("server",)
 
     def transports(self, options: MysqlOltpOptions) -> tuple[Transport, ...]:
@@ -104,7 +105,7 @@ class MysqlOltp(Workload):
 
     def packages_for(self, options: MysqlOltpOptions) -> tuple[str, ...]:
         """Those of the server; MySQL's are in Debian sid only."""
-        return _mysql.PACKAGES[options.server]
+        return mysql.PACKAGES[options.server]
 
     def durability(self, options: MysqlOltpOptions) -> Durability | None:
         """Of a commit, where there is one."""
@@ -122,15 +123,15 @@ class MysqlOltp(Workload):
 
     def files(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
         """The server's settings."""
-        return {_mysql.SETTINGS: _mysql.MY_CNF} if role == "server" else {}
+        return {mysql.SETTINGS: mysql.MY_CNF} if role == "server" else {}
 
     def prepare(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
         """The tables, made by a server of the site's own that listens nowhere."""
-        return _mysql.prepare(options.server, options.tables, options.table_size, at)
+        return mysql.prepare(options.server, options.tables, options.table_size, at)
 
     def restore(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
         """Every trial begins with the same data."""
-        return _mysql.restore(options.server, options.tables, options.table_size)
+        return mysql.restore(options.server, options.tables, options.table_size)
 
     def ledger(self, options: MysqlOltpOptions, at: Endpoint) -> Ledger | None:
         """By the server's own client; None where nothing is committed."""
@@ -149,14 +150,14 @@ class MysqlOltp(Workload):
             _client(options, at, options.threads, seconds).deadline_s
             for seconds in (options.duration, options.warm_up)
         )
-        argv = _mysql.serve(
+        argv = mysql.serve(
             options.server,
             at,
             f"--max-connections={options.max_connections}",
             f"--innodb-buffer-pool-size={options.buffer_pool}",
             f"--innodb-flush-log-at-trx-commit={DURABILITIES[options.durability]}",
         )
-        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=_mysql.STOP)
+        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=mysql.STOP)
 
     def warm_up(self, options: MysqlOltpOptions, at: Endpoint) -> Command | None:
         """A run with a few threads, which fills the buffer pool."""
@@ -184,7 +185,7 @@ class MysqlOltp(Workload):
         """
         client = completed["client"]
         if told := _sysbench.fatal(client):
-            raise _mysql.explained(client, told, completed["server"], f"{options.threads} threads")
+            raise mysql.explained(client, told, completed["server"], f"{options.threads} threads")
         text = _sysbench.report(client)
         found = figures(text)
         events, errors = _transactions(text), found[ERRORS]

@@ -12,9 +12,10 @@ from weighbridge.model.quantity import Duration, Share
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult, Work
 from weighbridge.model.workload import Endpoint, Workload
-from weighbridge.workloads import _nginx, _vegeta
+from weighbridge.workloads import _nginx
 from weighbridge.workloads._nginx import NginxOptions
-from weighbridge.workloads._vegeta import ERRORS, LATENCIES, RATE_AT_OBJECTIVE, REQUESTS, SUCCESS
+from weighbridge.workloads.nginx_vegeta import vegeta
+from weighbridge.workloads.nginx_vegeta.vegeta import ERRORS, LATENCIES, RATE_AT_OBJECTIVE, REQUESTS, SUCCESS
 
 _WARM_UP_S = 1.0
 _PAUSE_S = 0.3
@@ -146,9 +147,9 @@ class NginxVegeta(Workload):
         said = _nginx.limit_met(completed.get("server"))
         if options.objective is not None:
             client = completed["client"]
-            rate, flags = _vegeta.searched(client, options.objective, options.percentile, said)
+            rate, flags = vegeta.searched(client, options.objective, options.percentile, said)
             return TrialResult((Measurement(RATE_AT_OBJECTIVE, rate),), work_s=client.duration_s, flags=flags)
-        attack = _vegeta.attack(completed["client"], float(options.rate or 0), said)
+        attack = vegeta.attack(completed["client"], float(options.rate or 0), said)
         values = {
             **{metric: attack[f"{key}_ns"] / 1e6 for key, metric in LATENCIES.items()},
             REQUESTS: attack["answered"] / attack["seconds"],
@@ -159,7 +160,7 @@ class NginxVegeta(Workload):
             tuple(Measurement(metric, values[metric]) for metric in self.metrics(options)),
             Work(attack["answered"] / 1000, "1000_transactions"),
             histograms={"latency": str(attack["histogram"])},
-            flags=_vegeta.lateness(attack),
+            flags=vegeta.lateness(attack),
         )
 
 

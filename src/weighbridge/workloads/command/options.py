@@ -19,9 +19,9 @@ from weighbridge.model.adapter import AdapterOptions, named_twice
 from weighbridge.model.measurement import OF_PROGRAM, Metric, is_resource_use
 from weighbridge.model.options import ABSOLUTE, Brings, Factors, Options, by_kind
 from weighbridge.model.quantity import Duration
-from weighbridge.workloads._command_metrics import MetricOptions
-from weighbridge.workloads._command_words import OF_A_SERVER, Template, Written, unknown_placeholder
 from weighbridge.workloads._local_file import read_local
+from weighbridge.workloads.command.metrics import MetricOptions
+from weighbridge.workloads.command.words import OF_A_SERVER, Template, Written, unknown_placeholder
 
 TIME = Metric("time", "s", "lower")
 BUILT_IN = (TIME, *OF_PROGRAM)
