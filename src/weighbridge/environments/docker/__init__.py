@@ -64,7 +64,7 @@ def way_to_companions(options: Any) -> str:
 
 
 def notes_of(options: Any, request: SiteRequest, made: Engine) -> dict[str, str]:
-    """Return it by what it is about; ``options`` are those of the environment."""
+    """What is particular about a container, beside what its engine tells, by what it is about."""
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
     if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, bound into the container"

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from weighbridge.guests import data_disk, ramdisk, system, volatile_disk
+from weighbridge.errors import Unavailable
+from weighbridge.guests import data_disk, disk, ramdisk, system, volatile_disk
 from weighbridge.guests.accelerator import chosen
 from weighbridge.guests.machine import CacheMode, Disk, Machine
 from weighbridge.guests.network import Tap
 from weighbridge.guests.resources import reserved
 from weighbridge.hosts._data import remove_engine_folder
 from weighbridge.hosts._hold import JOIN
-from weighbridge.hosts._slots import make_slots
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -24,6 +24,41 @@ from weighbridge.linux.process import Process, most_open_files, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
 from weighbridge.model.quantity import cpus_in
+
+_SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
+"""Their devices there, and the files here."""
+
+
+def make_slots(folder: Path, size: int) -> list[Path]:
+    """Make the files, sparse ones of that size (bytes), in the order of their devices."""
+    files = [folder / name for name in _SLOTS.values()]
+    for slot in files:
+        with slot.open("wb") as file:
+            file.truncate(size)
+    return files
+
+
+class Slots:
+    """Empty disks that a host has from its start: a file system is copied into one when it is first used there.
+
+    Their files are in ``folder``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._free = dict(_SLOTS)
+        self._taken: dict[Path, str] = {}
+
+    def device_of(self, image: Path, host: str) -> str:
+        """The device with a file system, which is copied at first use. Unavailable where all have another."""
+        if image not in self._taken:
+            if not self._free:
+                raise Unavailable(f"host {host} has no more than {len(_SLOTS)} disks for guests and userlands")
+            device, name = self._free.popitem()
+            disk.copy_into(self._folder / name, image)
+            self._taken[image] = device
+        return self._taken[image]
+
 
 _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""

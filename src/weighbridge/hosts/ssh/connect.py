@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts import _failures
-from weighbridge.hosts._agent_start import start_agent
-from weighbridge.hosts._channel import Channel
 from weighbridge.hosts.agent import frames
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.start import start_agent
+from weighbridge.hosts.ssh import failures
 from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
 
@@ -70,12 +70,12 @@ class Connection:
         heard = (completed.stderr + b"\n" + said).decode(errors="replace")
         if not ended and not heard.strip():
             return f"it did not answer within {READY_S:.0f} s"
-        return _failures.sentence(heard, completed.returncode)
+        return failures.sentence(heard, completed.returncode)
 
     def _why_lost(self) -> str:
         assert self._process is not None
         self._process.wait(2.0)
-        return _failures.lost(self._process.errors_so_far().decode(errors="replace"))
+        return failures.lost(self._process.errors_so_far().decode(errors="replace"))
 
     def forward(self, there: str) -> Path:
         """A socket here that leads to the one at ``there``. Unavailable where the ssh server forbids it."""

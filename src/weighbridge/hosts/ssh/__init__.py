@@ -2,22 +2,48 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts._agent_host import AgentHost
-from weighbridge.hosts._card import card
-from weighbridge.hosts._channel import Channel
 from weighbridge.hosts._claim import Claim
-from weighbridge.hosts._connect import Connection
 from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.host import AgentHost
+from weighbridge.hosts.ssh.connect import Connection
+from weighbridge.linux.tc import AROUND
 from weighbridge.model.host import Host, Link, RunContext
+
+_WHOLE = 1514
+"""Bytes of a whole frame. A card that splits large packets itself may count those: there were more frames."""
+
+
+def card(read: Callable[[str], bytes], where: str, interface: str) -> Link | None:
+    """The link of a network card whose driver tells its rate; ``read`` gives the host's files. Else None."""
+    folder = f"/sys/class/net/{interface}"
+    try:
+        read(f"{folder}/device/uevent")  # only hardware has it: a veth says 10 Gbit/s of itself
+        rate = int(read(f"{folder}/speed")) * 1e6
+    except (OSError, ValueError):
+        return None
+
+    def carried() -> Mapping[str, float]:
+        found = {}
+        for way, name in (("out", "tx"), ("in", "rx")):
+            try:
+                count, packets = (int(read(f"{folder}/statistics/{name}_{what}")) for what in ("bytes", "packets"))
+            except (OSError, ValueError):
+                continue
+            found[way] = 8.0 * (count + AROUND * max(packets, count / _WHOLE))
+        return found
+
+    return Link(where, rate, carried) if interface and rate > 0 else None
+
 
 _IPV4 = re.compile(r"[0-9.]{7,15}")
 

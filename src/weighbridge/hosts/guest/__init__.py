@@ -5,35 +5,57 @@ cache, which ``weighbridge clean`` knows.
 """
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import disk, monitor, vcpus
+from weighbridge.guests import disk, monitor, system, vcpus
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import DATA_DRIVE, Machine
-from weighbridge.hosts._agent_host import AgentHost
-from weighbridge.hosts._agent_start import start_agent
-from weighbridge.hosts._channel import Channel
-from weighbridge.hosts._forward import Forward
-from weighbridge.hosts._guest_machine import cpus_of, folder_of, machine_of, started
-from weighbridge.hosts._guest_set_up import set_up
 from weighbridge.hosts._offloads import without_offloads
-from weighbridge.hosts._remote import RemoteSocket
-from weighbridge.hosts._slots import Slots
-from weighbridge.hosts._xen import hypervisor_facts, layers_of
+from weighbridge.hosts.guest.machine import Slots, cpus_of, folder_of, machine_of, started
+from weighbridge.hosts.guest.xen import hypervisor_facts, layers_of, set_up_xen
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.forward import Forward
+from weighbridge.hosts.remote.host import AgentHost
+from weighbridge.hosts.remote.processes import RemoteSocket
+from weighbridge.hosts.remote.start import start_agent
 from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
 from weighbridge.linux import cpus, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
-from weighbridge.model.host import DataDisk, DiskSpeed, Limits, Link, Power, RunContext, SecludedHost
+from weighbridge.model.host import DataDisk, DiskSpeed, Host, Limits, Link, Power, RunContext, SecludedHost
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
+
+_SET_UP = """set -e
+hostname "$1"
+printf '127.0.0.1 localhost %s\\n' "$1" > /etc/hosts
+: > /etc/resolv.conf
+mkdir -p /run/lock
+date --set "@$2" > /dev/null
+echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
+shift 2
+[ $# = 0 ] || modprobe --all "$@"
+"""
+
+
+def set_up(host: Host, options: GuestOptions) -> None:
+    """Give a guest host its name, its clock, modules and Xen's services. Raises Unavailable with what failed."""
+    # its clock of real time tells whole seconds
+    words = ("set-up", f"wb-{host.name}", f"{time.time():.3f}", *system.modules(options.system))
+    done = host.run(Command(("sh", "-c", _SET_UP, *words), 120))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
+    if options.hypervisor:
+        set_up_xen(host)
+
 
 READY_S = 180.0
 """How long a guest host may take to come up: some ten seconds when emulated on an idle machine."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts._agent_start import clock_offset
-from weighbridge.hosts._channel import Channel, Reply
-from weighbridge.hosts._remote import RemoteGroup, RemoteProcess
+from weighbridge.hosts.remote.channel import Channel, Reply
+from weighbridge.hosts.remote.processes import RemoteGroup, RemoteProcess
+from weighbridge.hosts.remote.start import clock_offset
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import ClockOffset, Group, RunContext
 from weighbridge.model.isolation import Layers

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts._bundle import program
-from weighbridge.hosts._channel import Channel
 from weighbridge.hosts.agent import frames
+from weighbridge.hosts.remote.bundle import program
+from weighbridge.hosts.remote.channel import Channel
 from weighbridge.model.host import ClockOffset
 
 

@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost
-from weighbridge.hosts._channel import Channel
-from weighbridge.hosts._remote import RemoteSocket
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.processes import RemoteSocket
 
 _PIECE = 2**20
 

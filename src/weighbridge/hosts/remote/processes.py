@@ -8,7 +8,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from weighbridge.hosts._channel import Channel
+from weighbridge.hosts.remote.channel import Channel
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Limits
 
